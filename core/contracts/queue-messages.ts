@@ -1,0 +1,45 @@
+// The bodies of queue messages. Producers and consumers both parse with these.
+
+import * as z from 'zod';
+
+const uuid = z.guid();
+
+/** One instance's binding was resolved: tell Nova. */
+export const novaEventMessage = z.object({
+  instance_uuid: uuid,
+  bind_id: uuid,
+  /** The request that led here; every log line that follows carries it. */
+  request_id: z.string().optional(),
+});
+export type NovaEventMessage = z.infer<typeof novaEventMessage>;
+
+/** One device's providers changed: make Placement match. */
+export const providerSyncMessage = z.object({
+  hostname: z.string(),
+  device_uuid: uuid,
+  request_id: z.string().optional(),
+});
+export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
+
+/** What every IoT rule puts around a payload; see rules.ts. `received_at` in ms since 1970. */
+export const ruleEnvelope = z.object({
+  thing: z.string().min(1).max(128),
+  topic: z.string(),
+  received_at: z.number().int(),
+  payload: z.base64(),
+});
+export type RuleEnvelope = z.infer<typeof ruleEnvelope>;
+
+/**
+ * AWS IoT lifecycle event. Sessions and versions tell which of two events is the later one: they
+ * arrive in any order. https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
+ */
+export const presenceEvent = z.object({
+  clientId: z.string(),
+  timestamp: z.number().int(),
+  eventType: z.enum(['connected', 'disconnected']),
+  sessionIdentifier: z.string().optional(),
+  versionNumber: z.number().int().optional(),
+  disconnectReason: z.string().optional(),
+});
+export type PresenceEvent = z.infer<typeof presenceEvent>;

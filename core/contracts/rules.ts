@@ -1,0 +1,49 @@
+// The table of IoT rules: which topic feeds which queue. `infra/` makes topic rules of it, `local/`
+// matches messages against it. Each rule wraps the payload, untouched, with what the broker knows:
+// the sender's thing name comes from `topic()`, never from the payload.
+
+import type { QueueName } from './queues.ts';
+import { ruleName } from './topics.ts';
+
+export interface RuleRow {
+  /** Without the stage; see {@link ruleName}. */
+  readonly name: string;
+  /** Topic filter; `{stage}` is replaced. */
+  readonly filter: string;
+  /** Which segment of the topic (from 1, as `topic(n)` counts) is the host's thing name. */
+  readonly thingSegment: number;
+  readonly queue: QueueName;
+}
+
+export const rules: readonly RuleRow[] = [
+  {
+    name: 'inventory_reports',
+    filter: '{stage}/hosts/+/inventory',
+    thingSegment: 3,
+    queue: 'inventory-reports',
+  },
+  // https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
+  {
+    name: 'host_connected',
+    filter: '$aws/events/presence/connected/+',
+    thingSegment: 5,
+    queue: 'host-presence',
+  },
+  {
+    name: 'host_disconnected',
+    filter: '$aws/events/presence/disconnected/+',
+    thingSegment: 5,
+    queue: 'host-presence',
+  },
+];
+
+/** The rule's name and SQL for one stage. Payloads travel as base64: they may be no JSON at all. */
+export function ruleStatement(row: RuleRow, stage: string): { name: string; sql: string } {
+  const filter = row.filter.replace('{stage}', stage);
+  return {
+    name: ruleName(stage, row.name),
+    sql:
+      `SELECT topic(${row.thingSegment}) AS thing, topic() AS topic, timestamp() AS received_at, ` +
+      `encode(*, 'base64') AS payload FROM '${filter}'`,
+  };
+}

@@ -1,0 +1,71 @@
+// Identifiers: branded so that one kind cannot be passed for another, and the uuids that are
+// derived rather than drawn, so that the same thing always gets the same name.
+
+import { createHash } from 'node:crypto';
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type ArqUuid = Branded<'ArqUuid'>;
+export type BindId = Branded<'BindId'>;
+export type DeployableUuid = Branded<'DeployableUuid'>;
+export type DeviceProfileUuid = Branded<'DeviceProfileUuid'>;
+export type DeviceUuid = Branded<'DeviceUuid'>;
+export type HandleUuid = Branded<'HandleUuid'>;
+export type InstanceUuid = Branded<'InstanceUuid'>;
+export type ProviderUuid = Branded<'ProviderUuid'>;
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Whether the text is a uuid in its dashed form, in either case. */
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}
+
+// RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
+const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
+// Drawn once for this project; everything that is ours alone is named under it.
+const ownNamespace = 'b3f0c1de-64f4-4a3e-9a52-2f0d6c1f7e55';
+
+/**
+ * The resource provider's uuid, as Cyborg derives it: uuid3 of its name in the DNS name space.
+ * An operator who moves from Cyborg thus keeps the providers (and their allocations).
+ */
+export function providerUuid(name: string): ProviderUuid {
+  return namedUuid('md5', 3, dnsNamespace, name) as ProviderUuid;
+}
+
+/** A uuid that follows from what it names, e.g. `('device', 'cmp1', '0000:3b:00.0')`. */
+export function derivedUuid(...parts: [kind: string, ...names: string[]]): string {
+  return namedUuid('sha1', 5, ownNamespace, parts.join('\n'));
+}
+
+function namedUuid(algorithm: 'md5' | 'sha1', version: 3 | 5, namespace: string, name: string) {
+  const hash = createHash(algorithm)
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name)
+    .digest();
+  return formatUuid(hash.subarray(0, 16), version);
+}
+
+/**
+ * A uuid whose order is the order of creation (RFC 9562, version 7). ARQs get these, so that one
+ * index serves both sort keys of the API.
+ *
+ * @param milliseconds time of creation
+ * @param random at least 10 random bytes
+ */
+export function timeOrderedUuid(milliseconds: number, random: Uint8Array): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(milliseconds, 0, 6);
+  bytes.set(random.subarray(0, 10), 6);
+  return formatUuid(bytes, 7);
+}
+
+function formatUuid(bytes: Buffer, version: number): string {
+  const marked = Buffer.from(bytes);
+  marked[6] = ((marked[6] ?? 0) & 0x0f) | (version << 4);
+  marked[8] = ((marked[8] ?? 0) & 0x3f) | 0x80;
+  const hex = marked.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,130 @@
+// Every setting of the control plane, in one validated object. Lambda functions and the local
+// system read it from the environment; `infra/` writes that environment. Secrets come by reference.
+
+import * as z from 'zod';
+import { queues, type QueueName } from './contracts/queues.ts';
+
+const flag = (byDefault: boolean) =>
+  z
+    .enum(['true', 'false'])
+    .default(byDefault ? 'true' : 'false')
+    .transform((text) => text === 'true');
+
+const commaList = <T extends z.ZodType<unknown, string>>(item: T, byDefault: string) =>
+  z
+    .string()
+    .default(byDefault)
+    .transform((text) => text.split(',').filter((part) => part !== ''))
+    .pipe(z.array(item));
+
+const environment = z.object({
+  /** Prefix of the name of every table, queue, rule and topic. */
+  CYBORG_STAGE: z.string().regex(/^[a-z][a-z0-9-]{0,19}$/, 'lower case, digits and hyphens'),
+  /** Microversion of requests without the header. Nova never sends one. */
+  CYBORG_DEFAULT_MICROVERSION: z.enum(['2.0', '2.1', '2.2', '2.3']).default('2.0'),
+  /** Base of `links`; without it the request's own host is used. */
+  CYBORG_PUBLIC_ENDPOINT: z.url().optional(),
+  /**
+   * Bind, unbind, delete by instance and delete of a bound ARQ ask for a service token
+   * (CVE-2026-40214). Off: ownership of the instance is verified at Nova instead.
+   */
+  CYBORG_REQUIRE_SERVICE_TOKEN: flag(true),
+  CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string(), 'service'),
+  /** `nova`: what Nova accepts. `spec`: the plural name and profile tag of the Nova spec. */
+  CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
+  /** What the hypervisors can attach; Nova's libvirt driver ignores any other type silently. */
+  CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
+  /** Nova gives up after 300 s (`arq_binding_timeout`). */
+  CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
+  /** Nova can lose the answer to a POST; ARQs never bound are deleted after this. */
+  CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
+
+  KEYSTONE_URL: z.url(),
+  /** What 401 answers point to; by default KEYSTONE_URL. */
+  KEYSTONE_PUBLIC_URL: z.url().optional(),
+  CYBORG_OS_USERNAME: z.string().default('cyborg'),
+  CYBORG_OS_PASSWORD: z.string(),
+  CYBORG_OS_PROJECT_NAME: z.string().default('service'),
+  CYBORG_OS_USER_DOMAIN_NAME: z.string().default('Default'),
+  CYBORG_OS_PROJECT_DOMAIN_NAME: z.string().default('Default'),
+  CYBORG_OS_REGION_NAME: z.string().optional(),
+  CYBORG_OS_INTERFACE: z.enum(['internal', 'public', 'admin']).default('internal'),
+  /** Instead of what the catalog says. */
+  PLACEMENT_URL: z.url().optional(),
+  NOVA_URL: z.url().optional(),
+});
+
+export interface Settings {
+  readonly stage: string;
+  readonly defaultMicroversion: '2.0' | '2.1' | '2.2' | '2.3';
+  readonly publicEndpoint?: string;
+  readonly requireServiceToken: boolean;
+  readonly serviceTokenRoles: readonly string[];
+  readonly eventStyle: 'nova' | 'spec';
+  readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[];
+  readonly bindDeadlineSeconds: number;
+  readonly unboundArqMinutes: number;
+  readonly keystone: {
+    readonly url: string;
+    readonly publicUrl: string;
+    readonly username: string;
+    readonly password: string;
+    readonly projectName: string;
+    readonly userDomainName: string;
+    readonly projectDomainName: string;
+    readonly regionName?: string;
+    readonly interface: 'internal' | 'public' | 'admin';
+  };
+  readonly endpoints: { readonly placement?: string; readonly compute?: string };
+  readonly queueUrls: Readonly<Record<QueueName, string>>;
+}
+
+/** Raised at start, never during a request: the deployment itself is wrong. */
+export class SettingsInvalid extends Error {
+  override readonly name = 'SettingsInvalid';
+}
+
+/** Environment variable that holds a queue's URL, e.g. `NOVA_EVENTS_QUEUE_URL`. */
+export function queueUrlVariable(name: QueueName): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_QUEUE_URL`;
+}
+
+/** @throws SettingsInvalid naming every variable that is missing or wrong. */
+export function loadSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const parsed = environment.safeParse(env);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new SettingsInvalid(`Settings are wrong. ${faults.join('; ')}`);
+  }
+  const given = parsed.data;
+  return {
+    stage: given.CYBORG_STAGE,
+    defaultMicroversion: given.CYBORG_DEFAULT_MICROVERSION,
+    ...(given.CYBORG_PUBLIC_ENDPOINT && { publicEndpoint: given.CYBORG_PUBLIC_ENDPOINT }),
+    requireServiceToken: given.CYBORG_REQUIRE_SERVICE_TOKEN,
+    serviceTokenRoles: given.CYBORG_SERVICE_TOKEN_ROLES,
+    eventStyle: given.CYBORG_EVENT_STYLE,
+    attachTypes: given.CYBORG_ATTACH_TYPES,
+    bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
+    unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
+    keystone: {
+      url: given.KEYSTONE_URL,
+      publicUrl: given.KEYSTONE_PUBLIC_URL ?? given.KEYSTONE_URL,
+      username: given.CYBORG_OS_USERNAME,
+      password: given.CYBORG_OS_PASSWORD,
+      projectName: given.CYBORG_OS_PROJECT_NAME,
+      userDomainName: given.CYBORG_OS_USER_DOMAIN_NAME,
+      projectDomainName: given.CYBORG_OS_PROJECT_DOMAIN_NAME,
+      ...(given.CYBORG_OS_REGION_NAME && { regionName: given.CYBORG_OS_REGION_NAME }),
+      interface: given.CYBORG_OS_INTERFACE,
+    },
+    endpoints: {
+      ...(given.PLACEMENT_URL && { placement: given.PLACEMENT_URL }),
+      ...(given.NOVA_URL && { compute: given.NOVA_URL }),
+    },
+    queueUrls: Object.fromEntries(
+      // A function is given the URLs of the queues it may use and no others.
+      queues.map(({ name }) => [name, env[queueUrlVariable(name)] ?? '']),
+    ) as Record<QueueName, string>,
+  };
+}
