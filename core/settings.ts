@@ -2,7 +2,7 @@
 // system read it from the environment; `infra/` writes that environment. Secrets come by reference.
 
 import * as z from 'zod';
-import { queues, type QueueName } from './contracts/queues.ts';
+import { type QueueName, queues } from './contracts/queues.ts';
 
 const flag = (byDefault: boolean) =>
   z

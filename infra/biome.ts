@@ -8,8 +8,7 @@ const platformPackage = `@biomejs/cli-${process.platform}-${process.arch}`;
 try {
   const packageJson = createRequire(import.meta.url).resolve(`${platformPackage}/package.json`);
   const biome = join(dirname(packageJson), 'biome');
-  process.exitCode =
-    spawnSync(biome, process.argv.slice(2), { stdio: 'inherit' }).status ?? 1;
+  process.exitCode = spawnSync(biome, process.argv.slice(2), { stdio: 'inherit' }).status ?? 1;
 } catch {
   console.error(`Biome has no binary here: install ${platformPackage} to format and lint.`);
   process.exitCode = 1;

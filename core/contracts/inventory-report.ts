@@ -14,8 +14,14 @@ export const heartbeatSeconds = 300;
 export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$/);
 
 const shortText = z.string().max(255);
-const traitName = z.string().regex(/^[A-Z][A-Z0-9_]*$/).max(255);
-const resourceClass = z.string().regex(/^[A-Z][A-Z0-9_]*$/).max(255);
+const traitName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]*$/)
+  .max(255);
+const resourceClass = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]*$/)
+  .max(255);
 
 /** How a hypervisor takes hold of one accelerator. `info` is Cyborg's `attach_handle_info`. */
 export const attachHandle = z.object({
@@ -59,7 +65,10 @@ export const reportedDevice = z.object({
   std_board_info: z.string().max(4096).nullish(),
   vendor_board_info: z.string().max(4096).nullish(),
   /** Names the provider where it must not follow from the address (the fake driver's does not). */
-  provider_suffix: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/).optional(),
+  provider_suffix: z
+    .string()
+    .regex(/^[a-zA-Z0-9_-]{1,64}$/)
+    .optional(),
   /** Absent where only the regions can be allocated. */
   offers: z.object(offering).optional(),
   regions: z.array(region).max(32),

@@ -15,11 +15,35 @@ export interface QueueRow {
 
 export const queues = [
   // What waits here waits for Nova; retries are paced by the consumer until Nova has given up.
-  { name: 'nova-events', timeoutSeconds: 30, receiveCountMax: 60, batchSize: 10, concurrencyMax: 20 },
-  { name: 'inventory-reports', timeoutSeconds: 60, receiveCountMax: 20, batchSize: 1, concurrencyMax: 20 },
-  { name: 'host-presence', timeoutSeconds: 10, receiveCountMax: 20, batchSize: 10, concurrencyMax: 10 },
+  {
+    name: 'nova-events',
+    timeoutSeconds: 30,
+    receiveCountMax: 60,
+    batchSize: 10,
+    concurrencyMax: 20,
+  },
+  {
+    name: 'inventory-reports',
+    timeoutSeconds: 60,
+    receiveCountMax: 20,
+    batchSize: 1,
+    concurrencyMax: 20,
+  },
+  {
+    name: 'host-presence',
+    timeoutSeconds: 10,
+    receiveCountMax: 20,
+    batchSize: 10,
+    concurrencyMax: 10,
+  },
   // Placement may be away for long, and the compute provider may come after the agent.
-  { name: 'provider-syncs', timeoutSeconds: 60, receiveCountMax: 200, batchSize: 1, concurrencyMax: 5 },
+  {
+    name: 'provider-syncs',
+    timeoutSeconds: 60,
+    receiveCountMax: 200,
+    batchSize: 1,
+    concurrencyMax: 5,
+  },
 ] as const satisfies readonly QueueRow[];
 
 export type QueueName = (typeof queues)[number]['name'];

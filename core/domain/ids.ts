@@ -67,5 +67,11 @@ function formatUuid(bytes: Buffer, version: number): string {
   marked[6] = ((marked[6] ?? 0) & 0x0f) | (version << 4);
   marked[8] = ((marked[8] ?? 0) & 0x3f) | 0x80;
   const hex = marked.toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
 }
