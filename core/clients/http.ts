@@ -1,0 +1,206 @@
+// JSON over fetch, for every client of an OpenStack service. Two errors come out of it: the service
+// could not be asked (ServiceUnavailable), or it understood us and said no (RequestRefused).
+
+import * as z from 'zod';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+export interface HttpRequest {
+  /** The service's type, as the catalog names it; errors speak of it. */
+  readonly service: string;
+  readonly method: Method;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed JSON; text where the service sent something else; undefined where it sent nothing. */
+  readonly body: unknown;
+}
+
+/** Answers below 500 except 429 are returned. @throws ServiceUnavailable for all else. */
+export type Http = (request: HttpRequest) => Promise<HttpAnswer>;
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** The service could not be asked, or did not answer as itself. Never to be read as a "no". */
+export class ServiceUnavailable extends Error {
+  override readonly name = 'ServiceUnavailable';
+  readonly service: string;
+  readonly url: string;
+  /** Whether the same call may succeed later without anybody changing a setting. */
+  readonly isWorthRetrying: boolean;
+
+  constructor(service: string, url: string, reason: string, isWorthRetrying: boolean) {
+    super(`${service} at ${url} is unavailable: ${reason}`);
+    this.service = service;
+    this.url = url;
+    this.isWorthRetrying = isWorthRetrying;
+  }
+}
+
+/** The service refused the request. */
+export class RequestRefused extends Error {
+  override readonly name: string = 'RequestRefused';
+  readonly service: string;
+  readonly status: number;
+  /** The service's own code for programs, where it has one (Placement does). */
+  readonly code: string | undefined;
+
+  constructor(request: HttpRequest, answer: HttpAnswer) {
+    const { detail, code } = explanation(answer.body);
+    super(
+      `${request.service} answered ${answer.status} to ${request.method} ${request.url}: ${detail}`,
+    );
+    this.service = request.service;
+    this.status = answer.status;
+    this.code = code;
+  }
+}
+
+// Lambda behind API Gateway has 30 s for everything; validating a token may take two calls.
+const timeoutMsByDefault = 8_000;
+
+export interface HttpOptions {
+  readonly fetch?: Fetch;
+  readonly timeoutMs?: number;
+}
+
+export function createHttp(options: HttpOptions = {}): Http {
+  const timeoutMs = options.timeoutMs ?? timeoutMsByDefault;
+  const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
+  return async (request) => {
+    let outcome = await attempt(send, request, timeoutMs);
+    // Once more at most, and only what changes nothing: longer patience is the caller's to have.
+    if (outcome.isPassing && request.method === 'GET') {
+      outcome = await attempt(send, request, timeoutMs);
+    }
+    if ('failure' in outcome) throw outcome.failure;
+    return outcome.answer;
+  };
+}
+
+type Outcome =
+  | { readonly answer: HttpAnswer; readonly isPassing: false }
+  | { readonly failure: ServiceUnavailable; readonly isPassing: boolean };
+
+async function attempt(send: Fetch, request: HttpRequest, timeoutMs: number): Promise<Outcome> {
+  try {
+    const answer = await exchange(send, request, timeoutMs);
+    if (answer.status < 500 && answer.status !== 429) return { answer, isPassing: false };
+    // Proxies answer these while what is behind them restarts. After a 429 we must not ask again.
+    const isPassing = [502, 503, 504].includes(answer.status);
+    return { failure: refusedToServe(request, answer), isPassing };
+  } catch (error) {
+    // A connection kept alive is often found closed. A timeout has spent the caller's time already.
+    return { failure: unreachable(request, error, timeoutMs), isPassing: isConnectionLost(error) };
+  }
+}
+
+async function exchange(send: Fetch, request: HttpRequest, timeoutMs: number): Promise<HttpAnswer> {
+  const response = await send(request.url, {
+    method: request.method,
+    headers: {
+      Accept: 'application/json',
+      'User-Agent': 'cyborg-serverless',
+      ...(request.body !== undefined && { 'Content-Type': 'application/json' }),
+      ...request.headers,
+    },
+    ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+    signal: AbortSignal.timeout(timeoutMs),
+    // fetch would carry our token along to wherever the answer points.
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: parseBody(text) };
+}
+
+function parseBody(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The body of a successful answer, parsed.
+ *
+ * @throws ServiceUnavailable where something else than the service seems to have answered
+ */
+export function readBody<T>(schema: z.ZodType<T>, request: HttpRequest, answer: HttpAnswer): T {
+  const parsed = schema.safeParse(answer.body);
+  if (parsed.success) return parsed.data;
+  const reason = `its answer is not understood (${z.prettifyError(parsed.error)})`;
+  throw new ServiceUnavailable(request.service, request.url, reason, false);
+}
+
+/** @throws RequestRefused where the status is none of the wanted ones */
+export function expectStatus(request: HttpRequest, answer: HttpAnswer, ...wanted: number[]): void {
+  if (!wanted.includes(answer.status)) throw new RequestRefused(request, answer);
+}
+
+/** Whether the service itself says that there is no such thing; a wrong URL gets a 404 as well. */
+export function saysAbsent(answer: HttpAnswer): boolean {
+  return answer.status === 404 && typeof answer.body === 'object';
+}
+
+// How OpenStack's services spell an error: Placement's list, Keystone's object, Nova's one key.
+const errorList = z.object({
+  errors: z.tuple([z.object({ detail: z.string(), code: z.string().optional() })], z.unknown()),
+});
+const errorObject = z.record(z.string(), z.object({ message: z.string() }));
+
+function explanation(body: unknown): { detail: string; code?: string } {
+  const list = errorList.safeParse(body);
+  if (list.success) {
+    const { detail, code } = list.data.errors[0];
+    // Placement puts what the status means first, and after an empty line what happened.
+    const specific = detail.slice(detail.indexOf('\n\n') + 1).trim();
+    return { detail: clipped(specific || detail), ...(code && { code }) };
+  }
+  const object = errorObject.safeParse(body);
+  const message = object.success ? Object.values(object.data)[0]?.message : undefined;
+  return { detail: clipped(message ?? (typeof body === 'string' ? body : 'no explanation')) };
+}
+
+/** One line and no longer than a log line should be: proxies answer with whole pages. */
+function clipped(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300);
+}
+
+function refusedToServe(request: HttpRequest, answer: HttpAnswer): ServiceUnavailable {
+  const reason = `it answered ${answer.status} (${explanation(answer.body).detail})`;
+  const canHeal = answer.status !== 501 && answer.status !== 505;
+  return new ServiceUnavailable(request.service, request.url, reason, canHeal);
+}
+
+function unreachable(request: HttpRequest, error: unknown, timeoutMs: number): ServiceUnavailable {
+  const { service, url } = request;
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    return new ServiceUnavailable(service, url, `no answer within ${timeoutMs} ms`, true);
+  }
+  const code = causeCode(error);
+  const canHeal = !isCertificateFault(code);
+  return new ServiceUnavailable(service, url, code ?? String(error), canHeal);
+}
+
+// fetch wraps what happened: the reason is the code of the cause.
+function causeCode(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return undefined;
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+}
+
+function isConnectionLost(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(causeCode(error) ?? '');
+}
+
+// https://nodejs.org/api/tls.html#x509-certificate-error-codes
+function isCertificateFault(code: string | undefined): boolean {
+  return /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code ?? '');
+}

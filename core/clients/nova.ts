@@ -1,0 +1,64 @@
+// Nova, as far as Cyborg needs it: the word that accelerators are bound, and whose a server is.
+
+import * as z from 'zod';
+import { expectStatus, type Http, readBody, saysAbsent } from './http.ts';
+import { createServiceCalls, type ServiceIdentity } from './service-calls.ts';
+
+// 2.82 brought `accelerator-request-bound`; below it the schema refuses the name.
+// https://docs.openstack.org/nova/latest/reference/api-microversion-history.html
+const microversion = '2.82';
+
+/** As Nova's API spells it. */
+export interface ExternalEvent {
+  readonly name: string;
+  readonly tag: string;
+  readonly server_uuid: string;
+  readonly status: 'completed' | 'failed';
+}
+
+/**
+ * What became of one event. 200: nova-compute is told. 404: no such server. 422: the server has no
+ * host yet, so nobody waits; normal for a quick bind, since nova-compute looks for itself later.
+ */
+export interface EventOutcome {
+  readonly tag: string;
+  readonly code: number;
+}
+
+export interface Nova {
+  /** Outcomes in the order of the events. @throws RequestRefused, ServiceUnavailable */
+  postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
+  /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
+  serverProject(instanceUuid: string): Promise<{ projectId: string } | 'not-found'>;
+}
+
+export function createNova(options: {
+  readonly identity: ServiceIdentity;
+  readonly http: Http;
+}): Nova {
+  const headers = { 'OpenStack-API-Version': `compute ${microversion}` };
+  const call = createServiceCalls(options.http, options.identity, { type: 'compute', headers });
+  return {
+    postExternalEvents: async (events) => {
+      const { request, answer } = await call('POST', '/os-server-external-events', { events });
+      // 207 as soon as one event is not accepted.
+      expectStatus(request, answer, 200, 207);
+      return readBody(eventsBody, request, answer);
+    },
+    serverProject: async (instanceUuid) => {
+      const path = `/servers/${encodeURIComponent(instanceUuid)}`;
+      const { request, answer } = await call('GET', path);
+      if (saysAbsent(answer)) return 'not-found';
+      expectStatus(request, answer, 200);
+      return { projectId: readBody(serverBody, request, answer).server.tenant_id };
+    },
+  };
+}
+
+const eventsBody = z
+  .object({
+    events: z.array(z.object({ tag: z.string().optional(), code: z.number() })),
+  })
+  .transform(({ events }) => events.map(({ tag, code }) => ({ tag: tag ?? '', code })));
+
+const serverBody = z.object({ server: z.object({ tenant_id: z.string() }) });

@@ -1,0 +1,193 @@
+// The token with which we speak to other services, and the catalog that came with it. One token
+// serves all callers of this process and, where a store is given, all containers of the deployment:
+// hundreds of Lambda containers starting at once must not be hundreds of logins.
+
+import * as z from 'zod';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import {
+  type Http,
+  type HttpRequest,
+  RequestRefused,
+  readBody,
+  ServiceUnavailable,
+} from './http.ts';
+import type { ServiceIdentity } from './service-calls.ts';
+
+export const ownToken = z.object({
+  token: z.string(),
+  /** Milliseconds since 1970. */
+  expiresAt: z.number(),
+  endpoints: z.array(
+    z.object({ type: z.string(), interface: z.string(), region: z.string(), url: z.string() }),
+  ),
+});
+export type OwnToken = z.infer<typeof ownToken>;
+
+/** Where containers leave the token for each other. It is a secret: keep it as one. */
+export interface OwnTokenStore {
+  read(): Promise<OwnToken | undefined>;
+  write(token: OwnToken): Promise<void>;
+}
+
+export interface OwnTokenOptions {
+  readonly settings: Settings['keystone'];
+  /** Instead of what the catalog says, by service type. */
+  readonly endpoints?: Readonly<Record<string, string | undefined>>;
+  readonly http: Http;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly log: Log;
+  readonly store?: OwnTokenStore | undefined;
+}
+
+// A call made with the token's last seconds would find it expired on arrival.
+const renewBeforeExpiryMs = 60_000;
+
+// Keystone may lock an account after a few wrong passwords, and then for longer each time.
+const holdAfterRefusalMs = 10_000;
+
+export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
+  const { settings, clock, log, store } = options;
+  let current: OwnToken | undefined;
+  let renewal: Promise<OwnToken> | undefined;
+  let refusedToken: string | undefined;
+  let hold: { readonly error: Error; readonly until: number } | undefined;
+
+  const isUsable = (candidate: OwnToken | undefined): candidate is OwnToken =>
+    candidate !== undefined &&
+    candidate.token !== refusedToken &&
+    candidate.expiresAt - renewBeforeExpiryMs > clock();
+
+  async function obtain(): Promise<OwnToken> {
+    if (isUsable(current)) return current;
+    renewal ??= renew().finally(() => {
+      renewal = undefined;
+    });
+    return renewal;
+  }
+
+  async function renew(): Promise<OwnToken> {
+    const shared = await readStore();
+    current = isUsable(shared) ? shared : await logIn();
+    return current;
+  }
+
+  async function logIn(): Promise<OwnToken> {
+    if (hold && hold.until > clock()) throw hold.error;
+    try {
+      const token = await authenticate(options);
+      await writeStore(token);
+      return token;
+    } catch (error) {
+      const isRefusal = error instanceof ServiceUnavailable && !error.isWorthRetrying;
+      if (isRefusal) hold = { error, until: clock() + holdAfterRefusalMs };
+      throw error;
+    }
+  }
+
+  // The store only saves logins: without it we still work.
+  async function readStore(): Promise<OwnToken | undefined> {
+    try {
+      return await store?.read();
+    } catch (error) {
+      log.warn('The shared token cannot be read.', { error });
+      return undefined;
+    }
+  }
+
+  async function writeStore(token: OwnToken): Promise<void> {
+    try {
+      await store?.write(token);
+    } catch (error) {
+      log.warn('The shared token cannot be written.', { error });
+    }
+  }
+
+  return {
+    ownToken: async () => (await obtain()).token,
+    dropOwnToken: (refused) => {
+      refusedToken = refused;
+    },
+    endpoint: async (serviceType) => {
+      const fixed = options.endpoints?.[serviceType];
+      const url = fixed ?? findEndpoint(await obtain(), serviceType, settings);
+      return url.replace(/\/+$/, '');
+    },
+  };
+}
+
+/** Settings give Keystone's URL with or without the version. */
+export function identityUrl(settings: Settings['keystone']): string {
+  const url = settings.url.replace(/\/+$/, '');
+  return url.endsWith('/v3') ? url : `${url}/v3`;
+}
+
+const tokenBody = z.object({
+  token: z.object({
+    expires_at: z.iso.datetime({ offset: true }),
+    catalog: z
+      .array(
+        z.object({
+          type: z.string(),
+          endpoints: z.array(
+            z.object({ interface: z.string(), region: z.string().nullish(), url: z.string() }),
+          ),
+        }),
+      )
+      .default([]),
+  }),
+});
+
+async function authenticate({ settings, http }: OwnTokenOptions): Promise<OwnToken> {
+  const request: HttpRequest = {
+    service: 'identity',
+    method: 'POST',
+    url: `${identityUrl(settings)}/auth/tokens`,
+    body: passwordLogin(settings),
+  };
+  const answer = await http(request);
+  const token = answer.headers.get('X-Subject-Token');
+  if (answer.status !== 201 || token === null) {
+    const who = `user '${settings.username}' in project '${settings.projectName}'`;
+    const { message } = new RequestRefused(request, answer);
+    throw new ServiceUnavailable('identity', request.url, `no token for ${who}: ${message}`, false);
+  }
+  const body = readBody(tokenBody, request, answer);
+  return {
+    token,
+    expiresAt: Date.parse(body.token.expires_at),
+    endpoints: body.token.catalog.flatMap(({ type, endpoints }) =>
+      endpoints.map(({ interface: face, region, url }) => {
+        return { type, interface: face, region: region ?? '', url };
+      }),
+    ),
+  };
+}
+
+function passwordLogin(settings: Settings['keystone']): unknown {
+  const user = {
+    name: settings.username,
+    domain: { name: settings.userDomainName },
+    password: settings.password,
+  };
+  const project = { name: settings.projectName, domain: { name: settings.projectDomainName } };
+  return { auth: { identity: { methods: ['password'], password: { user } }, scope: { project } } };
+}
+
+function findEndpoint(
+  token: OwnToken,
+  serviceType: string,
+  settings: Settings['keystone'],
+): string {
+  const found = token.endpoints.find(
+    ({ type, interface: face, region }) =>
+      type === serviceType &&
+      face === settings.interface &&
+      (settings.regionName === undefined || region === settings.regionName),
+  );
+  if (found) return found.url;
+  const where = settings.regionName ? ` in region '${settings.regionName}'` : '';
+  const reason = `Keystone's catalog has no ${settings.interface} endpoint for it${where}`;
+  throw new ServiceUnavailable(serviceType, identityUrl(settings), reason, false);
+}

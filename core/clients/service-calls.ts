@@ -1,0 +1,39 @@
+// Calls to the service that a catalog entry names, in our own name. A service that no longer knows
+// our token (Keystone's keys were rotated, the token was revoked) is asked once more with a new one.
+
+import type { Http, HttpAnswer, HttpRequest, Method } from './http.ts';
+
+/** Who we are to other services, and where they are; {@link createKeystone} makes one. */
+export interface ServiceIdentity {
+  ownToken(): Promise<string>;
+  /** A service refused this token; the next {@link ownToken} is another one. */
+  dropOwnToken(refused: string): void;
+  endpoint(serviceType: string): Promise<string>;
+}
+
+export interface ServiceCall {
+  readonly request: HttpRequest;
+  readonly answer: HttpAnswer;
+}
+
+export type CallService = (method: Method, path: string, body?: unknown) => Promise<ServiceCall>;
+
+export function createServiceCalls(
+  http: Http,
+  identity: ServiceIdentity,
+  service: { readonly type: string; readonly headers: Readonly<Record<string, string>> },
+): CallService {
+  return async (method, path, body) => {
+    const url = `${await identity.endpoint(service.type)}${path}`;
+    const send = async (token: string): Promise<ServiceCall> => {
+      const headers = { ...service.headers, 'X-Auth-Token': token };
+      const request: HttpRequest = { service: service.type, method, url, headers, body };
+      return { request, answer: await http(request) };
+    };
+    const token = await identity.ownToken();
+    const call = await send(token);
+    if (call.answer.status !== 401) return call;
+    identity.dropOwnToken(token);
+    return send(await identity.ownToken());
+  };
+}
