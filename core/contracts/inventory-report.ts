@@ -3,6 +3,8 @@
 // Keys of regions are spelled as the agent-driver specification spells them, with hyphens.
 
 import * as z from 'zod';
+import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
+import { digestOf } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
@@ -50,13 +52,11 @@ export const region = z.object({
 });
 export type ReportedRegion = z.infer<typeof region>;
 
-export const deviceType = z.enum(['GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD']);
-
 export const reportedDevice = z.object({
   /** PCI address of the physical function: the device's control path, and its key in the report. */
   address: pciAddress,
   driver: z.string().regex(/^[a-z0-9_]{1,64}$/),
-  type: deviceType,
+  type: z.enum(deviceTypes),
   /** As the driver reads it, e.g. `0x8086`. */
   vendor: z.string().min(1).max(64),
   product: z.string().min(1).max(64),
@@ -93,3 +93,36 @@ export const inventoryReport = z.object({
   devices: z.array(reportedDevice).max(4096),
 });
 export type InventoryReport = z.infer<typeof inventoryReport>;
+
+/** The reported device in the domain's words. */
+export function discoveredDevice(reported: ReportedDevice): DiscoveredDevice {
+  return {
+    address: reported.address,
+    driver: reported.driver,
+    type: reported.type,
+    vendor: reported.vendor,
+    product: reported.product,
+    model: reported.model,
+    ...(reported.std_board_info && { stdBoardInfo: reported.std_board_info }),
+    ...(reported.vendor_board_info && { vendorBoardInfo: reported.vendor_board_info }),
+    ...(reported.provider_suffix && { providerSuffix: reported.provider_suffix }),
+    ...(reported.offers && { offers: discoveredOffering(reported.offers) }),
+    regions: reported.regions.map((each) => ({
+      name: each.name,
+      ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
+      ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
+      ...(each['function-uuid'] && { functionUuid: each['function-uuid'] }),
+      ...discoveredOffering(each),
+    })),
+    digest: digestOf(reported),
+  };
+}
+
+function discoveredOffering(reported: NonNullable<ReportedDevice['offers']>): Offering {
+  return {
+    resourceClass: reported.resource_class,
+    numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
+    traits: reported.traits,
+    attachHandles: reported.attach_handles,
+  };
+}

@@ -13,11 +13,9 @@ export const novaEventMessage = z.object({
 });
 export type NovaEventMessage = z.infer<typeof novaEventMessage>;
 
-/** One device's providers changed: make Placement match. */
+/** Something changed about the device of this provider: make Placement match. */
 export const providerSyncMessage = z.object({
-  hostname: z.string(),
-  device_uuid: uuid,
-  request_id: z.string().optional(),
+  provider_uuid: uuid,
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 

@@ -12,8 +12,9 @@
 // All that Nova's calls touch is found by these keys alone, with consistent reads: a bind needs its
 // ARQs, one partition per provider and the instance's row, however many others are stored.
 //
-// Indexes serve listings and deadlines only, and hold keys only, so that a change of state costs
-// nothing in them. ARQ uuids are ordered by time, so one index gives both sort orders of the API.
+// Indexes serve listings and deadlines only. Those of ARQs hold keys alone, so that a change of state
+// costs nothing in them; their uuids are ordered by time, so one index gives both sort orders of the
+// API. Devices change seldom: their indexes hold whole rows, and the database filters listings.
 //
 //   by-kind      kind, uuid            GET /{noun}s sorted by uuid; GET /{noun}s/{uuid}
 //   by-created   kind, created_key     GET /{noun}s sorted by created_at
@@ -24,6 +25,7 @@ export interface IndexDefinition {
   readonly name: string;
   readonly partitionKey: string;
   readonly sortKey: string;
+  readonly projection: 'ALL' | 'KEYS_ONLY';
 }
 
 export interface TableDefinition {
@@ -36,23 +38,49 @@ export interface TableDefinition {
   readonly hasStream: boolean;
 }
 
-const byKind: IndexDefinition = { name: 'by-kind', partitionKey: 'kind', sortKey: 'uuid' };
+const byDue = {
+  name: 'by-due',
+  partitionKey: 'due',
+  sortKey: 'due_at',
+  projection: 'KEYS_ONLY',
+} as const;
+
+function byKind(projection: IndexDefinition['projection']): IndexDefinition {
+  return { name: 'by-kind', partitionKey: 'kind', sortKey: 'uuid', projection };
+}
+
 const byCreated: IndexDefinition = {
   name: 'by-created',
   partitionKey: 'kind',
   sortKey: 'created_key',
+  projection: 'ALL',
 };
 const byProject: IndexDefinition = {
   name: 'by-project',
   partitionKey: 'project_id',
   sortKey: 'uuid',
+  projection: 'KEYS_ONLY',
 };
-const byDue: IndexDefinition = { name: 'by-due', partitionKey: 'due', sortKey: 'due_at' };
 
 export const tables = [
-  { name: 'arqs', hasSortKey: false, indexes: [byKind, byProject, byDue], hasStream: true },
-  { name: 'inventory', hasSortKey: true, indexes: [byKind, byCreated, byDue], hasStream: true },
-  { name: 'device-profiles', hasSortKey: false, indexes: [byKind, byCreated], hasStream: false },
+  {
+    name: 'arqs',
+    hasSortKey: false,
+    indexes: [byKind('KEYS_ONLY'), byProject, byDue],
+    hasStream: true,
+  },
+  {
+    name: 'inventory',
+    hasSortKey: true,
+    indexes: [byKind('ALL'), byCreated, byDue],
+    hasStream: true,
+  },
+  {
+    name: 'device-profiles',
+    hasSortKey: false,
+    indexes: [byKind('ALL'), byCreated],
+    hasStream: false,
+  },
 ] as const satisfies readonly TableDefinition[];
 
 export type TableName = (typeof tables)[number]['name'];

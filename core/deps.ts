@@ -1,0 +1,98 @@
+// What operations work with. Everything outside the process, time and chance included, comes in by
+// here, so that the simulation can stand in for all of it.
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { createHttp } from './clients/http.ts';
+import { createKeystone, type Keystone } from './clients/keystone.ts';
+import { createNova, type Nova } from './clients/nova.ts';
+import { createPlacement, type Placement } from './clients/placement.ts';
+import { createQueues, type Queues } from './clients/queues.ts';
+import { createLog, type Log } from './log.ts';
+import { loadSettings, type Settings } from './settings.ts';
+import { type ArqStore, arqStore } from './store/arqs.ts';
+import { type BindingStore, bindingStore } from './store/bindings.ts';
+import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
+import { createDocuments, type DocumentClients } from './store/documents.ts';
+import { type InventoryStore, inventoryStore } from './store/inventory.ts';
+import { type Listings, listings } from './store/listings.ts';
+import { tableName } from './store/tables.ts';
+
+export interface Deps {
+  readonly settings: Settings;
+  /** Base tables with consistent reads only: all that Nova's calls touch. */
+  readonly store: Store;
+  /** Indexes: never on Nova's path. */
+  readonly listings: Listings;
+  readonly clients: {
+    readonly keystone: Keystone;
+    readonly placement: Placement;
+    readonly nova: Nova;
+  };
+  readonly queues: Queues;
+  readonly log: Log;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly uuid: () => string;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** 0 ≤ x < 1 */
+  readonly random: () => number;
+}
+
+export interface Store {
+  readonly profiles: DeviceProfileStore;
+  readonly arqs: ArqStore;
+  readonly bindings: BindingStore;
+  readonly inventory: InventoryStore;
+}
+
+export function createStore(
+  clients: DocumentClients,
+  stage: string,
+): Pick<Deps, 'store' | 'listings'> {
+  const arqs = tableName(stage, 'arqs');
+  const inventory = tableName(stage, 'inventory');
+  const profiles = tableName(stage, 'device-profiles');
+  return {
+    store: {
+      profiles: deviceProfileStore(clients.strong, profiles),
+      arqs: arqStore(clients.strong, arqs),
+      bindings: bindingStore(clients.strong, { arqs, inventory }),
+      inventory: inventoryStore(clients.strong, inventory),
+    },
+    listings: listings(clients.documents, { arqs, inventory, profiles }),
+  };
+}
+
+/** Of one Lambda container, or one local process. */
+export function createDeps(
+  service: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Deps {
+  const settings = loadSettings(env);
+  const log = createLog(service);
+  const clock = Date.now;
+  const http = createHttp();
+  const keystone = createKeystone({
+    settings: settings.keystone,
+    endpoints: settings.endpoints,
+    http,
+    clock,
+    log,
+  });
+  return {
+    settings,
+    ...createStore(createDocuments(), settings.stage),
+    clients: {
+      keystone,
+      placement: createPlacement({ identity: keystone, http }),
+      nova: createNova({ identity: keystone, http }),
+    },
+    queues: createQueues(new SQSClient(), settings.queueUrls),
+    log,
+    clock,
+    uuid: randomUUID,
+    randomBytes,
+    random: Math.random,
+  };
+}

@@ -1,0 +1,83 @@
+// Accelerator requests: their states, and what of them an instance sees.
+
+import type { AttachType } from './device.ts';
+import type { Group } from './device-profile.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+
+/** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
+export type ArqState =
+  | 'Initial'
+  | 'BindStarted'
+  | 'Bound'
+  | 'BindFailed'
+  | 'Unbound'
+  | 'provisioning';
+
+/** Which states an ARQ may come from, by the state it goes to. */
+export const comesFrom: Readonly<Record<ArqState, readonly ArqState[]>> = {
+  Initial: [],
+  BindStarted: ['Initial', 'Unbound'],
+  // A claim that needs nothing from the host is Bound at once.
+  Bound: ['Initial', 'Unbound', 'BindStarted', 'provisioning'],
+  BindFailed: ['BindStarted', 'provisioning'],
+  Unbound: ['BindStarted', 'Bound', 'BindFailed', 'provisioning'],
+  // The host has booted anew: what was made there for the ARQ is being made again.
+  provisioning: ['Bound'],
+};
+
+export function mayBecome(from: ArqState, to: ArqState): boolean {
+  return comesFrom[to].includes(from);
+}
+
+/** What Nova attaches: `info` holds e.g. domain, bus, device, function. */
+export interface Attachment {
+  readonly handleUuid: HandleUuid;
+  readonly type: AttachType;
+  readonly info: Readonly<Record<string, string>>;
+}
+
+/** What a bind gives an ARQ, and an unbind takes away again. */
+export interface ArqBinding {
+  readonly bindId: BindId;
+  readonly instanceUuid: InstanceUuid;
+  readonly hostname: string;
+  readonly providerUuid: ProviderUuid;
+  readonly attachment: Attachment;
+}
+
+export interface Arq {
+  readonly uuid: ArqUuid;
+  readonly state: ArqState;
+  readonly deviceProfileName: string;
+  /** Index of the group in the profile; Nova matches ARQs to resource providers by it. */
+  readonly groupId: number;
+  /** A copy: what was asked for stays true when the profile is deleted. */
+  readonly group: Group;
+  readonly projectId: string;
+  readonly binding?: ArqBinding;
+  /** Why the last bind failed. */
+  readonly failure?: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly updatedAt?: string;
+}
+
+/** What is bound for one instance, as one: binds succeed or fail together. */
+export interface InstanceBinding {
+  readonly instanceUuid: InstanceUuid;
+  /** Drawn anew for each bind, so that what follows from an earlier one can be told apart. */
+  readonly bindId: BindId;
+  readonly state: 'BindStarted' | 'Bound' | 'BindFailed';
+  readonly hostname: string;
+  readonly projectId: string;
+  readonly arqUuids: readonly ArqUuid[];
+  readonly startedAt: string;
+  /** The request that asked for it. */
+  readonly requestId?: string;
+  readonly failure?: string;
+}
+
+/** Resolved means that waiting longer changes nothing: bound, or failed to bind. */
+export function isResolved(arq: Pick<Arq, 'state'>): boolean {
+  return arq.state === 'Bound' || arq.state === 'BindFailed';
+}

@@ -1,0 +1,125 @@
+// May these ARQs be bound there, and by which handles? Decided from what has been read, so that
+// everything knowable is answered on the PATCH: Nova fails a build early on nothing else.
+
+import { type Arq, mayBecome } from './arq.ts';
+import type { AttachHandle, AttachType, Deployable } from './device.ts';
+import { asksForProgram, groupResources, groupTraits } from './device-profile.ts';
+import {
+  ArqStateConflict,
+  BindTargetMismatch,
+  DeviceDisabled,
+  NoFreeHandle,
+  ProviderNotFound,
+} from './errors.ts';
+import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+
+/** Where Nova wants one ARQ bound. */
+export interface BindTarget {
+  readonly arqUuid: ArqUuid;
+  readonly hostname: string;
+  readonly providerUuid: ProviderUuid;
+  readonly instanceUuid: InstanceUuid;
+}
+
+export interface StoredProvider {
+  readonly deployable: Deployable;
+  readonly handles: readonly AttachHandle[];
+}
+
+export interface Claim {
+  readonly arq: Arq;
+  readonly target: BindTarget;
+  readonly handle: AttachHandle;
+}
+
+export interface BindFacts {
+  readonly targets: readonly BindTarget[];
+  readonly arqs: ReadonlyMap<ArqUuid, Arq>;
+  readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
+  readonly attachTypes: readonly AttachType[];
+  /** 0 ≤ x < 1; free handles are picked at random, so that parallel binds rarely want the same. */
+  readonly random: () => number;
+}
+
+/**
+ * One claim per target, in the targets' order.
+ *
+ * @throws DomainError for whatever lasts: another attempt would end the same.
+ */
+export function planBind(facts: BindFacts): Claim[] {
+  const taken = new Set<string>();
+  return facts.targets.map((target) => {
+    const arq = facts.arqs.get(target.arqUuid);
+    const provider = facts.providers.get(target.providerUuid);
+    if (!provider || provider.deployable.isGone) throw new ProviderNotFound(target.providerUuid);
+    if (!arq) throw new TypeError(`ARQ ${target.arqUuid} was not read`);
+    if (!mayBecome(arq.state, 'BindStarted')) {
+      throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
+    }
+    checkTarget(arq, target, provider.deployable, facts.attachTypes, provider.handles);
+    const free = provider.handles.filter((handle) => isFree(handle) && !taken.has(handle.uuid));
+    const handle = free[Math.floor(facts.random() * free.length)];
+    if (!handle) {
+      throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
+    }
+    taken.add(handle.uuid);
+    return { arq, target, handle };
+  });
+}
+
+function isFree(handle: AttachHandle): boolean {
+  return handle.claim === undefined && !handle.isGone;
+}
+
+function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {
+  return targets.filter((target) => target.providerUuid === provider).length;
+}
+
+function checkTarget(
+  arq: Arq,
+  target: BindTarget,
+  deployable: Deployable,
+  attachTypes: readonly AttachType[],
+  handles: readonly AttachHandle[],
+): void {
+  const provider = `Resource provider ${target.providerUuid}`;
+  const request = `accelerator request ${arq.uuid}`;
+  if (deployable.hostname !== target.hostname) {
+    throw new BindTargetMismatch(
+      `${provider} is on host ${deployable.hostname}, not on ${target.hostname}.`,
+    );
+  }
+  const classes = Object.keys(groupResources(arq.group));
+  if (deployable.resourceClass === undefined || !classes.includes(deployable.resourceClass)) {
+    throw new BindTargetMismatch(
+      `${provider} has ${deployable.resourceClass ?? 'no inventory'}, but ${request} asks for ${classes.join(', ')}.`,
+    );
+  }
+  const missing = groupTraits(arq.group, 'required').filter((t) => !deployable.traits.includes(t));
+  if (missing.length > 0) {
+    throw new BindTargetMismatch(
+      `${provider} lacks ${missing.join(', ')}, which ${request} requires.`,
+    );
+  }
+  const unwanted = groupTraits(arq.group, 'forbidden').filter((t) => deployable.traits.includes(t));
+  if (unwanted.length > 0) {
+    throw new BindTargetMismatch(
+      `${provider} has ${unwanted.join(', ')}, which ${request} forbids.`,
+    );
+  }
+  if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
+  const types = new Set(handles.map((handle) => handle.type));
+  for (const type of types) {
+    // Nova's libvirt driver would ignore all accelerators of the instance, and boot it without.
+    if (!attachTypes.includes(type)) {
+      throw new BindTargetMismatch(
+        `${provider} attaches as ${type}, which the hypervisors of this deployment do not take.`,
+      );
+    }
+  }
+  if (asksForProgram(arq.group)) {
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: its agent has no driver that programs.`,
+    );
+  }
+}

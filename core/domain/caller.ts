@@ -1,0 +1,22 @@
+// Who asks. Made from a validated token; every operation that a caller starts takes one.
+
+export interface Caller {
+  readonly requestId: string;
+  readonly userId: string;
+  readonly projectId: string;
+  readonly roles: readonly string[];
+  /** A service (Nova) speaks for the user: its own token came with the user's and was valid. */
+  readonly hasServiceToken: boolean;
+}
+
+export function isAdmin(caller: Caller): boolean {
+  return caller.roles.includes('admin');
+}
+
+/**
+ * Whether the caller may know of what belongs to a project. A service has checked already that the
+ * user may act on the instance, and an admin may act for any tenant.
+ */
+export function maySee(caller: Caller, projectId: string): boolean {
+  return caller.hasServiceToken || isAdmin(caller) || caller.projectId === projectId;
+}

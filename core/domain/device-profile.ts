@@ -1,0 +1,193 @@
+// Device profiles: named requests for accelerators, and the rules of their groups.
+
+import { InvalidInput } from './errors.ts';
+import { type DeviceProfileUuid, isUuid } from './ids.ts';
+
+/** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
+export type Group = Readonly<Record<string, string>>;
+
+export interface DeviceProfile {
+  readonly uuid: DeviceProfileUuid;
+  readonly name: string;
+  readonly description?: string;
+  /** In the order given; Nova names each request group by its index. */
+  readonly groups: readonly Group[];
+  /** The microversion of its creation is the version of its form. */
+  readonly microversion: string;
+  readonly createdAt: string;
+  readonly updatedAt?: string;
+}
+
+/** Bounds one bind to one transaction of DynamoDB: 3 rows an ARQ at most, of 100. */
+export const acceleratorsPerProfileMax = 32;
+
+// Classes that Placement knows without our making them; GPU is not among them.
+const standardClasses = ['FPGA', 'PGPU', 'VGPU'];
+const customName = /^CUSTOM_[A-Z0-9_]+$/;
+const traitName = /^[A-Z][A-Z0-9_]*$/;
+const nameLengthMax = 255;
+const groupKeysMax = 64;
+
+/** Which accel: keys there are, and what their values may hold. */
+const accelValues: Readonly<Record<string, RegExp>> = {
+  bitstream_id: /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
+  // "Name of the bitstream in Glance, including the suffix that indicates bitstream type".
+  bitstream_name: /^[a-zA-Z0-9_.-]+$/,
+  function_id: /^[a-zA-Z0-9_-]+$/,
+  function_name: /^[a-zA-Z0-9_.-]+$/,
+  attach_target: /^(VM|host|none)$/,
+};
+const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'];
+
+/** @throws InvalidInput unless the name can be a profile's. */
+export function checkProfileName(name: string): void {
+  if (!/^[a-zA-Z0-9_-]+$/.test(name) || name.endsWith('\n')) {
+    throw new InvalidInput(
+      `Device profile name ${JSON.stringify(name)} may hold letters, digits, '-' and '_' only.`,
+    );
+  }
+  if (name.length > nameLengthMax) {
+    throw new InvalidInput(`Device profile name is longer than ${nameLengthMax} characters.`);
+  }
+}
+
+/** @throws InvalidInput unless the text is a uuid. */
+export function checkProfileUuid(uuid: string): void {
+  if (!isUuid(uuid)) throw new InvalidInput(`Device profile uuid ${uuid} is not a uuid.`);
+}
+
+/**
+ * The groups in canonical form: names of classes and traits in upper case with underscores.
+ *
+ * @throws InvalidInput naming the group and key that is wrong, also where the group is well formed
+ *   but could never be scheduled.
+ */
+export function canonicalGroups(
+  groups: readonly Readonly<Record<string, string | number>>[],
+): Group[] {
+  if (groups.length === 0) throw new InvalidInput('A device profile needs at least one group.');
+  const canonical = groups.map((group, index) => canonicalGroup(group, `groups[${index}]`));
+  const wanted = canonical.reduce((sum, group) => sum + arqCount(group), 0);
+  if (wanted > acceleratorsPerProfileMax) {
+    throw new InvalidInput(
+      `The groups ask for ${wanted} accelerators; a device profile may ask for ${acceleratorsPerProfileMax}.`,
+    );
+  }
+  return canonical;
+}
+
+function canonicalGroup(group: Readonly<Record<string, string | number>>, where: string): Group {
+  const entries = Object.entries(group);
+  if (entries.length > groupKeysMax) {
+    throw new InvalidInput(`${where} has more than ${groupKeysMax} keys.`);
+  }
+  const canonical = new Map<string, string>();
+  for (const [key, value] of entries) {
+    const [name, text] = canonicalEntry(key, String(value), `${where}[${JSON.stringify(key)}]`);
+    if (canonical.has(name)) throw new InvalidInput(`${where} has ${name} twice.`);
+    canonical.set(name, text);
+  }
+  const result = Object.fromEntries(canonical);
+  if (![...canonical.keys()].some((key) => key.startsWith('resources:'))) {
+    throw new InvalidInput(`${where} asks for no resource: it could never be scheduled.`);
+  }
+  const images = imageKeys.filter((key) => canonical.has(`accel:${key}`));
+  if (images.length > 1) {
+    throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one can be meant.`);
+  }
+  return result;
+}
+
+function canonicalEntry(key: string, value: string, where: string): [key: string, value: string] {
+  const [prefix, ...rest] = key.split(':');
+  const name = rest.join(':').trim();
+  switch (prefix) {
+    case 'resources':
+      return [`resources:${canonicalClass(name, where)}`, canonicalAmount(value, where)];
+    case 'trait':
+      return [`trait:${canonicalTrait(name, where)}`, traitRequirement(value, where)];
+    case 'accel':
+      return [`accel:${name}`, accelValue(name, value, where)];
+    default:
+      throw new InvalidInput(`${where}: keys begin with 'resources:', 'trait:' or 'accel:'.`);
+  }
+}
+
+function toPlacementName(name: string): string {
+  return name.toUpperCase().replaceAll('-', '_');
+}
+
+function canonicalClass(name: string, where: string): string {
+  const canonical = toPlacementName(name);
+  const isKnown = standardClasses.includes(canonical) || customName.test(canonical);
+  if (!isKnown || canonical.length > nameLengthMax) {
+    throw new InvalidInput(
+      `${where}: resource class ${name} is neither one of ${standardClasses.join(', ')} nor CUSTOM_*.`,
+    );
+  }
+  return canonical;
+}
+
+function canonicalAmount(value: string, where: string): string {
+  if (!/^[0-9]{1,9}$/.test(value) || Number(value) < 1) {
+    throw new InvalidInput(`${where}: amount ${JSON.stringify(value)} is not a positive integer.`);
+  }
+  return String(Number(value));
+}
+
+function canonicalTrait(name: string, where: string): string {
+  const canonical = toPlacementName(name);
+  if (!traitName.test(canonical) || canonical.length > nameLengthMax) {
+    throw new InvalidInput(`${where}: trait ${JSON.stringify(name)} is not a trait name.`);
+  }
+  return canonical;
+}
+
+function traitRequirement(value: string, where: string): string {
+  if (value !== 'required' && value !== 'forbidden') {
+    throw new InvalidInput(`${where}: a trait is 'required' or 'forbidden'.`);
+  }
+  return value;
+}
+
+function accelValue(key: string, value: string, where: string): string {
+  const pattern = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
+  if (!pattern) {
+    throw new InvalidInput(`${where}: accel keys are ${Object.keys(accelValues).join(', ')}.`);
+  }
+  if (!pattern.test(value) || value.length > nameLengthMax) {
+    throw new InvalidInput(`${where}: ${JSON.stringify(value)} is no value of accel:${key}.`);
+  }
+  if (key === 'attach_target' && value !== 'VM') {
+    throw new InvalidInput(`${where}: no hypervisor can attach to '${value}' yet, only to 'VM'.`);
+  }
+  return value;
+}
+
+/** What a group asks Placement for, e.g. `{ FPGA: 2 }`. */
+export function groupResources(group: Group): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(group)
+      .filter(([key]) => key.startsWith('resources:'))
+      .map(([key, amount]) => [key.slice('resources:'.length), Number(amount)]),
+  );
+}
+
+export function groupTraits(group: Group, requirement: 'required' | 'forbidden'): string[] {
+  return Object.entries(group)
+    .filter(([key, value]) => key.startsWith('trait:') && value === requirement)
+    .map(([key]) => key.slice('trait:'.length));
+}
+
+/** Whether the group names an image or function that must be in the FPGA before it is handed out. */
+export function asksForProgram(group: Group): boolean {
+  return imageKeys.some((key) => group[`accel:${key}`] !== undefined);
+}
+
+/** How many ARQs a group makes: one per accelerator. */
+export function arqCount(group: Group): number {
+  const resources = groupResources(group);
+  // A Xilinx card is one unit of inventory with two functions, and both must be attached.
+  if (group['trait:CUSTOM_FPGA_XILINX'] === 'required') return 2 * (resources.FPGA ?? 0);
+  return Object.values(resources).reduce((sum, amount) => sum + amount, 0);
+}

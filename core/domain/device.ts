@@ -1,0 +1,133 @@
+// What is in a host: devices, the deployables that Placement sees as resource providers, and the
+// attach handles by which a hypervisor takes hold of one accelerator.
+
+import type {
+  ArqUuid,
+  DeployableUuid,
+  DeviceUuid,
+  HandleUuid,
+  InstanceUuid,
+  ProviderUuid,
+} from './ids.ts';
+
+export type AttachType = 'PCI' | 'MDEV' | 'TEST_PCI';
+/** Cyborg's device types. */
+export const deviceTypes = ['GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD'] as const;
+export type DeviceType = (typeof deviceTypes)[number];
+export type DeviceStatus = 'enabled' | 'maintaining';
+
+/** What can be allocated of a device or region: Placement's class, and a handle for each. */
+export interface Offering {
+  readonly resourceClass: string;
+  readonly numAccelerators: number;
+  readonly traits: readonly string[];
+  readonly attachHandles: readonly {
+    readonly type: AttachType;
+    readonly info: Readonly<Record<string, string>>;
+  }[];
+}
+
+export interface DiscoveredRegion extends Offering {
+  readonly name: string;
+  readonly regionTypeUuid?: string;
+  readonly bitstreamId?: string;
+  readonly functionUuid?: string;
+}
+
+/** A device as its host reports it. */
+export interface DiscoveredDevice {
+  readonly address: string;
+  readonly driver: string;
+  readonly type: DeviceType;
+  readonly vendor: string;
+  readonly product: string;
+  readonly model: string;
+  readonly stdBoardInfo?: string;
+  readonly vendorBoardInfo?: string;
+  /** Ends the provider's name in place of the address. */
+  readonly providerSuffix?: string;
+  readonly offers?: Offering;
+  readonly regions: readonly DiscoveredRegion[];
+  readonly digest: string;
+}
+
+export interface Device {
+  readonly uuid: DeviceUuid;
+  readonly hostname: string;
+  /** PCI address of the physical function. */
+  readonly address: string;
+  readonly driver: string;
+  readonly type: DeviceType;
+  readonly vendor: string;
+  readonly product: string;
+  readonly model: string;
+  readonly stdBoardInfo?: string;
+  readonly vendorBoardInfo?: string;
+  readonly status: DeviceStatus;
+  /** Of the report it was last seen in; see core/contracts/device-digest.ts. */
+  readonly digest: string;
+  /** Its providers in Placement, in the order in which they must be made: parents first. */
+  readonly providers: readonly ProviderUuid[];
+  /** The host no longer reports it. Kept while something of it is in use, and until Placement has let go. */
+  readonly isGone: boolean;
+  readonly createdAt: string;
+  readonly updatedAt?: string;
+}
+
+export interface Deployable {
+  readonly uuid: DeployableUuid;
+  readonly providerUuid: ProviderUuid;
+  /** Undefined for a device's own provider: its parent is the compute node's. */
+  readonly parentProviderUuid?: ProviderUuid;
+  readonly deviceUuid: DeviceUuid;
+  readonly hostname: string;
+  /** Name of the provider, unique in the cloud. */
+  readonly name: string;
+  readonly driver: string;
+  /** Copy of the device's, so that a bind reads one partition only. */
+  readonly deviceStatus: DeviceStatus;
+  /** Absent where only the regions below it can be allocated. */
+  readonly resourceClass?: string;
+  readonly numAccelerators: number;
+  readonly traits: readonly string[];
+  readonly bitstreamId?: string;
+  readonly regionTypeUuid?: string;
+  readonly functionUuid?: string;
+  readonly isGone: boolean;
+  readonly createdAt: string;
+  readonly updatedAt?: string;
+}
+
+/** A handle is free, or belongs to exactly one claim. */
+export interface AttachHandle {
+  readonly uuid: HandleUuid;
+  readonly providerUuid: ProviderUuid;
+  readonly type: AttachType;
+  readonly info: Readonly<Record<string, string>>;
+  /** Grows with each release and each boot of the host; a claim names the one it has seen. */
+  readonly epoch: number;
+  readonly claim?: { readonly arqUuid: ArqUuid; readonly instanceUuid: InstanceUuid };
+  /** No longer reported; goes when its claim ends. */
+  readonly isGone: boolean;
+}
+
+export interface Host {
+  readonly hostname: string;
+  readonly bootId?: string;
+  /** Grows with each boot that the agent reports. */
+  readonly epoch: number;
+  /** Of the last report that was applied. */
+  readonly sequence: number;
+  readonly agentVersion?: string;
+  readonly lastReportAt?: string;
+  readonly presence?: Presence;
+}
+
+/** The agent's connection, as AWS IoT's lifecycle events tell it. */
+export interface Presence {
+  readonly isConnected: boolean;
+  readonly session?: string;
+  readonly version?: number;
+  /** ISO 8601, of the event. */
+  readonly at: string;
+}

@@ -1,0 +1,171 @@
+// What can go wrong by a caller's doing. Each error is a sentence for the caller and a code for
+// programs; functions/http/faults.ts gives each kind its status. Anything else that is thrown is
+// our own fault and answers 500.
+
+/** What the caller can do about it, and therefore which status it gets. */
+export type FaultKind =
+  /** The request can never succeed as it stands. */
+  | 'invalid'
+  /** The named thing does not exist, or not for this caller. */
+  | 'not-found'
+  /** The request is right, the state of things is not. */
+  | 'conflict'
+  /** The caller may not do this. */
+  | 'forbidden'
+  /** The answer exists only after something has been resolved. */
+  | 'locked'
+  /** This microversion does not know the request. */
+  | 'not-acceptable';
+
+export class DomainError extends Error {
+  readonly kind: FaultKind;
+  /** Stable: once published it stays. */
+  readonly code: string;
+
+  constructor(kind: FaultKind, code: string, sentence: string) {
+    super(sentence);
+    this.name = new.target.name;
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+export class InvalidInput extends DomainError {
+  constructor(sentence: string, code = 'cyborg.input.invalid') {
+    super('invalid', code, sentence);
+  }
+}
+
+export class Forbidden extends DomainError {
+  constructor(sentence: string, code = 'cyborg.policy.forbidden') {
+    super('forbidden', code, sentence);
+  }
+}
+
+export class NotAcceptable extends DomainError {
+  constructor(sentence: string) {
+    super('not-acceptable', 'cyborg.microversion.not_acceptable', sentence);
+  }
+}
+
+export class DeviceProfileNotFound extends DomainError {
+  constructor(nameOrUuid: string) {
+    super(
+      'not-found',
+      'cyborg.device_profile.not_found',
+      `Device profile ${nameOrUuid} not found.`,
+    );
+  }
+}
+
+export class DeviceProfileExists extends DomainError {
+  constructor(what: 'name' | 'uuid', value: string) {
+    super(
+      'conflict',
+      'cyborg.device_profile.exists',
+      `A device profile with ${what} ${value} exists.`,
+    );
+  }
+}
+
+export class DeviceProfileInUse extends DomainError {
+  constructor(name: string) {
+    super(
+      'conflict',
+      'cyborg.device_profile.in_use',
+      `Device profile ${name} is used by accelerator requests.`,
+    );
+  }
+}
+
+export class ArqNotFound extends DomainError {
+  constructor(uuids: readonly string[]) {
+    const listed = uuids.join(', ');
+    super('not-found', 'cyborg.arq.not_found', `Accelerator request ${listed} not found.`);
+  }
+}
+
+export class ArqStateConflict extends DomainError {
+  constructor(uuid: string, state: string, wanted: string) {
+    super(
+      'conflict',
+      'cyborg.arq.state_conflict',
+      `Accelerator request ${uuid} is ${state} and cannot become ${wanted}.`,
+    );
+  }
+}
+
+/** Deployed Cyborg's sentence and status: Nova's log shows it to operators. */
+export class InstanceAlreadyBound extends DomainError {
+  constructor(instanceUuid: string) {
+    super(
+      'invalid',
+      'cyborg.instance.already_bound',
+      `Instance ${instanceUuid} already has accelerator requests. Cannot append a new one to it.`,
+    );
+  }
+}
+
+export class ProviderNotFound extends DomainError {
+  constructor(providerUuid: string) {
+    super(
+      'not-found',
+      'cyborg.deployable.not_found',
+      `Deployable not found with resource provider uuid ${providerUuid}.`,
+    );
+  }
+}
+
+export class NoFreeHandle extends DomainError {
+  constructor(providerUuid: string, wanted: number) {
+    super(
+      'not-found',
+      'cyborg.attach_handle.none_free',
+      `Resource provider ${providerUuid} has fewer than ${wanted} free attach handles.`,
+    );
+  }
+}
+
+export class BindTargetMismatch extends DomainError {
+  constructor(sentence: string) {
+    super('invalid', 'cyborg.bind.target_mismatch', sentence);
+  }
+}
+
+export class DeviceDisabled extends DomainError {
+  constructor(deviceUuid: string) {
+    super('conflict', 'cyborg.device.disabled', `Device ${deviceUuid} is under maintenance.`);
+  }
+}
+
+export class BindFailedForInstance extends DomainError {
+  constructor(instanceUuid: string, reason: string) {
+    super(
+      'conflict',
+      'cyborg.bind.failed',
+      `Binding accelerators to instance ${instanceUuid} failed: ${reason}`,
+    );
+  }
+}
+
+export class BindsUnresolved extends DomainError {
+  constructor(instanceUuid: string) {
+    super(
+      'locked',
+      'cyborg.bind.unresolved',
+      `Not all accelerator requests of instance ${instanceUuid} are resolved.`,
+    );
+  }
+}
+
+export class DeviceNotFound extends DomainError {
+  constructor(uuid: string) {
+    super('not-found', 'cyborg.device.not_found', `Device ${uuid} not found.`);
+  }
+}
+
+export class DeployableNotFound extends DomainError {
+  constructor(uuid: string) {
+    super('not-found', 'cyborg.deployable.not_found', `Deployable ${uuid} not found.`);
+  }
+}

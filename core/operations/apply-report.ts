@@ -1,0 +1,144 @@
+import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
+import type { Deps } from '../deps.ts';
+import type { StoredProvider } from '../domain/bind-plan.ts';
+import type { Device, DiscoveredDevice } from '../domain/device.ts';
+import {
+  type DevicePlan,
+  planDevice,
+  planReport,
+  planRetirement,
+  type StoredHost,
+} from '../domain/inventory-plan.ts';
+import { RetryLater } from '../domain/retry-later.ts';
+
+const leaseSeconds = 60;
+const leaseRetrySeconds = 2;
+
+/** Reports of one host are put in order by it; epochs leave room for a century of seconds. */
+const reportsPerEpoch = 100_000_000_000;
+
+/**
+ * Makes the stored inventory of one host what it reports. Each row's write is repeatable and the
+ * report counts as applied only when all are done, so a delivery that died half-way is cured by
+ * the next.
+ *
+ * @param hostname from the topic, not from the report
+ * @throws RetryLater while another consumer works on the same host
+ */
+export async function applyReport(
+  deps: Deps,
+  hostname: string,
+  report: InventoryReport,
+  receivedAtMs: number,
+): Promise<void> {
+  const holder = deps.uuid();
+  const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
+  if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
+    throw new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
+  }
+  try {
+    await applyUnderLease(deps, hostname, report, receivedAtMs);
+  } finally {
+    await deps.store.inventory.endLease(hostname, holder);
+  }
+}
+
+async function applyUnderLease(
+  deps: Deps,
+  hostname: string,
+  report: InventoryReport,
+  receivedAtMs: number,
+): Promise<void> {
+  const { host, devices } = await deps.store.inventory.host(hostname);
+  const plan = planReport(
+    host,
+    devices,
+    {
+      bootId: report.boot_id,
+      sequence: report.sequence,
+      receivedAtMs,
+      manifest: report.manifest,
+      failedDrivers: report.failed_drivers,
+    },
+    report.devices.map(discoveredDevice),
+  );
+  const epoch = plan.isNewBoot ? host.epoch + 1 : host.epoch;
+  const order = epoch * reportsPerEpoch + Math.max(report.sequence, host.sequence);
+  const stored = new Map(devices.map((device) => [device.address, device]));
+  for (const discovered of plan.put) {
+    const was = stored.get(discovered.address);
+    await putDevice(deps, hostname, was, discovered, epoch, order);
+  }
+  for (const device of plan.retire) {
+    await deps.store.inventory.putDevice(
+      planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
+      order,
+    );
+  }
+  if (plan.standing === 'late' && plan.put.length === 0) return;
+  const applied: StoredHost = {
+    ...host,
+    ...(plan.standing === 'newer' && {
+      bootId: report.boot_id,
+      epoch,
+      sequence: report.sequence,
+      agentVersion: report.agent_version,
+      lastReportAt: nowOf(deps),
+      lastReceivedAtMs: receivedAtMs,
+    }),
+    wanted: plan.wanted,
+  };
+  await deps.store.inventory.putReport(applied);
+  logOutcome(deps, hostname, report, plan.put, plan.retire, plan.wanted);
+}
+
+async function putDevice(
+  deps: Deps,
+  hostname: string,
+  was: Device | undefined,
+  discovered: DiscoveredDevice,
+  epoch: number,
+  order: number,
+): Promise<void> {
+  const stored = was && { device: was, providers: await providersOf(deps, was) };
+  const plan: DevicePlan = planDevice(hostname, stored, discovered, epoch, nowOf(deps));
+  await deps.store.inventory.putDevice(plan, order);
+}
+
+async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {
+  const providers = await Promise.all(
+    device.providers.map((uuid) => deps.store.inventory.provider(uuid)),
+  );
+  return providers.filter((provider) => provider !== undefined);
+}
+
+function logOutcome(
+  deps: Deps,
+  hostname: string,
+  report: InventoryReport,
+  put: readonly DiscoveredDevice[],
+  retired: readonly Device[],
+  wanted: Readonly<Record<string, string>>,
+): void {
+  const fields = { host: hostname, sequence: report.sequence };
+  if (put.length > 0 || retired.length > 0) {
+    deps.log.info('Inventory changed.', {
+      ...fields,
+      put: put.map((device) => device.address),
+      retired: retired.map((device) => device.address),
+    });
+  }
+  if (report.failed_drivers.length > 0) {
+    deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
+  }
+  if (Object.keys(wanted).length > 0) {
+    deps.log.warn('Devices of the manifest are not described yet.', {
+      ...fields,
+      addresses: Object.keys(wanted),
+    });
+  }
+}
+
+function nowOf(deps: Deps): string {
+  return new Date(deps.clock()).toISOString();
+}

@@ -1,0 +1,148 @@
+import type { Deps } from '../deps.ts';
+import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import { type BindTarget, planBind, type StoredProvider } from '../domain/bind-plan.ts';
+import { type Caller, isAdmin, maySee } from '../domain/caller.ts';
+import {
+  ArqNotFound,
+  BindTargetMismatch,
+  Forbidden,
+  InstanceAlreadyBound,
+} from '../domain/errors.ts';
+import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+
+/** Rounds of reading and claiming; each lost round means that somebody else's claim went through. */
+const roundsMax = 30;
+
+/**
+ * Binds ARQs to one instance, all or none. The same call again finds them bound and changes nothing.
+ *
+ * A claim that lost a handle to another instance's is made anew with the next free one: contention
+ * is never the caller's concern.
+ *
+ * @throws DomainError for what lasts; then nothing has changed.
+ */
+export async function bindArqs(
+  deps: Deps,
+  caller: Caller,
+  targets: readonly BindTarget[],
+): Promise<void> {
+  const { instanceUuid, hostname } = onePlace(targets);
+  for (let round = 1; round <= roundsMax; round++) {
+    const arqs = await visibleArqs(deps, caller, targets);
+    if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return;
+    const providers = await readProviders(deps, targets);
+    const claims = planBind({
+      targets,
+      arqs,
+      providers,
+      attachTypes: deps.settings.attachTypes,
+      random: deps.random,
+    });
+    const first = claims[0]?.arq as Arq;
+    const now = new Date(deps.clock()).toISOString();
+    const binding: InstanceBinding = {
+      instanceUuid,
+      bindId: deps.uuid() as BindId,
+      state: 'Bound',
+      hostname,
+      projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
+      arqUuids: targets.map((target) => target.arqUuid),
+      startedAt: now,
+      requestId: caller.requestId,
+    };
+    if ((await deps.store.bindings.claim(binding, claims, now)) === 'claimed') {
+      deps.log.info('Bound.', { instance: instanceUuid, arqs: binding.arqUuids, host: hostname });
+      return;
+    }
+    await refuseSecondBinding(deps, instanceUuid, targets);
+  }
+  throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
+}
+
+function onePlace(targets: readonly BindTarget[]): {
+  instanceUuid: InstanceUuid;
+  hostname: string;
+} {
+  const [first, ...others] = targets as [BindTarget, ...BindTarget[]];
+  for (const other of others) {
+    if (other.instanceUuid !== first.instanceUuid) {
+      throw new BindTargetMismatch(
+        `One request binds to one instance, not to ${first.instanceUuid} and ${other.instanceUuid}.`,
+      );
+    }
+    if (other.hostname !== first.hostname) {
+      throw new BindTargetMismatch(
+        `Instance ${first.instanceUuid} cannot be on hosts ${first.hostname} and ${other.hostname}.`,
+      );
+    }
+  }
+  return first;
+}
+
+async function visibleArqs(
+  deps: Deps,
+  caller: Caller,
+  targets: readonly BindTarget[],
+): Promise<Map<ArqUuid, Arq>> {
+  const wanted = targets.map((target) => target.arqUuid);
+  const arqs = await deps.store.arqs.byUuids(wanted);
+  const missing = wanted.filter((uuid) => {
+    const arq = arqs.get(uuid);
+    return !arq || !maySee(caller, arq.projectId);
+  });
+  if (missing.length > 0) throw new ArqNotFound(missing);
+  return arqs;
+}
+
+function isBoundAs(arq: Arq | undefined, target: BindTarget): boolean {
+  return (
+    arq?.binding?.instanceUuid === target.instanceUuid &&
+    arq.binding.hostname === target.hostname &&
+    arq.binding.providerUuid === target.providerUuid
+  );
+}
+
+async function readProviders(
+  deps: Deps,
+  targets: readonly BindTarget[],
+): Promise<Map<ProviderUuid, StoredProvider>> {
+  const uuids = [...new Set(targets.map((target) => target.providerUuid))];
+  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
+  return new Map(
+    uuids.flatMap((uuid, index) => {
+      const provider = providers[index];
+      return provider ? [[uuid, provider] as const] : [];
+    }),
+  );
+}
+
+/**
+ * An ARQ belongs to the project of its instance. That is its creator's, but an admin who evacuates
+ * or unshelves creates ARQs for a tenant's instance, and only Nova knows whose it is.
+ */
+async function owningProject(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: InstanceUuid,
+  creatorsProject: string,
+): Promise<string> {
+  if (caller.hasServiceToken && !isAdmin(caller)) return creatorsProject;
+  const server = await deps.clients.nova.serverProject(instanceUuid);
+  const project = server === 'not-found' ? undefined : server.projectId;
+  if (!caller.hasServiceToken && !isAdmin(caller) && project !== caller.projectId) {
+    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  }
+  return project ?? creatorsProject;
+}
+
+async function refuseSecondBinding(
+  deps: Deps,
+  instanceUuid: InstanceUuid,
+  targets: readonly BindTarget[],
+): Promise<void> {
+  const binding = await deps.store.arqs.binding(instanceUuid);
+  const isOther = binding?.arqUuids.some(
+    (uuid) => !targets.some((target) => target.arqUuid === uuid),
+  );
+  if (isOther) throw new InstanceAlreadyBound(instanceUuid);
+}

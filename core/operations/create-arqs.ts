@@ -1,0 +1,35 @@
+import type { Deps } from '../deps.ts';
+import type { Arq } from '../domain/arq.ts';
+import type { Caller } from '../domain/caller.ts';
+import { arqCount } from '../domain/device-profile.ts';
+import { DeviceProfileNotFound } from '../domain/errors.ts';
+import { type ArqUuid, timeOrderedUuid } from '../domain/ids.ts';
+
+/**
+ * One ARQ per accelerator that the profile asks for, in the order of its groups.
+ *
+ * Nova sends no key by which a repeated POST could be told from a second one; what it forgets is
+ * deleted by the sweep.
+ */
+export async function createArqs(deps: Deps, caller: Caller, profileName: string): Promise<Arq[]> {
+  const profile = await deps.store.profiles.byName(profileName);
+  if (!profile) throw new DeviceProfileNotFound(profileName);
+  const now = deps.clock();
+  const arqs = profile.groups.flatMap((group, groupId) =>
+    Array.from(
+      { length: arqCount(group) },
+      (): Arq => ({
+        uuid: timeOrderedUuid(now, deps.randomBytes(10)) as ArqUuid,
+        state: 'Initial',
+        deviceProfileName: profile.name,
+        groupId,
+        group,
+        projectId: caller.projectId,
+        createdAt: new Date(now).toISOString(),
+      }),
+    ),
+  );
+  const dueAt = new Date(now + deps.settings.unboundArqMinutes * 60_000).toISOString();
+  await deps.store.arqs.create(arqs, dueAt);
+  return arqs;
+}

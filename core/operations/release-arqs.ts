@@ -1,0 +1,44 @@
+import type { Deps } from '../deps.ts';
+import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { ArqUuid } from '../domain/ids.ts';
+import type { BoundArq, Release } from '../store/bindings.ts';
+
+const roundsMax = 30;
+
+/**
+ * Ends an instance's claims: of all its ARQs, or of those named. Repeatable: what is released already
+ * stays so.
+ */
+export async function releaseArqs(
+  deps: Deps,
+  instanceUuid: string,
+  which: 'all' | ReadonlySet<ArqUuid>,
+  fate: Release['fate'],
+): Promise<void> {
+  for (let round = 1; round <= roundsMax; round++) {
+    const binding = await deps.store.arqs.binding(instanceUuid);
+    if (!binding) return;
+    const stored = await deps.store.arqs.byUuids(binding.arqUuids);
+    const bound = binding.arqUuids
+      .flatMap((uuid) => stored.get(uuid) ?? [])
+      .filter((arq): arq is BoundArq => isBoundBy(arq, binding));
+    const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
+    if (arqs.length === 0 && which !== 'all') return;
+    const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
+    const now = new Date(deps.clock()).toISOString();
+    const outcome = await deps.store.bindings.release(binding, { arqs, fate, left, now });
+    if (outcome === 'released') {
+      deps.log.info('Released.', {
+        instance: instanceUuid,
+        arqs: arqs.map((arq) => arq.uuid),
+        bind: binding.bindId,
+      });
+      return;
+    }
+  }
+  throw new Error(`The ARQs of instance ${instanceUuid} were not released in ${roundsMax} rounds.`);
+}
+
+function isBoundBy(arq: Arq, binding: InstanceBinding): boolean {
+  return arq.binding?.bindId === binding.bindId;
+}

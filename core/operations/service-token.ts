@@ -1,0 +1,27 @@
+import type { Deps } from '../deps.ts';
+import { type Caller, isAdmin } from '../domain/caller.ts';
+import { Forbidden } from '../domain/errors.ts';
+
+/**
+ * What a hypervisor holds may be taken away by Nova only (CVE-2026-40214). Where the deployment does
+ * not ask for service tokens, the caller must own the instance at Nova.
+ */
+export async function refuseWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (caller.hasServiceToken) return;
+  if (deps.settings.requireServiceToken) {
+    throw new Forbidden(
+      `This request (${action}) requires a service token. In nova.conf set ` +
+        '[service_user] send_service_user_token = true.',
+    );
+  }
+  if (isAdmin(caller)) return;
+  const server = await deps.clients.nova.serverProject(instanceUuid);
+  if (server === 'not-found' || server.projectId !== caller.projectId) {
+    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  }
+}

@@ -1,0 +1,200 @@
+import { ServiceUnavailable } from '../clients/http.ts';
+import { GenerationConflict, type Inventories, type Provider } from '../clients/placement.ts';
+import type { Deps } from '../deps.ts';
+import type { StoredProvider } from '../domain/bind-plan.ts';
+import type { Device } from '../domain/device.ts';
+import type { ProviderUuid } from '../domain/ids.ts';
+import { type WantedProvider, wantedProviders } from '../domain/provider-tree.ts';
+import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
+
+/** Nova and operators write to the same tree; each lost round means that one of them came first. */
+const conflictRoundsMax = 5;
+const retrySecondsMax = 60;
+
+/**
+ * Makes Placement hold what is stored of one device: its provider, those of its regions, and nothing
+ * for what is gone. Repeatable; only our own providers are touched.
+ *
+ * @param attempt which delivery this is, from 1
+ * @throws RetryLater while the compute node's provider is not there yet, something is still
+ *   allocated from a provider that is gone, or Placement is away
+ */
+export async function syncProviders(
+  deps: Deps,
+  providerUuid: ProviderUuid,
+  attempt: number,
+): Promise<void> {
+  const named = await deps.store.inventory.provider(providerUuid);
+  if (!named) return;
+  const { hostname, deviceUuid } = named.deployable;
+  const { devices } = await deps.store.inventory.host(hostname);
+  const device = devices.find((each) => each.uuid === deviceUuid);
+  if (!device) {
+    // Its rows go in this order: the others', the device's, and last those that the message names.
+    await deleteGoneRows(deps, named);
+    return;
+  }
+  const stored = (
+    await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
+  ).filter((provider) => provider !== undefined);
+  const wanted = wantedProviders(
+    device,
+    stored.map((each) => each.deployable),
+  );
+  try {
+    for (const provider of wanted.filter((each) => !each.isGone)) {
+      await putProvider(deps, hostname, provider);
+    }
+    const gone = wanted.filter((provider) => provider.isGone);
+    await removeProviders(deps, gone, stored, { device, named });
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable) && !(error instanceof ComputeProviderMissing)) {
+      throw error;
+    }
+    deps.log.warn('Placement cannot be synchronised yet.', {
+      host: hostname,
+      error: error.message,
+    });
+    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+  }
+}
+
+/** nova-compute makes its provider when it first starts, which may be after the agent. */
+class ComputeProviderMissing extends Error {
+  override readonly name = 'ComputeProviderMissing';
+}
+
+async function putProvider(deps: Deps, hostname: string, wanted: WantedProvider): Promise<void> {
+  const { placement } = deps.clients;
+  for (const resourceClass of Object.keys(wanted.inventories)) {
+    await placement.ensureResourceClass(resourceClass);
+  }
+  for (const trait of wanted.traits) await placement.ensureTrait(trait);
+  const provider = await ensureProvider(deps, hostname, wanted);
+  await untilNoConflict(async () => {
+    const current = await placement.getInventories(provider.uuid);
+    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
+    const next = nextInventories(current.inventories, wanted);
+    if (next) await placement.putInventories(provider.uuid, current.generation, next);
+  });
+  await untilNoConflict(async () => {
+    const current = await placement.getTraits(provider.uuid);
+    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
+    const isSame =
+      current.traits.length === wanted.traits.length &&
+      wanted.traits.every((trait) => current.traits.includes(trait));
+    if (!isSame) await placement.putTraits(provider.uuid, current.generation, wanted.traits);
+  });
+}
+
+async function ensureProvider(
+  deps: Deps,
+  hostname: string,
+  wanted: WantedProvider,
+): Promise<Provider> {
+  const { placement } = deps.clients;
+  const existing = await placement.getProvider(wanted.uuid);
+  if (existing) return existing;
+  const parent = wanted.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
+  if (!parent) {
+    throw new ComputeProviderMissing(
+      `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
+    );
+  }
+  return placement.createProvider({
+    uuid: wanted.uuid,
+    name: wanted.name,
+    parentUuid: parent,
+  });
+}
+
+/** What has to be written, or undefined where Placement holds it already. */
+function nextInventories(current: Inventories, wanted: WantedProvider): Inventories | undefined {
+  const next: Inventories = Object.fromEntries(
+    Object.entries(wanted.inventories).map(([resourceClass, { total, reserved }]) => [
+      resourceClass,
+      {
+        total,
+        reserved,
+        min_unit: 1,
+        max_unit: total,
+        step_size: 1,
+        allocation_ratio: 1,
+      },
+    ]),
+  );
+  const isSame =
+    Object.keys(current).length === Object.keys(next).length &&
+    Object.entries(next).every(
+      ([resourceClass, inventory]) =>
+        current[resourceClass]?.total === inventory.total &&
+        current[resourceClass]?.reserved === inventory.reserved &&
+        current[resourceClass]?.max_unit === inventory.max_unit,
+    );
+  return isSame ? undefined : next;
+}
+
+async function removeProviders(
+  deps: Deps,
+  gone: readonly WantedProvider[],
+  stored: readonly StoredProvider[],
+  { device, named }: { device: Device; named: StoredProvider },
+): Promise<void> {
+  const ends: RemovalEnd[] = [];
+  const removed: StoredProvider[] = [];
+  // Children before their parents.
+  for (const provider of gone.toReversed()) {
+    const own = stored.find((each) => each.deployable.providerUuid === provider.uuid);
+    if (!own) continue;
+    const end = await removeProvider(deps, provider, own);
+    ends.push(end);
+    if (end === 'removed') removed.push(own);
+  }
+  const isNamed = (each: StoredProvider) =>
+    each.deployable.providerUuid === named.deployable.providerUuid;
+  for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
+  if (device.isGone && ends.every((end) => end === 'removed')) {
+    await deps.store.inventory.deleteGoneDevice(device);
+  }
+  for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
+  if (ends.includes('allocated')) {
+    throw new RetryLater(`Something is still allocated on ${device.hostname}.`, retrySecondsMax);
+  }
+}
+
+/** `claimed`: the end of the last claim brings the device here again. */
+type RemovalEnd = 'removed' | 'claimed' | 'allocated';
+
+/** Deletes the provider, or offers nothing more of it while something still holds a part. */
+async function removeProvider(
+  deps: Deps,
+  wanted: WantedProvider,
+  own: StoredProvider,
+): Promise<RemovalEnd> {
+  const { placement } = deps.clients;
+  const isClaimed = own.handles.some((handle) => handle.claim);
+  if (!isClaimed && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
+  await untilNoConflict(async () => {
+    const current = await placement.getInventories(wanted.uuid);
+    const next = current && nextInventories(current.inventories, wanted);
+    if (next) await placement.putInventories(wanted.uuid, current.generation, next);
+  });
+  return isClaimed ? 'claimed' : 'allocated';
+}
+
+async function deleteGoneRows(deps: Deps, own: StoredProvider): Promise<void> {
+  if (!own.deployable.isGone) return;
+  await deps.store.inventory.deleteGoneHandles(own.handles);
+  await deps.store.inventory.deleteGoneDeployable(own.deployable);
+}
+
+async function untilNoConflict(attempt: () => Promise<void>): Promise<void> {
+  for (let round = 1; ; round++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof GenerationConflict)) throw error;
+      if (round === conflictRoundsMax) throw new RetryLater(error.message, round);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+// Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
+
+import type { DeviceProfile } from '../domain/device-profile.ts';
+import type { Documents } from './documents.ts';
+import { getRow, getRows } from './reads.ts';
+import { profileNameKey, profileOf, profileRow, profileUuidKey } from './rows.ts';
+import { transact } from './writes.ts';
+
+export type CreateOutcome =
+  | 'created'
+  | { readonly taken: 'name' | 'uuid'; readonly profile: DeviceProfile };
+
+export interface DeviceProfileStore {
+  byName(name: string): Promise<DeviceProfile | undefined>;
+  /** In the order of the names; names that do not exist are left out. */
+  byNames(names: readonly string[]): Promise<DeviceProfile[]>;
+  byUuid(uuid: string): Promise<DeviceProfile | undefined>;
+  /** All or none, at most 50. */
+  create(profiles: readonly DeviceProfile[]): Promise<CreateOutcome>;
+  /** All or none, at most 50; false if one of them has been deleted or made anew meanwhile. */
+  delete(profiles: readonly DeviceProfile[]): Promise<boolean>;
+}
+
+export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
+  const byName = async (name: string) => {
+    const row = await getRow(client, table, profileNameKey(name));
+    return row && profileOf(row);
+  };
+  return {
+    byName,
+
+    async byNames(names) {
+      const rows = await getRows(client, table, [...new Set(names)].map(profileNameKey));
+      const found = new Map(rows.map(profileOf).map((profile) => [profile.name, profile]));
+      return [...new Set(names)].flatMap((name) => found.get(name) ?? []);
+    },
+
+    async byUuid(uuid) {
+      const row = await getRow(client, table, profileUuidKey(uuid.toLowerCase()));
+      return row && byName(String(row.name));
+    },
+
+    async create(profiles) {
+      const outcome = await transact(
+        client,
+        profiles.flatMap((profile) => [
+          put(table, profileRow(profile)),
+          put(table, { ...profileUuidKey(profile.uuid), name: profile.name }),
+        ]),
+      );
+      if (outcome === 'done') return 'created';
+      const index = outcome.refused[0] ?? 0;
+      const profile = profiles[Math.floor(index / 2)] as DeviceProfile;
+      return { taken: index % 2 === 0 ? 'name' : 'uuid', profile };
+    },
+
+    async delete(profiles) {
+      const outcome = await transact(
+        client,
+        profiles.flatMap(({ name, uuid }) => [
+          remove(table, profileNameKey(name), '#same = :same', { '#same': 'uuid' }, uuid),
+          remove(table, profileUuidKey(uuid), '#same = :same', { '#same': 'name' }, name),
+        ]),
+      );
+      return outcome === 'done';
+    },
+  };
+}
+
+function put(table: string, row: Record<string, unknown>) {
+  return {
+    Put: { TableName: table, Item: row, ConditionExpression: 'attribute_not_exists(pk)' },
+  };
+}
+
+function remove(
+  table: string,
+  key: Record<string, string>,
+  condition: string,
+  names: Record<string, string>,
+  same: string,
+) {
+  return {
+    Delete: {
+      TableName: table,
+      Key: key,
+      ConditionExpression: condition,
+      ExpressionAttributeNames: names,
+      ExpressionAttributeValues: { ':same': same },
+    },
+  };
+}

@@ -1,0 +1,115 @@
+// The two ways to DynamoDB. `documents` reads what it likes; `strong` refuses a read of an index or
+// without consistency. All that Nova's calls touch goes through `strong`: local engines' indexes
+// never lag, AWS's do, and a bind that reads a stale row hands out a device twice.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+
+export type Documents = DynamoDBDocumentClient;
+
+export interface DocumentClients {
+  readonly documents: Documents;
+  readonly strong: Documents;
+  close(): void;
+}
+
+/** Attempts at a write that lost to a concurrent transaction; together they take about 3 s at most. */
+const conflictAttemptsMax = 8;
+
+export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClients {
+  const clients = [new DynamoDBClient(config), new DynamoDBClient(config)] as const;
+  const [documents, strong] = clients.map((client) => {
+    retryConflicts(client);
+    return DynamoDBDocumentClient.from(client, {
+      marshallOptions: { removeUndefinedValues: true },
+    });
+  }) as [Documents, Documents];
+  refuseWeakReads(clients[1]);
+  return {
+    documents,
+    strong,
+    close: () => {
+      for (const client of clients) client.destroy();
+    },
+  };
+}
+
+/**
+ * A write that met another transaction on the same item failed by bad luck, not by its condition:
+ * DynamoDB says TransactionConflict and expects a retry.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+ */
+function retryConflicts(client: DynamoDBClient): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await next(args);
+        } catch (error) {
+          if (!isConflict(error) || attempt === conflictAttemptsMax) throw error;
+          // Full jitter: two writers that met once should not meet again.
+          await sleep(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+        }
+      }
+    },
+    { step: 'initialize', name: 'retryConflicts' },
+  );
+}
+
+const passingReasons = [
+  'None',
+  'TransactionConflict',
+  'ThrottlingError',
+  'ProvisionedThroughputExceeded',
+];
+
+function isConflict(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'TransactionConflictException') return true;
+  if (error.name === 'TransactionInProgressException') return true;
+  if (error.name !== 'TransactionCanceledException') return false;
+  const reasons = cancellationCodes(error);
+  return (
+    reasons.some((code) => code !== 'None') &&
+    reasons.every((code) => passingReasons.includes(code))
+  );
+}
+
+/** Why each operation of a cancelled transaction failed, in their order; `None` where it did not. */
+export function cancellationCodes(error: Error): string[] {
+  const { CancellationReasons: reasons } = error as { CancellationReasons?: { Code?: string }[] };
+  return (reasons ?? []).map((reason) => reason.Code ?? 'None');
+}
+
+function refuseWeakReads(client: DynamoDBClient): void {
+  client.middlewareStack.add(
+    (next, context) => async (args) => {
+      const command = String(context.commandName);
+      if (isWeakRead(command, args.input as Record<string, unknown>)) {
+        throw new TypeError(`${command} must be a consistent read of a base table.`);
+      }
+      return next(args);
+    },
+    { step: 'initialize', name: 'refuseWeakReads' },
+  );
+}
+
+function isWeakRead(command: string, input: Record<string, unknown>): boolean {
+  switch (command) {
+    case 'GetItemCommand':
+      return input.ConsistentRead !== true;
+    case 'QueryCommand':
+      return input.ConsistentRead !== true || input.IndexName !== undefined;
+    case 'BatchGetItemCommand': {
+      const requests = Object.values((input.RequestItems ?? {}) as Record<string, object>);
+      return requests.some(
+        (request) => (request as { ConsistentRead?: boolean }).ConsistentRead !== true,
+      );
+    }
+    case 'ScanCommand':
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,257 @@
+// Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
+
+import type { Arq, ArqBinding, InstanceBinding } from '../domain/arq.ts';
+import type { AttachHandle, Deployable, Device } from '../domain/device.ts';
+import type { DeviceProfile, Group } from '../domain/device-profile.ts';
+import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+
+export type Row = Record<string, unknown>;
+
+export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
+export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
+export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
+export const deviceKey = (hostname: string, uuid: string) => ({
+  pk: `HOST#${hostname}`,
+  sk: `DEVICE#${uuid}`,
+});
+export const deployableKey = (provider: string) => ({ pk: `RP#${provider}`, sk: 'DEPLOYABLE' });
+export const handleKey = (provider: string, uuid: string) => ({
+  pk: `RP#${provider}`,
+  sk: `HANDLE#${uuid}`,
+});
+export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
+export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
+
+/** Partition of the sparse index of deadlines. */
+export const duePartition = 'due';
+
+export function arqRow(arq: Arq, dueAt?: string): Row {
+  return {
+    ...arqKey(arq.uuid),
+    kind: 'arq',
+    uuid: arq.uuid,
+    state: arq.state,
+    profile_name: arq.deviceProfileName,
+    group_id: arq.groupId,
+    // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
+    group: JSON.stringify(arq.group),
+    project_id: arq.projectId,
+    created_at: arq.createdAt,
+    updated_at: arq.updatedAt,
+    failure: arq.failure,
+    ...(dueAt && { due: duePartition, due_at: dueAt }),
+    ...(arq.binding && bindingAttributes(arq.binding)),
+  };
+}
+
+/** What a bind sets on an ARQ's row, and an unbind removes from it. */
+export function bindingAttributes(binding: ArqBinding): Row {
+  return {
+    bind_id: binding.bindId,
+    instance_uuid: binding.instanceUuid,
+    hostname: binding.hostname,
+    provider_uuid: binding.providerUuid,
+    handle_uuid: binding.attachment.handleUuid,
+    handle_type: binding.attachment.type,
+    handle_info: binding.attachment.info,
+  };
+}
+
+export function arqOf(row: Row): Arq {
+  const stored = row as {
+    uuid: ArqUuid;
+    state: Arq['state'];
+    profile_name: string;
+    group_id: number;
+    group: string;
+    project_id: string;
+    created_at: string;
+    updated_at?: string;
+    failure?: string;
+  };
+  const binding = bindingOf(row);
+  return {
+    uuid: stored.uuid,
+    state: stored.state,
+    deviceProfileName: stored.profile_name,
+    groupId: stored.group_id,
+    group: JSON.parse(stored.group) as Group,
+    projectId: stored.project_id,
+    ...(binding && { binding }),
+    ...(stored.failure && { failure: stored.failure }),
+    createdAt: stored.created_at,
+    ...(stored.updated_at && { updatedAt: stored.updated_at }),
+  };
+}
+
+function bindingOf(row: Row): ArqBinding | undefined {
+  const stored = row as {
+    bind_id?: ArqBinding['bindId'];
+    instance_uuid: InstanceUuid;
+    hostname: string;
+    provider_uuid: ProviderUuid;
+    handle_uuid: HandleUuid;
+    handle_type: ArqBinding['attachment']['type'];
+    handle_info: Record<string, string>;
+  };
+  if (!stored.bind_id) return undefined;
+  return {
+    bindId: stored.bind_id,
+    instanceUuid: stored.instance_uuid,
+    hostname: stored.hostname,
+    providerUuid: stored.provider_uuid,
+    attachment: {
+      handleUuid: stored.handle_uuid,
+      type: stored.handle_type,
+      info: stored.handle_info,
+    },
+  };
+}
+
+export function instanceRow(binding: InstanceBinding): Row {
+  return {
+    ...instanceKey(binding.instanceUuid),
+    instance_uuid: binding.instanceUuid,
+    bind_id: binding.bindId,
+    state: binding.state,
+    hostname: binding.hostname,
+    project_id: binding.projectId,
+    arq_uuids: binding.arqUuids,
+    started_at: binding.startedAt,
+    request_id: binding.requestId,
+    failure: binding.failure,
+  };
+}
+
+export function instanceOf(row: Row): InstanceBinding {
+  const stored = row as {
+    instance_uuid: InstanceUuid;
+    bind_id: InstanceBinding['bindId'];
+    state: InstanceBinding['state'];
+    hostname: string;
+    project_id: string;
+    arq_uuids: ArqUuid[];
+    started_at: string;
+    request_id?: string;
+    failure?: string;
+  };
+  return {
+    instanceUuid: stored.instance_uuid,
+    bindId: stored.bind_id,
+    state: stored.state,
+    hostname: stored.hostname,
+    projectId: stored.project_id,
+    arqUuids: stored.arq_uuids,
+    startedAt: stored.started_at,
+    ...(stored.request_id && { requestId: stored.request_id }),
+    ...(stored.failure && { failure: stored.failure }),
+  };
+}
+
+/** Where two rows are created in one moment, the uuid decides their order. */
+const createdKey = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;
+
+// Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
+// on a part of them, and a field added later needs no codec.
+export function deviceRow(device: Device, reportOrder: number): Row {
+  return {
+    ...deviceKey(device.hostname, device.uuid),
+    kind: 'device',
+    uuid: device.uuid,
+    created_key: createdKey(device.createdAt, device.uuid),
+    report_order: reportOrder,
+    status: device.status,
+    device,
+  };
+}
+
+export function deviceOf(row: Row): Device {
+  const { device, status } = row as { device: Device; status: Device['status'] };
+  return { ...device, status };
+}
+
+export function deployableRow(deployable: Deployable): Row {
+  return {
+    ...deployableKey(deployable.providerUuid),
+    kind: 'deployable',
+    uuid: deployable.uuid,
+    created_key: createdKey(deployable.createdAt, deployable.uuid),
+    status: deployable.deviceStatus,
+    deployable,
+  };
+}
+
+export function deployableOf(row: Row): Deployable {
+  const { deployable, status } = row as { deployable: Deployable; status: Device['status'] };
+  return { ...deployable, deviceStatus: status };
+}
+
+export function handleRow(handle: AttachHandle): Row {
+  return {
+    ...handleKey(handle.providerUuid, handle.uuid),
+    type: handle.type,
+    info: handle.info,
+    epoch: handle.epoch,
+    ...(handle.isGone && { is_gone: true }),
+  };
+}
+
+export function handleOf(row: Row): AttachHandle {
+  const stored = row as {
+    pk: string;
+    sk: string;
+    type: AttachHandle['type'];
+    info: Record<string, string>;
+    epoch: number;
+    arq_uuid?: ArqUuid;
+    instance_uuid: InstanceUuid;
+    is_gone?: true;
+  };
+  return {
+    uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
+    providerUuid: stored.pk.slice('RP#'.length) as ProviderUuid,
+    type: stored.type,
+    info: stored.info,
+    epoch: stored.epoch,
+    ...(stored.arq_uuid && {
+      claim: { arqUuid: stored.arq_uuid, instanceUuid: stored.instance_uuid },
+    }),
+    isGone: stored.is_gone === true,
+  };
+}
+
+export function profileRow(profile: DeviceProfile): Row {
+  return {
+    ...profileNameKey(profile.name),
+    kind: 'device-profile',
+    uuid: profile.uuid,
+    created_key: createdKey(profile.createdAt, profile.uuid),
+    name: profile.name,
+    description: profile.description,
+    groups: JSON.stringify(profile.groups),
+    microversion: profile.microversion,
+    created_at: profile.createdAt,
+    updated_at: profile.updatedAt,
+  };
+}
+
+export function profileOf(row: Row): DeviceProfile {
+  const stored = row as {
+    uuid: DeviceProfile['uuid'];
+    name: string;
+    description?: string;
+    groups: string;
+    microversion: string;
+    created_at: string;
+    updated_at?: string;
+  };
+  return {
+    uuid: stored.uuid,
+    name: stored.name,
+    ...(stored.description !== undefined && { description: stored.description }),
+    groups: JSON.parse(stored.groups) as Group[],
+    microversion: stored.microversion,
+    createdAt: stored.created_at,
+    ...(stored.updated_at && { updatedAt: stored.updated_at }),
+  };
+}

@@ -1,0 +1,59 @@
+// Conditional writes. A condition that does not hold is an ordinary answer here, not an exception.
+
+import {
+  TransactWriteCommand,
+  type TransactWriteCommandInput,
+  UpdateCommand,
+  type UpdateCommandInput,
+} from '@aws-sdk/lib-dynamodb';
+import { cancellationCodes, type Documents } from './documents.ts';
+
+export type TransactItem = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
+
+/** DynamoDB's bound on one transaction. */
+export const transactItemsMax = 100;
+
+/** `done`, or the indexes of the operations whose condition did not hold; then nothing changed. */
+export type TransactOutcome = 'done' | { readonly refused: readonly number[] };
+
+export async function transact(
+  client: Documents,
+  items: readonly TransactItem[],
+): Promise<TransactOutcome> {
+  try {
+    await client.send(new TransactWriteCommand({ TransactItems: [...items] }));
+    return 'done';
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'TransactionCanceledException') throw error;
+    const refused = cancellationCodes(error).flatMap((code, index) =>
+      code === 'ConditionalCheckFailed' ? [index] : [],
+    );
+    if (refused.length === 0) throw error;
+    return { refused };
+  }
+}
+
+/** Whether the condition held and the row was written. */
+export async function updateIf(client: Documents, update: UpdateCommandInput): Promise<boolean> {
+  return held(client.send(new UpdateCommand(update)));
+}
+
+export async function held(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+    throw error;
+  }
+}
+
+/** `SET` of these attributes: expression, names and values for an update. */
+export function setting(attributes: Readonly<Record<string, unknown>>) {
+  const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  return {
+    expression: `SET ${given.map(([name]) => `#${name} = :${name}`).join(', ')}`,
+    names: Object.fromEntries(given.map(([name]) => [`#${name}`, name])),
+    values: Object.fromEntries(given.map(([name, value]) => [`:${name}`, value])),
+  };
+}
