@@ -1,0 +1,75 @@
+// The agent's life: connect, report until the connection is lost, wait, and so again.
+
+import { backoffMs } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import { type Driver, noticesChange } from './drivers/driver.ts';
+import { type Log, reasonOf } from './log.ts';
+import type { Session } from './mqtt.ts';
+import { nextReportMs, nothingAcknowledged } from './plan-report.ts';
+import { type ReportDeps, reportInventory } from './report-inventory.ts';
+
+/** How soon a change of the host is noticed; see `pciSignature` for why this is a poll. */
+const watchMs = 5_000;
+
+export interface AgentDeps extends ReportDeps {
+  readonly drivers: readonly Driver[];
+  readonly intervalSeconds: number;
+  readonly openSession: (stop: AbortSignal) => Promise<Session>;
+  readonly random: () => number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Resolves after `stop` has aborted and the session is closed; never rejects before. */
+export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void> {
+  let failures = 0;
+  while (!stop.aborted) {
+    try {
+      const session = await deps.openSession(stop);
+      deps.log.info('Connected.');
+      // A broker that lets us in and then refuses our reports must not be hammered: only a report
+      // that was acknowledged counts as success.
+      await serve(deps, session, stop, () => {
+        failures = 0;
+      }).finally(() => session.end());
+    } catch (error) {
+      if (stop.aborted) break;
+      const waitMs = backoffMs(failures++, deps.random());
+      deps.log.warn('Not connected.', { reason: reasonOf(error), retry_ms: waitMs });
+      await deps.clock.sleep(waitMs, stop);
+    }
+  }
+}
+
+/** Begins with everything: the control plane may have lost what an earlier session told it. */
+async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
+  let known = nothingAcknowledged;
+  while (!stop.aborted) {
+    // Taken before looking, so that what changes meanwhile makes us look again.
+    const signature = signatureOf(deps.drivers);
+    known = await reportInventory(deps, session.publish, known);
+    reported();
+    const tickMs = deps.clock.monotonicMs() + deps.intervalSeconds * 1000;
+    await untilOccasion(deps, session, stop, Math.min(tickMs, nextReportMs(known)), signature);
+  }
+}
+
+async function untilOccasion(
+  { clock, drivers }: AgentDeps,
+  session: Session,
+  stop: AbortSignal,
+  dueMs: number,
+  signature: string,
+): Promise<void> {
+  const interrupted = AbortSignal.any([stop, session.lost]);
+  while (!stop.aborted) {
+    session.lost.throwIfAborted();
+    const leftMs = dueMs - clock.monotonicMs();
+    if (leftMs <= 0 || signatureOf(drivers) !== signature) return;
+    await clock.sleep(Math.min(watchMs, leftMs), interrupted);
+  }
+}
+
+function signatureOf(drivers: readonly Driver[]): string {
+  return drivers.map((driver) => (noticesChange(driver) ? driver.signature() : '')).join('\n');
+}

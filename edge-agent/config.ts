@@ -1,0 +1,184 @@
+// Every setting of the agent: from a JSON file, and over it from the environment. What is wrong is
+// told in one sentence per setting, before anything is started.
+
+import * as z from 'zod';
+import { isHostname } from '#core/contracts/topics.ts';
+import { type DriverName, driverNames } from './drivers/index.ts';
+import { type AllowListEntry, pciAllowList } from './drivers/pci-allow-list.ts';
+import { logLevels } from './log.ts';
+
+const prefix = 'CYBORG_AGENT_';
+
+/** The agent cannot start with these settings; the message says what to change. */
+export class ConfigInvalid extends Error {
+  override readonly name = 'ConfigInvalid';
+}
+
+const commaList = z
+  .union([z.string().transform((text) => text.split(',')), z.array(z.string())], 'must be a list')
+  .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''));
+
+// Cyborg calls them `fake_driver`, `pci_driver`; both spellings are understood.
+const drivers = commaList
+  .transform((names) => names.map((name) => name.replace(/_driver$/, '')))
+  .pipe(
+    z
+      .array(
+        z.enum(driverNames, {
+          error: ({ input }) =>
+            `there is no driver ${JSON.stringify(input)}; valid are ${driverNames.join(', ')}`,
+        }),
+      )
+      .min(1, `name at least one of ${driverNames.join(', ')}`)
+      .refine((names) => new Set(names).size === names.length, 'names a driver twice'),
+  );
+
+const endpoint = z
+  .string()
+  .regex(/^(\[[0-9a-fA-F:.]+\]|[a-zA-Z0-9.-]+)(:\d{1,5})?$/, 'must be host:port')
+  .transform((text) => {
+    const [, host = '', port = '8883'] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(text) ?? [];
+    return { host, port: Number(port) };
+  })
+  .refine(({ port }) => port >= 1 && port <= 65535, 'must have a port from 1 to 65535');
+
+const absolutePath = z.string().startsWith('/', 'must be an absolute path');
+
+const jsonText = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be JSON' });
+    return z.NEVER;
+  }
+});
+
+const settings = z.strictObject({
+  HOSTNAME: z.string().refine(isHostname, 'must be the name that Nova has for this compute node'),
+  STAGE: z.string().regex(/^[a-z][a-z0-9-]{0,19}$/, 'must be lower case, digits and hyphens'),
+  ENDPOINT: endpoint,
+  CERTIFICATE: absolutePath,
+  KEY: absolutePath,
+  CA: absolutePath.optional(),
+  DRIVERS: drivers,
+  PCI_ALLOW_LIST: z
+    .union(
+      [jsonText, z.array(z.unknown()), z.record(z.string(), z.unknown())],
+      'must be a JSON list of entries',
+    )
+    .pipe(pciAllowList)
+    .optional(),
+  INTERVAL_SECONDS: z.coerce
+    .number('must be a number of seconds')
+    .int('must be a whole number of seconds')
+    .min(1, 'must be at least 1')
+    .max(3600, 'must be at most 3600')
+    .default(60),
+  SYSFS_ROOT: absolutePath.default('/sys'),
+  STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
+  BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
+  LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
+});
+
+export interface Config {
+  readonly hostname: string;
+  readonly stage: string;
+  readonly endpoint: { readonly host: string; readonly port: number };
+  readonly certificateFile: string;
+  readonly keyFile: string;
+  readonly authorityFile?: string;
+  readonly drivers: readonly DriverName[];
+  readonly pciAllowList: readonly AllowListEntry[];
+  readonly intervalSeconds: number;
+  readonly sysfsRoot: string;
+  readonly stateDirectory: string;
+  readonly bootIdFile: string;
+  readonly logLevel: (typeof logLevels)[number];
+}
+
+export interface ConfigSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Text of the settings file, if there is one; its keys are the settings in lower case. */
+  readonly file?: string;
+  /** What the host calls itself. */
+  readonly hostname: string;
+  readonly isReadable: (path: string) => boolean;
+}
+
+/** @throws ConfigInvalid with a sentence for each setting that is missing or wrong */
+export function loadConfig(sources: ConfigSources): Config {
+  const given: Readonly<Record<string, unknown>> = {
+    HOSTNAME: sources.hostname,
+    ...fromFile(sources),
+    ...fromEnvironment(sources),
+  };
+  const parsed = settings.safeParse(given);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => sentence(issue, given));
+    throw new ConfigInvalid(faults.join(' '));
+  }
+  const faults = contradictions(parsed.data, sources);
+  if (faults.length > 0) throw new ConfigInvalid(faults.join(' '));
+  return {
+    hostname: parsed.data.HOSTNAME,
+    stage: parsed.data.STAGE,
+    endpoint: parsed.data.ENDPOINT,
+    certificateFile: parsed.data.CERTIFICATE,
+    keyFile: parsed.data.KEY,
+    ...(parsed.data.CA && { authorityFile: parsed.data.CA }),
+    drivers: parsed.data.DRIVERS,
+    pciAllowList: parsed.data.PCI_ALLOW_LIST ?? [],
+    intervalSeconds: parsed.data.INTERVAL_SECONDS,
+    sysfsRoot: parsed.data.SYSFS_ROOT,
+    stateDirectory: parsed.data.STATE_DIR,
+    bootIdFile: parsed.data.BOOT_ID_FILE,
+    logLevel: parsed.data.LOG_LEVEL,
+  };
+}
+
+function fromEnvironment({ environment }: ConfigSources): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(environment)
+      // CONFIG says where the file is; an empty value is none.
+      .filter(([name, value]) => name.startsWith(prefix) && name !== `${prefix}CONFIG` && value)
+      .map(([name, value]) => [name.slice(prefix.length), value]),
+  );
+}
+
+function fromFile({ file }: ConfigSources): Record<string, unknown> {
+  if (file === undefined) return {};
+  const parsed = jsonText.pipe(z.record(z.string(), z.unknown())).safeParse(file);
+  if (!parsed.success) throw new ConfigInvalid('The settings file must be one JSON object.');
+  return Object.fromEntries(
+    Object.entries(parsed.data).map(([key, value]) => [key.toUpperCase(), value]),
+  );
+}
+
+function contradictions(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
+  const files = [
+    ['CERTIFICATE', given.CERTIFICATE],
+    ['KEY', given.KEY],
+    ['CA', given.CA],
+  ] as const;
+  const faults = files
+    .filter(([, path]) => path !== undefined && !isReadable(path))
+    .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
+  const usesPci = given.DRIVERS.includes('pci');
+  if (usesPci && !given.PCI_ALLOW_LIST?.length) {
+    faults.push(`${prefix}PCI_ALLOW_LIST must say which devices driver pci may offer.`);
+  }
+  if (!usesPci && given.PCI_ALLOW_LIST) {
+    faults.push(`${prefix}PCI_ALLOW_LIST is of no use: ${prefix}DRIVERS lacks pci.`);
+  }
+  return faults;
+}
+
+function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
+  const [name, ...rest] = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys' && name === undefined) {
+    return issue.keys.map((key) => `${prefix}${key} is no setting of the agent.`).join(' ');
+  }
+  if (given[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
+  const place = rest.length > 0 ? ` (at ${rest.join('.')})` : '';
+  return `${prefix}${name}${place}: ${issue.message}.`;
+}

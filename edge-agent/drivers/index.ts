@@ -1,0 +1,26 @@
+// The drivers there are. A new one is a file beside this one and a line here.
+
+import type { Log } from '#agent/log.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import type { Driver } from './driver.ts';
+import { createFakeDriver } from './fake.ts';
+import { createPciDriver } from './pci.ts';
+import type { AllowListEntry } from './pci-allow-list.ts';
+
+export interface DriverDeps {
+  readonly sysfs: Sysfs;
+  readonly pciAllowList: readonly AllowListEntry[];
+  readonly log: Log;
+}
+
+export const driverNames = ['fake', 'pci'] as const;
+export type DriverName = (typeof driverNames)[number];
+
+const constructors: Readonly<Record<DriverName, (deps: DriverDeps) => Driver>> = {
+  fake: createFakeDriver,
+  pci: ({ sysfs, pciAllowList, log }) => createPciDriver({ sysfs, allowList: pciAllowList, log }),
+};
+
+export function createDriver(name: DriverName, deps: DriverDeps): Driver {
+  return constructors[name](deps);
+}

@@ -1,0 +1,94 @@
+// Which PCI functions the operator gives to Cyborg: entries as in Cyborg's `passthrough_whitelist`,
+// and beyond them, what the device is and how it is to be offered. The first match counts.
+
+import * as z from 'zod';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { reportedDevice } from '#core/contracts/inventory-report.ts';
+
+const hexadecimal = (pattern: RegExp, what: string) =>
+  z
+    .string()
+    .toLowerCase()
+    .transform((text) => text.replace(/^0x/, ''))
+    .pipe(z.string().regex(pattern, `must be ${what}`));
+const id = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
+const classPrefix = hexadecimal(/^([0-9a-f]{2}){1,3}$/, 'two, four or six digits of a class code');
+
+/** Each part is a hexadecimal number or `*`; what is left out matches all, as in Nova. */
+const addressPattern = z
+  .string()
+  .toLowerCase()
+  .regex(
+    /^(([0-9a-f]{0,8}|\*):)?([0-9a-f]{0,2}|\*):([0-9a-f]{0,2}|\*)(\.([0-7]?|\*))?$/,
+    'must be a PCI address, with "*" for parts that may be anything, such as "*:0a:00.*"',
+  );
+
+const entry = z
+  .strictObject({
+    vendor_id: id.optional(),
+    product_id: id.optional(),
+    address: addressPattern.optional(),
+    class: classPrefix.optional(),
+    device_type: reportedDevice.shape.type.optional(),
+    resource_class: z
+      .string()
+      .regex(/^(FPGA|PGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be FPGA, PGPU or CUSTOM_...')
+      .default('CUSTOM_PCI'),
+    traits: z
+      .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
+      .max(32)
+      .default([]),
+    /** Offer virtual functions, one by one, in place of the function they are carved from. */
+    virtual_functions: z.boolean().default(false),
+  })
+  .refine(
+    ({ vendor_id, product_id, address, class: classCode }) =>
+      /[0-9a-f]/.test(`${vendor_id ?? ''}${product_id ?? ''}${address ?? ''}${classCode ?? ''}`),
+    'must narrow vendor_id, product_id, address or class, or every device of the host would match',
+  );
+
+/** One entry or a list of them, as in Cyborg. */
+export const pciAllowList = z.preprocess(
+  (given) => (Array.isArray(given) ? given : [given]),
+  z.array(entry).max(256),
+);
+export type AllowListEntry = z.infer<typeof entry>;
+
+/**
+ * @param physical for a virtual function, the one it is carved from: an address in an entry stands
+ *   for the virtual functions of that address too, as in Nova
+ */
+export function matches(
+  given: AllowListEntry,
+  candidate: PciFunction,
+  physical: PciFunction = candidate,
+): boolean {
+  return (
+    isAny(given.vendor_id, candidate.vendorId) &&
+    isAny(given.product_id, candidate.productId) &&
+    (given.class === undefined || candidate.classCode.startsWith(given.class)) &&
+    (given.address === undefined ||
+      matchesAddress(given.address, candidate.address) ||
+      matchesAddress(given.address, physical.address))
+  );
+}
+
+function isAny(pattern: string | undefined, value: string): boolean {
+  return pattern === undefined || pattern === '*' || pattern === value;
+}
+
+function matchesAddress(pattern: string, address: string): boolean {
+  const [givenSlot = '', givenFunction] = pattern.split('.');
+  const [slot = '', fn = ''] = address.split('.');
+  const wanted = givenSlot.split(':').reverse();
+  const parts = slot.split(':').reverse();
+  return (
+    parts.every((part, index) => isSameNumber(wanted[index], part)) &&
+    isSameNumber(givenFunction, fn)
+  );
+}
+
+function isSameNumber(pattern: string | undefined, digits: string): boolean {
+  if (pattern === undefined || pattern === '' || pattern === '*') return true;
+  return Number.parseInt(pattern, 16) === Number.parseInt(digits, 16);
+}

@@ -1,0 +1,55 @@
+// What vendor and class codes say about a function. https://pci-ids.ucw.cz
+
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+
+/** As Cyborg's pci_driver names them in traits. */
+const vendorNames: Readonly<Record<string, string>> = {
+  '10de': 'NVIDIA',
+  '102b': 'MATROX',
+  '8086': 'INTEL',
+  '1bd4': 'INSPUR',
+  '10ee': 'XILINX',
+  '19e5': 'HUAWEI',
+};
+
+// By vendor and product, as far as given. FPGAs and AI chips share class 12, so these come first.
+const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
+  '1172': 'FPGA',
+  '10ee': 'FPGA',
+  '1bd4': 'FPGA',
+  '8086:09c4': 'FPGA',
+  '8086:09c5': 'FPGA',
+  '8086:0b30': 'FPGA',
+  '8086:0b31': 'FPGA',
+  '8086:bcce': 'FPGA',
+};
+
+const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
+  '01': 'SSD',
+  '02': 'NIC',
+  '03': 'GPU',
+  '0b40': 'QAT',
+  '12': 'AICHIP',
+};
+
+/** Differs from Cyborg, to which every PCI device is a GPU. Unknown where the class does not tell. */
+export function deviceTypeOf(fn: PciFunction): ReportedDevice['type'] | undefined {
+  const { vendorId, productId, classCode } = fn;
+  const byId = typesById[`${vendorId}:${productId}`] ?? typesById[vendorId];
+  const byClass = typesByClass[classCode.slice(0, 4)] ?? typesByClass[classCode.slice(0, 2)];
+  return classCode.startsWith('12') ? (byId ?? byClass) : byClass;
+}
+
+export function isBridge({ classCode }: PciFunction): boolean {
+  return classCode.startsWith('06');
+}
+
+/** `CUSTOM_PCI_NVIDIA`, `CUSTOM_PCI_PRODUCT_ID_2235`. */
+export function pciTraits({ vendorId, productId }: PciFunction): string[] {
+  const vendor = vendorNames[vendorId];
+  return [
+    ...(vendor ? [`CUSTOM_PCI_${vendor}`] : []),
+    `CUSTOM_PCI_PRODUCT_ID_${productId.toUpperCase()}`,
+  ];
+}

@@ -1,0 +1,29 @@
+// One JSON object a line on stdout, which journald keeps as it is. Text from devices is quoted by
+// JSON, so that nothing read from hardware can forge a line.
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export function createLog(least: LogLevel, write: (line: string) => void): Log {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (logLevels.indexOf(level) < logLevels.indexOf(least)) return;
+      write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })}\n`);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** What to write about something caught, which need not be an Error. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,109 @@
+// The process: settings, wiring, signals, exit codes.
+
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { thingName } from '#core/contracts/topics.ts';
+import { runAgent } from './agent.ts';
+import { readBootId } from './boot-id.ts';
+import { systemClock } from './clock.ts';
+import { type Config, ConfigInvalid, loadConfig } from './config.ts';
+import { createDiscovery } from './discover.ts';
+import { createDriver } from './drivers/index.ts';
+import { createLog, reasonOf } from './log.ts';
+import { openSession } from './mqtt.ts';
+import { openSequence } from './sequence.ts';
+import { openSysfs } from './sysfs/root.ts';
+import { agentVersion } from './version.ts';
+
+const defaultConfigFile = '/etc/cyborg-agent/agent.json';
+
+/** A supervisor need not try again: EX_CONFIG of sysexits.h. */
+const exitWrongSettings = 78;
+
+/** A device that hangs must not keep the process from ending. */
+const stopMsMax = 5_000;
+
+async function main(): Promise<void> {
+  if (process.argv.includes('--version')) {
+    process.stdout.write(`${agentVersion}\n`);
+    return;
+  }
+  const config = readConfig();
+  const log = createLog(config.logLevel, (line) => process.stdout.write(line));
+  const stop = stopOnSignals();
+  const bootId = readBootId(config.bootIdFile);
+  const sysfs = openSysfs(config.sysfsRoot);
+  const drivers = config.drivers.map((name) =>
+    createDriver(name, { sysfs, pciAllowList: config.pciAllowList, log }),
+  );
+  const thing = thingName(config.hostname);
+  const clock = systemClock;
+  log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
+  await runAgent(
+    {
+      stage: config.stage,
+      thing,
+      bootId,
+      drivers,
+      intervalSeconds: config.intervalSeconds,
+      discover: createDiscovery({ drivers, clock, log }),
+      sequence: await openSequence({
+        directory: config.stateDirectory,
+        bootId,
+        wallMs: clock.wallMs,
+        log,
+      }),
+      openSession: (signal) => openSession({ ...config.endpoint, thing, ...config }, signal),
+      random: Math.random,
+      clock,
+      log,
+    },
+    stop,
+  );
+  log.info('Stopped.');
+}
+
+function readConfig(): Config {
+  const path = process.env.CYBORG_AGENT_CONFIG;
+  const file = readIfPresent(path ?? defaultConfigFile);
+  if (path && file === undefined) {
+    throw new ConfigInvalid(`CYBORG_AGENT_CONFIG: ${path} cannot be read.`);
+  }
+  return loadConfig({
+    environment: process.env,
+    ...(file !== undefined && { file }),
+    hostname: hostname(),
+    isReadable,
+  });
+}
+
+function readIfPresent(path: string): string | undefined {
+  return isReadable(path) ? readFileSync(path, 'utf8') : undefined;
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first signal asks; the second, or five seconds, decide. */
+function stopOnSignals(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(0);
+      stop.abort(new Error(signal));
+      setTimeout(() => process.exit(0), stopMsMax).unref();
+    });
+  }
+  return stop.signal;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`cyborg-agent: ${reasonOf(error)}\n`);
+  process.exitCode = error instanceof ConfigInvalid ? exitWrongSettings : 1;
+});

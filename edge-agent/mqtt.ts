@@ -1,0 +1,108 @@
+// The connection to the broker; the only file that publishes or subscribes.
+//
+// Each connection is a client of its own, with certificates read anew (so they may be rotated), and
+// without the client library's reconnecting: a message that was not acknowledged is not sent again
+// but made again, from what the host looks like then.
+
+import { readFile } from 'node:fs/promises';
+import { connect, type IClientOptions, type MqttClient } from 'mqtt';
+
+/** A broker that refuses us may simply not answer, so every wait has an end. */
+const connectMsMax = 20_000;
+const acknowledgeMsMax = 20_000;
+const endMsMax = 2_000;
+
+/** AWS declares a client gone after 1.5 times this; its pings cost nothing. */
+const keepaliveSeconds = 30;
+
+export interface ConnectionOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names the client as well, so that a second connection of this host ends the first. */
+  readonly thing: string;
+  readonly certificateFile: string;
+  readonly keyFile: string;
+  /** Without it, the public authorities that Node trusts (Amazon's are among them). */
+  readonly authorityFile?: string;
+}
+
+export interface Session {
+  /** Resolves once the broker has acknowledged (QoS 1); rejects when that can no longer happen. */
+  publish(topic: string, payload: string): Promise<void>;
+  /** Aborts when the connection is lost. */
+  readonly lost: AbortSignal;
+  end(): Promise<void>;
+}
+
+/** One attempt. @throws if there is no session within 20 s, or `stop` aborts before */
+export async function openSession(options: ConnectionOptions, stop: AbortSignal): Promise<Session> {
+  const client = connect(await clientOptions(options));
+  const lost = new AbortController();
+  client.on('error', (error) => lost.abort(error));
+  client.on('close', () => lost.abort(new Error('the connection was closed')));
+  try {
+    const connected = new Promise<void>((resolve) => client.once('connect', () => resolve()));
+    await unlessAborted(connected, AbortSignal.any([lost.signal, stop]));
+  } catch (error) {
+    client.end(true);
+    throw error;
+  }
+  return {
+    lost: lost.signal,
+    publish: (topic, payload) => publish(client, lost.signal, topic, payload),
+    end: () => end(client),
+  };
+}
+
+async function clientOptions(options: ConnectionOptions): Promise<IClientOptions> {
+  const { host, port, thing, certificateFile, keyFile, authorityFile } = options;
+  return {
+    protocol: 'mqtts',
+    host,
+    port,
+    clientId: thing,
+    // The broker keeps what it has for us while we are away.
+    clean: false,
+    keepalive: keepaliveSeconds,
+    connectTimeout: connectMsMax,
+    reconnectPeriod: 0,
+    cert: await readFile(certificateFile),
+    key: await readFile(keyFile),
+    ...(authorityFile && { ca: await readFile(authorityFile) }),
+    rejectUnauthorized: true,
+    // On 443 AWS tells MQTT from HTTPS by this.
+    ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
+  };
+}
+
+async function publish(client: MqttClient, lost: AbortSignal, topic: string, payload: string) {
+  const acknowledged = client.publishAsync(topic, payload, { qos: 1 });
+  await unlessAborted(acknowledged, AbortSignal.any([lost, AbortSignal.timeout(acknowledgeMsMax)]));
+}
+
+/** Says goodbye if it can; with a message still unacknowledged the library would wait for ever. */
+async function end(client: MqttClient): Promise<void> {
+  if (!client.connected || Object.keys(client.outgoing).length > 0) {
+    client.end(true);
+    return;
+  }
+  const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
+  client.end();
+  await unlessAborted(closed, AbortSignal.timeout(endMsMax)).catch(() => client.stream.destroy());
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  // Nobody waits for it any more once the signal has won.
+  work.catch(() => {});
+  signal.throwIfAborted();
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,61 @@
+// Discover, compare with what was acknowledged, and tell the control plane what it does not know.
+
+import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import { inventoryTopic } from '#core/contracts/topics.ts';
+import type { Clock } from './clock.ts';
+import type { Found } from './discover.ts';
+import type { Log } from './log.ts';
+import { type Acknowledged, acknowledge, planReport } from './plan-report.ts';
+import type { Sequence } from './sequence.ts';
+import { agentVersion } from './version.ts';
+
+export interface ReportDeps {
+  readonly stage: string;
+  readonly thing: string;
+  readonly bootId: string;
+  readonly discover: () => Promise<Found>;
+  readonly sequence: Sequence;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Resolves once the broker has acknowledged. */
+export type Publish = (topic: string, payload: string) => Promise<void>;
+
+/**
+ * Returns what is acknowledged now. Throws when the connection is lost on the way; what had arrived
+ * by then does not matter, since the next session begins with everything.
+ */
+export async function reportInventory(
+  deps: ReportDeps,
+  publish: Publish,
+  known: Acknowledged,
+): Promise<Acknowledged> {
+  const found = await deps.discover();
+  const plan = planReport(found, known, deps.clock.monotonicMs());
+  if (plan.oversized.length > 0) {
+    deps.log.error('Devices are too large to report.', { addresses: plan.oversized });
+  }
+  let acknowledged = known;
+  for (const [part, devices] of plan.parts.entries()) {
+    const report: InventoryReport = {
+      version: 1,
+      agent_version: agentVersion,
+      boot_id: deps.bootId,
+      sequence: await deps.sequence.next(),
+      manifest: plan.manifest,
+      failed_drivers: [...plan.failedDrivers],
+      devices: [...devices],
+    };
+    await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));
+    acknowledged = acknowledge(acknowledged, plan, part, deps.clock.monotonicMs());
+    deps.log.info('Reported the inventory.', {
+      occasion: plan.occasion,
+      sequence: report.sequence,
+      devices: Object.keys(plan.manifest).length,
+      described: devices.length,
+      failed_drivers: plan.failedDrivers,
+    });
+  }
+  return acknowledged;
+}

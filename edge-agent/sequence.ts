@@ -1,0 +1,67 @@
+// Numbers reports so that the control plane can tell the later of two.
+//
+// INVARIANTS
+// - A number is on disk before it is used, so a crash cannot lead to using it twice.
+// - Each number is at least the wall clock's milliseconds. A file that is lost or torn is therefore
+//   harmless: no number given before it was lost is as high as the clock now.
+// - With the file, a clock that was set back does no harm either.
+
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { type Log, reasonOf } from './log.ts';
+
+const fileName = 'sequence.json';
+const state = z.object({ boot_id: z.string(), last: z.number().int().min(0) });
+
+export interface Sequence {
+  next(): Promise<number>;
+}
+
+export interface SequenceDeps {
+  readonly directory: string;
+  readonly bootId: string;
+  readonly wallMs: () => number;
+  readonly log: Log;
+}
+
+export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
+  const file = join(deps.directory, fileName);
+  let last = await lastOf(file, deps);
+  return {
+    next: async () => {
+      last = Math.max(last + 1, deps.wallMs());
+      try {
+        await mkdir(deps.directory, { recursive: true, mode: 0o700 });
+        await replaceFile(file, JSON.stringify({ boot_id: deps.bootId, last }));
+      } catch (error) {
+        // A full or read-only disk must not silence the host: the clock still orders its reports.
+        deps.log.error('The sequence number could not be stored.', { reason: reasonOf(error) });
+      }
+      return last;
+    },
+  };
+}
+
+async function lastOf(file: string, { bootId, log }: SequenceDeps): Promise<number> {
+  try {
+    const stored = state.parse(JSON.parse(await readFile(file, 'utf8')));
+    return stored.boot_id === bootId ? stored.last : 0;
+  } catch (error) {
+    log.info('No stored sequence number; resuming from the clock.', { reason: reasonOf(error) });
+    return 0;
+  }
+}
+
+/** The file holds the old text or the new one, whenever the power fails. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const temporary = `${file}.new`;
+  const handle = await open(temporary, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+}

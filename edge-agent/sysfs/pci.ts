@@ -1,0 +1,120 @@
+// What the kernel knows of PCI functions. A host may have thousands (SR-IOV), so the first look at
+// each costs one attribute and three links; the rest is read only of those that are to be offered.
+
+import { open } from 'node:fs/promises';
+import { parsePciAddress, printPciAddress } from './pci-address.ts';
+import type { Sysfs } from './root.ts';
+
+const devicesDirectory = 'bus/pci/devices';
+
+/** Hexadecimal numbers are lower case, of full length, without `0x`. */
+export interface PciFunction {
+  readonly address: string;
+  /** Below the sysfs root, without links. */
+  readonly path: string;
+  readonly vendorId: string;
+  readonly productId: string;
+  readonly subsystemId: string;
+  /** Base class, subclass, programming interface. */
+  readonly classCode: string;
+  /** Absent while no driver holds it. */
+  readonly boundDriver?: string;
+  /** Absent where the IOMMU is off. */
+  readonly iommuGroup?: string;
+  /** Of a virtual function only: the function that it is carved from. */
+  readonly physicalFunction?: string;
+}
+
+export type Skipped = (address: string, reason: string) => void;
+
+/** All functions that can be read, in the order of their addresses. */
+export function readPciFunctions(sysfs: Sysfs, skipped: Skipped): PciFunction[] {
+  const functions: PciFunction[] = [];
+  for (const name of [...(sysfs.list(devicesDirectory) ?? [])].sort()) {
+    const parsed = parsePciAddress(name);
+    if (!parsed) continue;
+    try {
+      const found = readPciFunction(sysfs, name, printPciAddress(parsed));
+      if (found?.vendorId === 'ffff') skipped(found.address, 'fell off the bus');
+      else if (found) functions.push(found);
+    } catch (error) {
+      skipped(name, `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    }
+  }
+  return functions;
+}
+
+/**
+ * Changes whenever a function comes or goes. sysfs tells no inotify watcher about that, and kernel
+ * uevents need a netlink socket, which Node lacks: so the names are read, one directory each few
+ * seconds. Virtual functions are entries too, so `sriov_numvfs` need not be read, which is well:
+ * that takes the device's lock and would hang behind a driver that hangs.
+ */
+export function pciSignature(sysfs: Sysfs): string {
+  return [...(sysfs.list(devicesDirectory) ?? [])].sort().join();
+}
+
+const idLine = /^PCI_ID=([0-9A-F]+):([0-9A-F]+)$/im;
+const subsystemLine = /^PCI_SUBSYS_ID=(.+)$/im;
+const driverLine = /^DRIVER=(.+)$/m;
+// Printed without leading zeros: `PCI_CLASS=30200`.
+const classLine = /^PCI_CLASS=([0-9A-F]{1,6})$/im;
+
+function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFunction | undefined {
+  const path = sysfs.followLink(`${devicesDirectory}/${name}`);
+  const uevent = path === undefined ? undefined : sysfs.readAttribute(`${path}/uevent`);
+  if (path === undefined || uevent === undefined) return undefined;
+  const [, vendorId, productId] = idLine.exec(uevent) ?? [];
+  const [, classCode] = classLine.exec(uevent) ?? [];
+  if (!vendorId || !productId || !classCode) throw new Error('uevent without PCI_ID, PCI_CLASS');
+  const boundDriver = driverLine.exec(uevent)?.[1];
+  const iommuGroup = lastName(sysfs.followLink(`${path}/iommu_group`));
+  const physicalFunction = lastName(sysfs.followLink(`${path}/physfn`));
+  return {
+    address,
+    path,
+    vendorId: vendorId.toLowerCase(),
+    productId: productId.toLowerCase(),
+    subsystemId: subsystemLine.exec(uevent)?.[1]?.toLowerCase() ?? '0000:0000',
+    classCode: classCode.toLowerCase().padStart(6, '0'),
+    ...(boundDriver && { boundDriver }),
+    ...(iommuGroup && { iommuGroup }),
+    ...(physicalFunction && { physicalFunction }),
+  };
+}
+
+function lastName(path: string | undefined): string | undefined {
+  return path?.slice(path.lastIndexOf('/') + 1);
+}
+
+export interface PciDetails {
+  readonly revision: string;
+  /** -1 where the firmware does not say. */
+  readonly numaNode: number;
+}
+
+export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails {
+  return {
+    revision: sysfs.readAttribute(`${path}/revision`) ?? '0x00',
+    numaNode: Number.parseInt(sysfs.readAttribute(`${path}/numa_node`) ?? '-1', 10),
+  };
+}
+
+/**
+ * Whether the function still answers. sysfs attributes are the kernel's memory of it; only
+ * configuration space is read from the device, and is all ones once it fell off the bus.
+ *
+ * Not for virtual functions, whose vendor reads as all ones always (SR-IOV, 9.3.4.1).
+ */
+export async function answersOnBus(sysfs: Sysfs, { path }: PciFunction): Promise<boolean> {
+  // Reading would wake it, every time we look.
+  if (sysfs.readAttribute(`${path}/power_state`) === 'D3cold') return true;
+  // Off the main thread: a dying device can hold up a read for long.
+  const config = await open(sysfs.absolute(`${path}/config`), 'r');
+  try {
+    const { bytesRead, buffer } = await config.read(Buffer.alloc(4), 0, 4, 0);
+    return bytesRead === 4 && buffer.readUInt16LE(0) !== 0xffff;
+  } finally {
+    await config.close();
+  }
+}

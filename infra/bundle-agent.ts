@@ -1,0 +1,38 @@
+// Makes the agent one file, dist/cyborg-agent.mjs, for hosts without npm and with Node 20 or later.
+
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { agentVersion } from '#agent/version.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const outfile = `${root}dist/cyborg-agent.mjs`;
+
+await build({
+  entryPoints: [`${root}edge-agent/main.ts`],
+  outfile,
+  bundle: true,
+  minify: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  // The MQTT library is CommonJS and requires Node's own modules.
+  banner: {
+    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+  },
+  // Carried by the MQTT library for proxies and browsers; the agent speaks TLS only.
+  external: ['bufferutil', 'utf-8-validate'],
+  legalComments: 'external',
+});
+
+const { stdout, stderr, status } = spawnSync(process.execPath, [outfile, '--version'], {
+  encoding: 'utf8',
+});
+if (status !== 0 || stdout.trim() !== agentVersion) {
+  console.error(`The bundle does not start: ${stdout}${stderr}`);
+  process.exitCode = 1;
+} else {
+  const kilobytes = Math.round(statSync(outfile).size / 1024);
+  console.log(`dist/cyborg-agent.mjs ${agentVersion}, ${kilobytes} KB`);
+}
