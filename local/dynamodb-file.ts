@@ -1,0 +1,54 @@
+// What we do to the engine's SQLite file beside the engine. Measured with version 1.2.1:
+//
+// - Each write to a table with a stream looks for the stream's last number without an index: 5 ms
+//   more per write, and per read of the stream, after 20,000 records. We add the index.
+// - Stream records are never removed. DynamoDB keeps them for a day; so do we, from start to start.
+//   The last record of each table stays: the engine counts on from it.
+
+import { DatabaseSync } from 'node:sqlite';
+
+const keptSeconds = 24 * 60 * 60;
+
+export interface EngineFile {
+  addIndex(): void;
+  /** Before the engine opens the file, so that the two never wait for each other. */
+  trim(): void;
+  /** Whether another connection, that is the engine, has committed since the last call. */
+  hasChanged(): boolean;
+  close(): void;
+}
+
+export function openEngineFile(path: string): EngineFile {
+  const database = new DatabaseSync(path, { timeout: 5000 });
+  const version = database.prepare('PRAGMA data_version');
+  const schema = database.prepare('SELECT 1 FROM sqlite_master WHERE name = ?');
+  let seen: unknown;
+  let isOpen = true;
+  return {
+    addIndex: () =>
+      database.exec(`
+        CREATE INDEX IF NOT EXISTS stream_records_by_number
+          ON _stream_records (table_name, CAST(sequence_number AS INTEGER))
+      `),
+    trim: () => {
+      // An engine killed in its first moments leaves a file without tables.
+      if (schema.get('_stream_records') === undefined) return;
+      database.exec(`
+        DELETE FROM _stream_records
+          WHERE created_at < unixepoch() - ${keptSeconds}
+            AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)
+      `);
+    },
+    hasChanged: () => {
+      if (!isOpen) return false;
+      const now = version.get()?.data_version;
+      const changed = now !== seen;
+      seen = now;
+      return changed;
+    },
+    close: () => {
+      if (isOpen) database.close();
+      isOpen = false;
+    },
+  };
+}
