@@ -1,0 +1,37 @@
+// What an action of the SQS API is, and what it works on.
+
+import type * as z from 'zod';
+import type { Arrivals } from './arrivals.ts';
+import { SqsError } from './errors.ts';
+import type { QueueStorage } from './storage.ts';
+
+export interface ActionContext {
+  readonly storage: QueueStorage;
+  readonly arrivals: Arrivals;
+  /** `http://host:port`, as the client addressed us: queue URLs begin with it. */
+  readonly origin: string;
+  readonly now: () => number;
+  /** Aborted when the client goes away, so that nothing is received for nobody. */
+  readonly signal: AbortSignal;
+}
+
+export type Action = (context: ActionContext, input: unknown) => object | Promise<object>;
+
+/** An action's input is checked before it runs; what is wrong is named in the answer. */
+export function action<T extends z.ZodType>(
+  schema: T,
+  run: (context: ActionContext, input: z.output<T>) => object | Promise<object>,
+): Action {
+  return (context, input) => {
+    const parsed = schema.safeParse(input);
+    if (parsed.success) return run(context, parsed.data);
+    const [issue] = parsed.error.issues;
+    const name = issue?.path.join('.') ?? '';
+    throw new SqsError(
+      issue?.code === 'invalid_type' && issue.input === undefined
+        ? 'MissingParameter'
+        : 'InvalidParameterValue',
+      `Value for parameter ${name} is invalid. Reason: ${issue?.message ?? 'unknown'}.`,
+    );
+  };
+}

@@ -1,0 +1,30 @@
+// Who waits for messages of which queue (long polling), and what wakes them.
+
+const longestMs = 20_000;
+
+export class Arrivals {
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  /** A message was sent to the queue, or came into view again. */
+  announce(queue: string): void {
+    for (const wake of this.#waiting.get(queue) ?? []) wake();
+  }
+
+  /** Resolves at the next arrival, when the time has come, or when the receiver went away. */
+  wait(queue: string, forMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const waiting = this.#waiting.get(queue) ?? new Set();
+      this.#waiting.set(queue, waiting);
+      const wake = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, Math.min(Math.max(forMs, 1), longestMs));
+      waiting.add(wake);
+      signal.addEventListener('abort', wake);
+      if (signal.aborted) wake();
+    });
+  }
+}
