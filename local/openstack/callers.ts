@@ -1,0 +1,50 @@
+// Who calls a stand-in, as keystonemiddleware tells the service behind it: Keystone is asked with
+// the service's own token, and the answers without a valid token are the middleware's.
+
+import { createKeystone, type Keystone, type TokenIdentity } from '#core/clients/keystone.ts';
+import { silentLog } from '#core/log.ts';
+import { type Answer, type Ask, header } from './http-service.ts';
+import { serviceCredentials } from './keystone.ts';
+
+export interface Callers {
+  /** The middleware's answer where the caller is nobody, or cannot be asked about. */
+  identify(ask: Ask): Promise<{ caller: TokenIdentity } | { answer: Answer }>;
+  /** The service itself, towards other services. */
+  readonly own: Keystone;
+}
+
+export function createCallers(user: 'nova' | 'placement', keystoneUrl: string): Callers {
+  const settings = serviceCredentials(user, keystoneUrl);
+  const own = createKeystone({ settings, clock: Date.now, log: silentLog });
+
+  async function isService(token: string | undefined): Promise<boolean> {
+    if (token === undefined) return false;
+    const identity = await own.validateToken(token, { allowExpired: false });
+    return identity?.roles.includes('service') === true;
+  }
+
+  return {
+    own,
+    identify: async (ask) => {
+      try {
+        const allowExpired = await isService(header(ask, 'X-Service-Token'));
+        const token = header(ask, 'X-Auth-Token') ?? '';
+        const caller = await own.validateToken(token, { allowExpired });
+        return caller ? { caller } : { answer: unauthorized(keystoneUrl) };
+      } catch (error) {
+        const message = `The Keystone service is temporarily unavailable: ${error}`;
+        return { answer: fault(503, 'Service Unavailable', message) };
+      }
+    },
+  };
+}
+
+function unauthorized(keystoneUrl: string): Answer {
+  const message = 'The request you have made requires authentication.';
+  const headers = { 'WWW-Authenticate': `Keystone uri="${keystoneUrl}"` };
+  return { ...fault(401, 'Unauthorized', message), headers };
+}
+
+function fault(code: number, title: string, message: string): Answer {
+  return { status: code, body: { error: { code, title, message } } };
+}

@@ -1,0 +1,170 @@
+// What the stand-ins share: HTTP in, JSON out, a table of routes. How a service spells its errors
+// and whom it believes is the service's own.
+
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Ask {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  /** What stands for `{name}` in the route's path. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Parsed JSON, undefined without a body. */
+  readonly body: unknown;
+  readonly requestId: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON, or text as it is. */
+  readonly body?: unknown;
+}
+
+/** Thrown by a handler: the service says no. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+  readonly code: string | undefined;
+
+  constructor(status: number, message: string, code?: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface Service {
+  /** Without a trailing slash. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly answer: (ask: Ask) => Promise<Answer>;
+}
+
+export async function startService({ host, port, answer }: ServiceOptions): Promise<Service> {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { status, headers, body } = await respond(request, answer);
+      const isText = typeof body === 'string';
+      const text = isText ? body : (JSON.stringify(body) ?? '');
+      response.writeHead(status, {
+        ...(text && { 'Content-Type': isText ? 'text/html' : 'application/json' }),
+        ...headers,
+        ...(status !== 204 && { 'Content-Length': Buffer.byteLength(text) }),
+      });
+      response.end(request.method === 'HEAD' ? undefined : text);
+    })();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${host}:${bound}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function respond(
+  request: IncomingMessage,
+  answer: ServiceOptions['answer'],
+): Promise<Answer> {
+  const requestId = `req-${randomUUID()}`;
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  const ask = {
+    method: request.method ?? 'GET',
+    path: url.pathname.replace(/(.)\/+$/, '$1'),
+    query: url.searchParams,
+    headers: request.headers,
+    params: {},
+    requestId,
+  };
+  let answered: Answer;
+  try {
+    answered = await answer({ ...ask, body: await readJson(request) });
+  } catch (error) {
+    console.error(`${ask.method} ${ask.path}:`, error);
+    answered = { status: 500, body: { error: { code: 500, message: String(error) } } };
+  }
+  const headers = { 'x-openstack-request-id': requestId, ...answered.headers };
+  return { ...answered, headers };
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(Buffer.from(chunk));
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Header's value; of a repeated one the last. */
+export function header(ask: Ask, name: string): string | undefined {
+  const value = ask.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value.at(-1) : value;
+}
+
+export type Handler<Context> = (ask: Ask, context: Context) => Answer | Promise<Answer>;
+
+/** `GET /resource_providers/{uuid}` → what answers it. */
+export type Routes<Context> = Readonly<Record<string, Handler<Context>>>;
+
+export type Found<Context> =
+  | { readonly handler: Handler<Context>; readonly params: Record<string, string> }
+  /** The path is there, the method is not. */
+  | { readonly allowed: readonly string[] };
+
+/** Undefined where no route has the path. */
+export function findRoute<Context>(
+  routes: Routes<Context>,
+  method: string,
+  path: string,
+): Found<Context> | undefined {
+  const matches = Object.entries(routes).flatMap(([key, handler]) => {
+    const [routeMethod = '', template = ''] = key.split(' ');
+    const params = matchPath(template, path);
+    return params ? [{ routeMethod, handler, params }] : [];
+  });
+  if (matches.length === 0) return undefined;
+  const match = matches.find(({ routeMethod }) => routeMethod === method);
+  return match ?? { allowed: matches.map(({ routeMethod }) => routeMethod) };
+}
+
+function matchPath(template: string, path: string): Record<string, string> | undefined {
+  const wanted = template.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const text = given[index] ?? '';
+    if (part.startsWith('{')) params[part.slice(1, -1)] = decoded(text);
+    else if (part !== text) return undefined;
+  }
+  return params;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,194 @@
+// The tokens of the Keystone stand-in: logging in, and what is known about a token.
+
+import { randomBytes } from 'node:crypto';
+import * as z from 'zod';
+import {
+  domain,
+  idOf,
+  type ProjectName,
+  password,
+  projectNames,
+  rolesOf,
+  type Scope,
+  staticTokens,
+  type User,
+  users,
+} from './catalog.ts';
+import { Refusal } from './http-service.ts';
+import type { State } from './state-file.ts';
+
+export interface KnownToken {
+  readonly token: string;
+  readonly user: User;
+  readonly scope: Scope;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly methods: readonly string[];
+}
+
+const scopeSchema = z.union([
+  z.strictObject({ project: z.enum(projectNames) }),
+  z.strictObject({ system: z.literal(true) }),
+  z.strictObject({}),
+]);
+
+export const tokenState = z.object({
+  issued: z
+    .record(
+      z.string(),
+      z.object({
+        user: z.string(),
+        scope: scopeSchema,
+        issuedAt: z.number(),
+        expiresAt: z.number(),
+        methods: z.array(z.string()),
+      }),
+    )
+    .default({}),
+  revoked: z.array(z.string()).default([]),
+});
+export type TokenState = z.infer<typeof tokenState>;
+
+export const hourMs = 3_600_000;
+// Keystone's [token] allow_expired_window.
+const allowExpiredWindowMs = 48 * hourMs;
+
+const named = z.union([z.object({ id: z.string() }), z.object({ name: z.string() })]);
+
+const loginSchema = z.object({
+  auth: z.object({
+    identity: z.object({
+      methods: z.array(z.string()),
+      password: z
+        .object({
+          user: z.object({
+            id: z.string().optional(),
+            name: z.string().optional(),
+            password: z.string(),
+          }),
+        })
+        .optional(),
+      token: z.object({ id: z.string() }).optional(),
+    }),
+    scope: z
+      .union([
+        z.literal('unscoped'),
+        z.object({ project: named }),
+        z.object({ system: z.object({ all: z.literal(true) }) }),
+      ])
+      .optional(),
+  }),
+});
+type Login = z.infer<typeof loginSchema>;
+
+export class Tokens {
+  readonly #state: State<TokenState>;
+  readonly #clock: () => number;
+
+  constructor(state: State<TokenState>, clock: () => number) {
+    this.#state = state;
+    this.#clock = clock;
+  }
+
+  find(token: string, options: { readonly allowExpired: boolean }): KnownToken | undefined {
+    const known = this.#known(token);
+    if (!known || this.#state.now.revoked.includes(token)) return undefined;
+    const now = this.#clock();
+    const goodUntil = known.expiresAt + (options.allowExpired ? allowExpiredWindowMs : 0);
+    return now < goodUntil ? known : undefined;
+  }
+
+  #known(token: string): KnownToken | undefined {
+    const fixed = staticTokens[token];
+    if (fixed) {
+      const user = users.find(({ name }) => name === fixed.user);
+      const expiresAt = this.#clock() + (fixed.isExpired ? -hourMs : hourMs);
+      const times = { issuedAt: expiresAt - 2 * hourMs, expiresAt };
+      return user && { token, user, scope: fixed.scope, methods: ['password'], ...times };
+    }
+    const issued = this.#state.now.issued[token];
+    const user = users.find(({ name }) => name === issued?.user);
+    return issued && user && { ...issued, token, user };
+  }
+
+  /** @throws Refusal 400, 401 */
+  logIn(body: unknown): KnownToken {
+    const parsed = loginSchema.safeParse(body);
+    if (!parsed.success) throw new Refusal(400, 'Expecting to find auth in request body.');
+    const { auth } = parsed.data;
+    const user = this.#authenticated(auth.identity);
+    const scope = user && scopeOf(user, auth.scope);
+    // Keystone does not tell which part was wrong.
+    if (!user || !scope) throw new Refusal(401, authenticationNeeded);
+    const token = `gAAAA${randomBytes(24).toString('base64url')}`;
+    const issuedAt = this.#clock();
+    const { methods } = auth.identity;
+    const entry = { user: user.name, scope, issuedAt, expiresAt: issuedAt + hourMs, methods };
+    this.#forgetOld();
+    this.#state.now.issued[token] = entry;
+    this.#state.save();
+    return { ...entry, token, user };
+  }
+
+  revoke(token: string): void {
+    this.#state.now.revoked.push(token);
+    this.#state.save();
+  }
+
+  #authenticated(identity: Login['auth']['identity']): User | undefined {
+    if (identity.methods.includes('token') && identity.token) {
+      return this.find(identity.token.id, { allowExpired: false })?.user;
+    }
+    const claimed = identity.password?.user;
+    if (!claimed || claimed.password !== password) return undefined;
+    return users.find(({ name }) => name === claimed.name || idOf('user', name) === claimed.id);
+  }
+
+  #forgetOld(): void {
+    const { issued } = this.#state.now;
+    for (const [token, { expiresAt }] of Object.entries(issued)) {
+      if (expiresAt + allowExpiredWindowMs < this.#clock()) delete issued[token];
+    }
+  }
+}
+
+export const authenticationNeeded = 'The request you have made requires authentication.';
+
+/** Undefined where the user has no role there. */
+function scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined {
+  if (wanted === 'unscoped') return {};
+  if (wanted === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
+  if ('system' in wanted) return user.systemRoles ? { system: true } : undefined;
+  const project = projectNames.find((name) =>
+    'id' in wanted.project
+      ? idOf('project', name) === wanted.project.id
+      : name === wanted.project.name,
+  );
+  return project && user.roles[project] ? { project } : undefined;
+}
+
+/** As in Keystone's answers, without the catalog. */
+export function describeToken(known: KnownToken): Record<string, unknown> {
+  const { user, scope, methods, issuedAt, expiresAt } = known;
+  const roles = rolesOf(user, scope).map((name) => ({ id: idOf('role', name), name }));
+  return {
+    methods,
+    user: { domain, id: idOf('user', user.name), name: user.name, password_expires_at: null },
+    audit_ids: [Buffer.from(known.token).toString('base64url').slice(0, 22)],
+    expires_at: isoMicroseconds(expiresAt),
+    issued_at: isoMicroseconds(issuedAt),
+    ...describeScope(scope),
+    ...(roles.length > 0 && { roles }),
+  };
+}
+
+function describeScope(scope: Scope): Record<string, unknown> {
+  if ('system' in scope) return { system: { all: true } };
+  if (!('project' in scope) || !scope.project) return {};
+  const name: ProjectName = scope.project;
+  return { project: { domain, id: idOf('project', name), name }, is_domain: false };
+}
+
+function isoMicroseconds(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('Z', '000Z');
+}
