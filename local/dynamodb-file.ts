@@ -13,8 +13,8 @@ export interface EngineFile {
   addIndex(): void;
   /** Before the engine opens the file, so that the two never wait for each other. */
   trim(): void;
-  /** Whether another connection, that is the engine, has committed since the last call. */
-  hasChanged(): boolean;
+  /** Another number after each commit of another connection, that is of the engine. */
+  version(): number;
   close(): void;
 }
 
@@ -22,7 +22,6 @@ export function openEngineFile(path: string): EngineFile {
   const database = new DatabaseSync(path, { timeout: 5000 });
   const version = database.prepare('PRAGMA data_version');
   const schema = database.prepare('SELECT 1 FROM sqlite_master WHERE name = ?');
-  let seen: unknown;
   let isOpen = true;
   return {
     addIndex: () =>
@@ -39,13 +38,7 @@ export function openEngineFile(path: string): EngineFile {
             AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)
       `);
     },
-    hasChanged: () => {
-      if (!isOpen) return false;
-      const now = version.get()?.data_version;
-      const changed = now !== seen;
-      seen = now;
-      return changed;
-    },
+    version: () => (isOpen ? Number(version.get()?.data_version) : 0),
     close: () => {
       if (isOpen) database.close();
       isOpen = false;

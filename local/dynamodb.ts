@@ -31,10 +31,10 @@ export interface LocalDynamoDb extends Running {
   readonly url: string;
   readonly port: number;
   /**
-   * Whether anything was written since the last call; costs a few microseconds, so that a stream's
-   * reader need not ask the engine to find out. Only with a file.
+   * Another number after each write; asking costs microseconds, so that a stream's reader need not
+   * ask the engine to find out that there is nothing new. Only with a file.
    */
-  readonly hasChanged?: () => boolean;
+  readonly version?: () => number;
 }
 
 /** The platform has no engine, or it did not start. The message is one line for the user. */
@@ -67,7 +67,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Loca
     if (file === undefined) return { url, port, stop };
     engineFile = openEngineFile(file);
     engineFile.addIndex();
-    return { url, port, stop, hasChanged: engineFile.hasChanged };
+    return { url, port, stop, version: engineFile.version };
   } catch (error) {
     await stop();
     throw error;

@@ -11,6 +11,7 @@ import { afterAll, expect, it } from 'vitest';
 import { startQueues } from '#local/queues.ts';
 import { sqsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
+import { eventually } from './eventually.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'queues-'));
 const file = join(directory, 'sqs.db');
@@ -44,7 +45,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
     }
   })();
   const ended = Promise.allSettled([...senders, receiver]);
-  await expect.poll(() => acknowledged.size).toBeGreaterThan(200);
+  await eventually(() => acknowledged.size).toBeGreaterThan(200);
   await engine.killHard();
   await ended;
 

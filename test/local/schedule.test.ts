@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startSchedule } from '#local/event-sources/schedule.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('runs its target every period, and goes on when a run fails', async () => {
+  let runs = 0;
+  const handler = async () => {
+    runs += 1;
+    if (runs === 1) throw new Error('once');
+  };
+  const schedule = startSchedule({
+    everySeconds: 60,
+    target: { name: 'sweep', timeoutSeconds: 30, handler },
+  });
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(runs).toBe(0);
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(runs).toBe(2);
+  await schedule.stop();
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(runs).toBe(2);
+});
+
+it('does not start a second run while one is under way', async () => {
+  let runs = 0;
+  const handler = () => {
+    runs += 1;
+    return new Promise<void>((resolve) => setTimeout(resolve, 150_000));
+  };
+  const schedule = startSchedule({
+    everySeconds: 60,
+    target: { name: 'sweep', timeoutSeconds: 900, handler },
+  });
+  await vi.advanceTimersByTimeAsync(200_000);
+  expect(runs).toBe(1);
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(runs).toBe(2);
+  const stopped = schedule.stop();
+  await vi.advanceTimersByTimeAsync(150_000);
+  await stopped;
+});
