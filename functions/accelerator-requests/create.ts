@@ -1,0 +1,13 @@
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { createBody } from './schema.ts';
+import { viewArq } from './view.ts';
+
+export const create = action(
+  { query: noQuery, body: createBody },
+  async ({ deps, caller, body, base }) => {
+    const arqs = await createArqs(deps, caller, body.device_profile_name);
+    return { body: { arqs: arqs.map((arq) => viewArq(arq, base)) } };
+  },
+);

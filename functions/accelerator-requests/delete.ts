@@ -1,0 +1,19 @@
+import { InvalidInput } from '#core/domain/errors.ts';
+import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { action } from '../http/action.ts';
+import { arqUuid, deleteQuery } from './schema.ts';
+
+/** By `?instance=`, by `?arqs=`, or the one that the path names. */
+export const deleteAction = action({ query: deleteQuery }, async ({ deps, caller, id, query }) => {
+  const named = id === '' ? query.arqs : [id];
+  if ((named === undefined) === (query.instance === undefined)) {
+    throw new InvalidInput('Name the accelerator requests by either ?arqs= or ?instance=.');
+  }
+  if (query.instance !== undefined) {
+    await deleteArqsOfInstance(deps, caller, query.instance.toLowerCase());
+    return {};
+  }
+  if (!named || named.length === 0) throw new InvalidInput('?arqs= names no accelerator request.');
+  await deleteArqs(deps, caller, [...new Set(named.map(arqUuid))]);
+  return {};
+});

@@ -1,0 +1,16 @@
+import { nounHandler } from '../http/noun-handler.ts';
+import { create } from './create.ts';
+import { deleteAction } from './delete.ts';
+import { getAll } from './get-all.ts';
+import { getOne } from './get-one.ts';
+import { update } from './update.ts';
+
+export const actions = {
+  'get-all': getAll,
+  'get-one': getOne,
+  create,
+  update,
+  delete: deleteAction,
+};
+
+export const handler = nounHandler('accelerator-requests', actions);

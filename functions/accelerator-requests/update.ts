@@ -1,0 +1,27 @@
+import { isAdmin } from '#core/domain/caller.ts';
+import { Forbidden } from '#core/domain/errors.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
+import { unbindArqs } from '#core/operations/unbind-arqs.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { namesProject, readUpdate, updateBody } from './schema.ts';
+
+/** Binds or unbinds. 202 in either case; a bind that needs nothing from its host is done by then. */
+export const update = action(
+  { query: noQuery, body: updateBody },
+  async ({ deps, caller, body, microversion }) => {
+    const wanted = readUpdate(body, microversion);
+    if (namesProject(body) && !isAdmin(caller)) {
+      throw new Forbidden('/project_id can be set by an admin only.');
+    }
+    if (wanted.kind === 'unbind') {
+      await unbindArqs(deps, caller, wanted.arqUuids);
+      return {};
+    }
+    const [first] = wanted.targets;
+    if (first) await refuseWithoutServiceToken(deps, caller, first.instanceUuid, 'binding');
+    await bindArqs(deps, caller, wanted.targets);
+    return {};
+  },
+);

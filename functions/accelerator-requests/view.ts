@@ -1,0 +1,25 @@
+import type { Arq } from '#core/domain/arq.ts';
+import { selfLink, timestamp } from '../http/links.ts';
+
+export function viewArq(arq: Arq, base: string) {
+  const { binding } = arq;
+  // Only what is attached, or will be again, names its handle.
+  const attachment =
+    arq.state === 'Bound' || arq.state === 'provisioning' ? binding?.attachment : undefined;
+  return {
+    uuid: arq.uuid as string,
+    state: arq.state,
+    device_profile_name: arq.deviceProfileName,
+    device_profile_group_id: arq.groupId,
+    hostname: binding?.hostname ?? null,
+    device_rp_uuid: binding?.providerUuid ?? null,
+    instance_uuid: binding?.instanceUuid ?? null,
+    project_id: arq.projectId,
+    attach_handle_type: attachment?.type ?? '',
+    attach_handle_uuid: attachment?.handleUuid ?? null,
+    attach_handle_info: attachment?.info ?? {},
+    created_at: timestamp(arq.createdAt),
+    updated_at: timestamp(arq.updatedAt),
+    links: [selfLink(base, `/accelerator_requests/${arq.uuid}`)],
+  };
+}

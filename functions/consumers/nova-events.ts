@@ -1,0 +1,10 @@
+import { novaEventMessage } from '#core/contracts/queue-messages.ts';
+import { tellNova } from '#core/operations/tell-nova.ts';
+import { queueConsumer } from './queue-consumer.ts';
+
+/** Bindings resolved → tell Nova. */
+export const handler = queueConsumer(
+  'nova-events',
+  novaEventMessage,
+  (deps, message, { attempt }) => tellNova(deps, message, attempt),
+);

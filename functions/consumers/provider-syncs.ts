@@ -1,0 +1,12 @@
+import { providerSyncMessage } from '#core/contracts/queue-messages.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { syncProviders } from '#core/operations/sync-providers.ts';
+import { queueConsumer } from './queue-consumer.ts';
+
+/** A device changed → make Placement match. */
+export const handler = queueConsumer(
+  'provider-syncs',
+  providerSyncMessage,
+  (deps, message, { attempt }) =>
+    syncProviders(deps, message.provider_uuid as ProviderUuid, attempt),
+);

@@ -1,0 +1,101 @@
+// The shell around every queue's consumer: parse the body, run the work for each record by itself,
+// and report which records have to come again. Each runs at least once, in any order.
+
+import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type * as z from 'zod';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { createDeps, type Deps } from '#core/deps.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+
+export interface Delivery {
+  /** From 1. */
+  readonly attempt: number;
+}
+
+export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+
+export interface ConsumerParts {
+  readonly deps: () => Deps;
+  readonly sqs: () => SQSClient;
+}
+
+export function queueConsumer<Message>(
+  queue: QueueName,
+  schema: z.ZodType<Message>,
+  work: (deps: Deps, message: Message, delivery: Delivery) => Promise<void>,
+  parts: ConsumerParts = partsOf(queue),
+): QueueHandler {
+  return async (event) => {
+    const failed = await Promise.all(
+      event.Records.map(async (record) => {
+        const isDone = await consume(queue, schema, work, parts, record);
+        return isDone ? [] : [{ itemIdentifier: record.messageId }];
+      }),
+    );
+    return { batchItemFailures: failed.flat() };
+  };
+}
+
+function partsOf(queue: QueueName): ConsumerParts {
+  let deps: Deps | undefined;
+  let sqs: SQSClient | undefined;
+  return {
+    deps: () => {
+      deps ??= createDeps(queue);
+      return deps;
+    },
+    sqs: () => {
+      sqs ??= new SQSClient();
+      return sqs;
+    },
+  };
+}
+
+/** Whether the message is done with. */
+async function consume<Message>(
+  queue: QueueName,
+  schema: z.ZodType<Message>,
+  work: (deps: Deps, message: Message, delivery: Delivery) => Promise<void>,
+  parts: ConsumerParts,
+  record: SQSRecord,
+): Promise<boolean> {
+  const deps = parts.deps();
+  const attempt = Number(record.attributes.ApproximateReceiveCount);
+  let log = deps.log.child({ message: record.messageId });
+  try {
+    const body: unknown = JSON.parse(record.body);
+    const message = schema.parse(body);
+    log = log.child(originOf(body));
+    await work({ ...deps, log }, message, { attempt });
+    return true;
+  } catch (error) {
+    if (error instanceof RetryLater) {
+      await hide(parts.sqs(), deps.settings.queueUrls[queue], record, error.seconds);
+    } else {
+      // It comes again after the queue's visibility, and in the end goes to the dead-letter queue.
+      log.error('The message could not be worked on.', {
+        error,
+        attempt,
+        body: record.body.slice(0, 500),
+      });
+    }
+    return false;
+  }
+}
+
+/** The request that led to the message, where it says so. */
+function originOf(body: unknown): Record<string, unknown> {
+  const { request_id: requestId } = body as { request_id?: unknown };
+  return typeof requestId === 'string' ? { request_id: requestId } : {};
+}
+
+async function hide(sqs: SQSClient, queueUrl: string, record: SQSRecord, seconds: number) {
+  await sqs.send(
+    new ChangeMessageVisibilityCommand({
+      QueueUrl: queueUrl,
+      ReceiptHandle: record.receiptHandle,
+      VisibilityTimeout: Math.ceil(seconds),
+    }),
+  );
+}

@@ -1,0 +1,13 @@
+import * as z from 'zod';
+import { action } from '../http/action.ts';
+import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { viewDeployable } from './view.ts';
+
+export const getAll = action(
+  { query: z.strictObject(pageQuery) },
+  async ({ deps, query, base }) => {
+    const deployables = await deps.listings.deployables(pageOf(query));
+    const rows = deployables.map((deployable) => viewDeployable(deployable, base));
+    return { body: pageReply('deployables', rows, { base, path: '/deployables', query }) };
+  },
+);

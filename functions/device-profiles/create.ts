@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import {
+  createDeviceProfiles,
+  type ProfileRequest,
+} from '#core/operations/create-device-profiles.ts';
+import { action } from '../http/action.ts';
+import { validate } from '../http/body.ts';
+import { noQuery } from '../http/query.ts';
+import { bySpecification } from './dialect.ts';
+import { createBody, type ProfileBody } from './schema.ts';
+import { viewDeviceProfile } from './view.ts';
+
+export const create = action(
+  { query: noQuery, body: z.unknown() },
+  async ({ deps, body, base, microversion }) => {
+    const isBySpecification = !Array.isArray(body);
+    const work = async () => {
+      const given = validate(createBody, body);
+      const requests = (Array.isArray(given) ? given : [given]).map(requestOf);
+      return createDeviceProfiles(deps, requests, microversion);
+    };
+    if (isBySpecification) {
+      await bySpecification(work);
+      return { status: 204 };
+    }
+    const created = (await work()).map((profile) => viewDeviceProfile(profile, base));
+    // Deployed Cyborg takes a list of one and answers the bare object.
+    return { body: created.length === 1 ? created[0] : { device_profiles: created } };
+  },
+);
+
+function requestOf({ name, description, uuid, groups }: ProfileBody): ProfileRequest {
+  return {
+    name,
+    groups,
+    ...(description != null && { description }),
+    ...(uuid != null && { uuid }),
+  };
+}

@@ -1,0 +1,24 @@
+import { InvalidInput } from '#core/domain/errors.ts';
+import { deleteDeviceProfiles } from '#core/operations/delete-device-profiles.ts';
+import { action } from '../http/action.ts';
+import { bySpecification } from './dialect.ts';
+import { findProfiles } from './find.ts';
+import { deleteQuery } from './schema.ts';
+
+/** `?name=` as the specification has it, `?value=` as deployed Cyborg. All are deleted or none. */
+export const deleteMany = action({ query: deleteQuery }, async ({ deps, query }) => {
+  if (query.name) {
+    const names = query.name;
+    await bySpecification(async () => {
+      if (names.length === 0) throw new InvalidInput('No device profile is named.');
+      await deleteDeviceProfiles(deps, () => findProfiles(deps, names, 'name'));
+    });
+    return {};
+  }
+  if (!query.value || query.value.length === 0) {
+    throw new InvalidInput('No device profile is named: use ?name= or ?value=.');
+  }
+  const values = query.value;
+  await deleteDeviceProfiles(deps, () => findProfiles(deps, values, 'any'));
+  return {};
+});

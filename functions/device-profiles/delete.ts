@@ -1,0 +1,11 @@
+import { deleteDeviceProfiles } from '#core/operations/delete-device-profiles.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { findProfiles } from './find.ts';
+
+/** By uuid or name; several are separated by commas. */
+export const deleteOne = action({ query: noQuery }, async ({ deps, id }) => {
+  const given = id.split(',').filter((part) => part !== '');
+  await deleteDeviceProfiles(deps, () => findProfiles(deps, given, 'any'));
+  return {};
+});

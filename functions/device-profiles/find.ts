@@ -1,0 +1,26 @@
+import type { Deps } from '#core/deps.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import { DeviceProfileNotFound } from '#core/domain/errors.ts';
+import { isUuid } from '#core/domain/ids.ts';
+
+/**
+ * The profiles that are meant, each once.
+ *
+ * @throws DeviceProfileNotFound naming the first that does not exist
+ */
+export async function findProfiles(
+  deps: Deps,
+  given: readonly string[],
+  by: 'name' | 'any',
+): Promise<DeviceProfile[]> {
+  const { profiles } = deps.store;
+  const found = await Promise.all(
+    [...new Set(given)].map(async (each) => {
+      const isByUuid = by === 'any' && isUuid(each);
+      const profile = isByUuid ? await profiles.byUuid(each) : await profiles.byName(each);
+      if (!profile) throw new DeviceProfileNotFound(each);
+      return profile;
+    }),
+  );
+  return [...new Map(found.map((profile) => [profile.uuid, profile])).values()];
+}

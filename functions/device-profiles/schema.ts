@@ -1,0 +1,24 @@
+import * as z from 'zod';
+import { commaList, pageQuery } from '../http/query.ts';
+
+export const profileRequest = z.strictObject({
+  name: z.string(),
+  description: z.string().max(1024).nullish(),
+  uuid: z.string().nullish(),
+  groups: z
+    .array(z.record(z.string().max(300), z.union([z.string().max(255), z.number().int()])))
+    .max(32),
+});
+export type ProfileBody = z.infer<typeof profileRequest>;
+
+/** The specification sends one object, Cyborg's clients a list. */
+export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {
+  error: 'The body is a device profile, or a list of them',
+});
+
+export const listQuery = z.strictObject({ name: commaList(z.string()).optional(), ...pageQuery });
+
+export const deleteQuery = z.strictObject({
+  name: commaList(z.string()).optional(),
+  value: commaList(z.string()).optional(),
+});

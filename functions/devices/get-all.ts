@@ -1,0 +1,22 @@
+import * as z from 'zod';
+import { action } from '../http/action.ts';
+import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { viewDevice } from './view.ts';
+
+const listQuery = z.strictObject({
+  hostname: z.string().max(255).optional(),
+  type: z.string().max(255).optional(),
+  vendor: z.string().max(255).optional(),
+  ...pageQuery,
+});
+
+export const getAll = action({ query: listQuery }, async ({ deps, query, base, microversion }) => {
+  const { hostname, type, vendor } = query;
+  const devices = await deps.listings.devices(pageOf(query), {
+    ...(hostname !== undefined && { hostname }),
+    ...(type !== undefined && { type }),
+    ...(vendor !== undefined && { vendor }),
+  });
+  const rows = devices.map((device) => viewDevice(device, base, microversion));
+  return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
+});

@@ -1,0 +1,81 @@
+// The API Gateway's routes, from the table of routes: any method on a noun's paths goes to the noun's
+// function, and everything else to `versions`. Functions, not the gateway, answer 404 and 405, so
+// that a trailing slash, a `.json` suffix and an unknown method are answered alike everywhere.
+
+import { type Noun, type RouteRow, routes } from './routes.ts';
+
+/** Where Cyborg's WSGI application is mounted, and the bare API. */
+const mounts = ['/accelerator', ''];
+
+export interface GatewayRoute {
+  /** As API Gateway spells it, without the method (which is `ANY`); `$default` catches the rest. */
+  readonly path: string;
+  readonly noun: Noun;
+}
+
+/** Collections of the API, e.g. `/v2/device_profiles`, and whose they are. */
+const collections = new Map(
+  routes
+    .filter((row) => row.noun !== 'versions')
+    .map((row) => [row.path.split('/').slice(0, 3).join('/'), row.noun]),
+);
+
+export const gatewayRoutes: readonly GatewayRoute[] = [
+  ...mounts.flatMap((mount) =>
+    [...collections].flatMap(([collection, noun]) =>
+      ['', '/', '.json', '/{proxy+}'].map((rest) => ({
+        path: `${mount}${collection}${rest}`,
+        noun,
+      })),
+    ),
+  ),
+  { path: '$default', noun: 'versions' },
+];
+
+/** Which function API Gateway would call: an exact route first, then a greedy one, then the default. */
+export function nounFor(path: string): Noun {
+  const exact = gatewayRoutes.find((route) => route.path === path);
+  const greedy = gatewayRoutes.find(
+    (route) =>
+      route.path.endsWith('{proxy+}') &&
+      path.startsWith(route.path.slice(0, -'{proxy+}'.length)) &&
+      path.length > route.path.length - '{proxy+}'.length,
+  );
+  return (exact ?? greedy)?.noun ?? 'versions';
+}
+
+/** The path as the table of routes has it: below the mount, without trailing slash and `.json`. */
+export function apiPath(rawPath: string): string {
+  const below = rawPath.replace(/^\/accelerator(?=\/|$)/, '');
+  return below.replace(/\/+$/, '').replace(/\.json$/, '') || '/';
+}
+
+export interface RouteMatch {
+  readonly row: RouteRow;
+  /** Value of `{id}`, decoded. */
+  readonly id?: string;
+}
+
+/** The rows whose path fits, whatever their method. */
+export function matchPath(path: string): RouteMatch[] {
+  const given = path.split('/');
+  return routes.flatMap((row) => {
+    const wanted = row.path.split('/');
+    const fits =
+      wanted.length === given.length &&
+      wanted.every((part, index) => part === '{id}' || part === given[index]);
+    if (!fits) return [];
+    const index = wanted.indexOf('{id}');
+    const id = index === -1 ? undefined : decode(given[index] ?? '');
+    return [{ row, ...(id !== undefined && { id }) }];
+  });
+}
+
+/** A malformed escape is taken as it stands: no such thing will be found. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

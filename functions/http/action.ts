@@ -1,0 +1,44 @@
+// What is particular to a route: its schemas and what it does. The onion around it is noun-handler.ts.
+
+import type * as z from 'zod';
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { Microversion } from './microversion.ts';
+
+export interface Request<Query, Body> {
+  readonly deps: Deps;
+  readonly caller: Caller;
+  readonly microversion: Microversion;
+  /** `{id}` of the path. */
+  readonly id: string;
+  readonly query: Query;
+  readonly body: Body;
+  /** Scheme and host for links. */
+  readonly base: string;
+}
+
+export interface Reply {
+  /** Where it is not the route's. */
+  readonly status?: number;
+  readonly body?: unknown;
+}
+
+export interface Schemas<Query, Body> {
+  /** An unknown parameter is an error on every route. */
+  readonly query: z.ZodType<Query>;
+  /** Undefined: the route takes no body and reads none. */
+  readonly body?: z.ZodType<Body>;
+}
+
+export interface Action {
+  readonly schemas: Schemas<unknown, unknown>;
+  readonly run: (request: Request<unknown, unknown>) => Promise<Reply>;
+}
+
+export function action<Query, Body = undefined>(
+  schemas: Schemas<Query, Body>,
+  run: (request: Request<Query, Body>) => Promise<Reply>,
+): Action {
+  // The onion validates with these very schemas before it calls.
+  return { schemas, run: run as Action['run'] };
+}

@@ -1,0 +1,64 @@
+// What an error answers: the one table of statuses, and Cyborg's envelope around the sentence.
+
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import { DomainError, type FaultKind } from '#core/domain/errors.ts';
+import { MarkerNotFound } from '#core/store/listings.ts';
+
+const statusByKind: Readonly<Record<FaultKind, number>> = {
+  invalid: 400,
+  forbidden: 403,
+  'not-found': 404,
+  'not-acceptable': 406,
+  conflict: 409,
+  locked: 423,
+};
+
+/** A fault of the HTTP exchange itself, or one whose status a specification sets apart. */
+export class HttpFault extends Error {
+  override readonly name = 'HttpFault';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, sentence: string, headers: Readonly<Record<string, string>> = {}) {
+    super(sentence);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export interface Fault {
+  readonly status: number;
+  readonly sentence: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Undefined for what is no caller's doing. */
+export function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof HttpFault) {
+    return { status: error.status, sentence: error.message, headers: error.headers };
+  }
+  if (error instanceof DomainError) {
+    return { status: statusByKind[error.kind], sentence: error.message, headers: {} };
+  }
+  if (error instanceof MarkerNotFound) {
+    return { status: 400, sentence: `Marker ${error.message} could not be found.`, headers: {} };
+  }
+  if (error instanceof ServiceUnavailable) {
+    const sentence = `${error.service} cannot be asked right now.`;
+    return { status: 503, sentence, headers: { 'Retry-After': '1' } };
+  }
+  return undefined;
+}
+
+/**
+ * Cyborg's clients dig the sentence out of JSON inside JSON; the device profile specification has it
+ * plainly as `error`. Tempest takes an `error` of a 5xx for an object, so there is none then.
+ */
+export function faultBody(status: number, sentence: string): Record<string, unknown> {
+  const faultcode = status < 500 ? 'Client' : 'Server';
+  const fault = { faultcode, faultstring: sentence, debuginfo: null };
+  return {
+    error_message: JSON.stringify(fault),
+    ...(status < 500 && { error: sentence }),
+  };
+}

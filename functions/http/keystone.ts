@@ -1,0 +1,48 @@
+// X-Auth-Token, and Nova's X-Service-Token beside it, as keystonemiddleware takes them.
+
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { Forbidden } from '#core/domain/errors.ts';
+import { HttpFault } from './faults.ts';
+
+/**
+ * @throws HttpFault 401 for a token that is missing, unknown or not a service's; Forbidden for one
+ *   that is not scoped to a project; ServiceUnavailable where Keystone cannot be asked
+ */
+export async function authenticate(
+  deps: Deps,
+  headers: Readonly<Record<string, string | undefined>>,
+  requestId: string,
+): Promise<Caller> {
+  const { keystone } = deps.clients;
+  const userToken = headers['x-auth-token'];
+  if (!userToken) throw unauthorized(deps, 'The request you have made requires authentication.');
+  const serviceToken = headers['x-service-token'];
+  const hasServiceToken = serviceToken !== undefined && (await isService(deps, serviceToken));
+  if (serviceToken !== undefined && !hasServiceToken) {
+    throw unauthorized(deps, 'The service token is not valid.');
+  }
+  // A build can outlive the user's token; Nova's own then vouches for it.
+  const user = await keystone.validateToken(userToken, { allowExpired: hasServiceToken });
+  if (!user) throw unauthorized(deps, 'The token is not valid.');
+  if (user.projectId === undefined) {
+    throw new Forbidden('The token is not scoped to a project.');
+  }
+  return {
+    requestId,
+    userId: user.userId,
+    projectId: user.projectId,
+    roles: user.roles,
+    hasServiceToken,
+  };
+}
+
+async function isService(deps: Deps, token: string): Promise<boolean> {
+  const service = await deps.clients.keystone.validateToken(token, { allowExpired: false });
+  return service?.roles.some((role) => deps.settings.serviceTokenRoles.includes(role)) ?? false;
+}
+
+function unauthorized(deps: Deps, sentence: string): HttpFault {
+  const uri = deps.settings.keystone.publicUrl;
+  return new HttpFault(401, sentence, { 'WWW-Authenticate': `Keystone uri="${uri}"` });
+}

@@ -1,0 +1,57 @@
+// Microversions as OpenStack negotiates them:
+// https://specs.openstack.org/openstack/api-sig/guidelines/microversion_specification.html
+
+import { NotAcceptable } from '#core/domain/errors.ts';
+
+export const microversions = ['2.0', '2.1', '2.2', '2.3'] as const;
+export type Microversion = (typeof microversions)[number];
+
+export const minimum: Microversion = '2.0';
+export const maximum: Microversion = '2.3';
+
+const header = 'openstack-api-version';
+
+/** The header of a request, or that of several services folded into one. */
+export function requestedMicroversion(
+  headers: Readonly<Record<string, string | undefined>>,
+  byDefault: Microversion,
+): Microversion {
+  const text = headers[header];
+  if (text === undefined) return byDefault;
+  const wanted = versionFor(text);
+  if (wanted === undefined) {
+    throw new NotAcceptable(`${JSON.stringify(text)} names no version of 'accelerator'.`);
+  }
+  if (wanted === 'latest') return maximum;
+  const known = microversions.find((version) => version === wanted);
+  if (known) return known;
+  throw new NotAcceptable(
+    `Version ${wanted} was requested but the minimum supported version is ${minimum} and the maximum ${maximum}.`,
+  );
+}
+
+/** `accelerator 2.1`, also as one of several; the last entry wins. A bare `2.1` is deprecated. */
+function versionFor(text: string): string | undefined {
+  const entries = text.split(',').map((entry) => entry.trim().split(/\s+/));
+  const named = entries.filter(([service, version, more]) => {
+    return service?.toLowerCase() === 'accelerator' && version !== undefined && more === undefined;
+  });
+  const version =
+    named.at(-1)?.[1] ??
+    (entries.length === 1 && entries[0]?.length === 1 ? entries[0][0] : undefined);
+  return version !== undefined && /^(\d+\.\d+|latest)$/.test(version) ? version : undefined;
+}
+
+export function isAtLeast(version: Microversion, since: Microversion): boolean {
+  return microversions.indexOf(version) >= microversions.indexOf(since);
+}
+
+/** On every answer below the version's path. */
+export function microversionHeaders(used: Microversion): Record<string, string> {
+  return {
+    Vary: 'OpenStack-API-Version',
+    'OpenStack-API-Minimum-Version': minimum,
+    'OpenStack-API-Maximum-Version': maximum,
+    'OpenStack-API-Version': `accelerator ${used}`,
+  };
+}

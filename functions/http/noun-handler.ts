@@ -1,0 +1,221 @@
+// The onion around every route of a noun. From the outside in:
+//
+//   request log    every answer carries the request's id, every line of its log, too
+//   faults         whatever is thrown inside becomes an answer in Cyborg's envelope
+//   token          before routing, as keystonemiddleware: strangers learn of no path
+//   routing        404, and 405 with Allow
+//   microversion   406; its headers are on every answer from here inwards
+//   policy         who may
+//   validation     query and body
+//
+// What is inside may rely on all that is outside of it.
+
+import middy from '@middy/core';
+import type {
+  APIGatewayProxyEventV2,
+  APIGatewayProxyStructuredResultV2,
+  Context,
+} from 'aws-lambda';
+import { createDeps, type Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { Log } from '#core/log.ts';
+import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
+import type { Noun } from '../routes.ts';
+import type { Action } from './action.ts';
+import { parseJsonBody, validate } from './body.ts';
+import { faultBody, faultOf, HttpFault } from './faults.ts';
+import { authenticate } from './keystone.ts';
+import { baseUrl } from './links.ts';
+import { type Microversion, microversionHeaders, requestedMicroversion } from './microversion.ts';
+import { enforce } from './policy.ts';
+
+export type HttpEvent = APIGatewayProxyEventV2;
+export type HttpResult = APIGatewayProxyStructuredResultV2;
+export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResult>;
+
+/** What the layers find out, for those inside of them. */
+interface Exchange {
+  readonly requestId: string;
+  readonly log: Log;
+  readonly startedAt: number;
+  route?: RouteMatch;
+  caller?: Caller;
+  microversion?: Microversion;
+}
+
+type Layer = middy.MiddlewareObj<HttpEvent & { exchange: Exchange }, HttpResult>;
+
+/**
+ * The Lambda handler of one noun.
+ *
+ * @param actions by their name in the table of routes
+ * @param makeDeps called once, at the first request: a container that is only being warmed does nothing
+ */
+export function nounHandler(
+  noun: Noun,
+  actions: Readonly<Record<string, Action>>,
+  makeDeps: () => Deps = () => createDeps(noun),
+): HttpHandler {
+  let made: Deps | undefined;
+  const deps = () => {
+    made ??= makeDeps();
+    return made;
+  };
+  const onion = middy<HttpEvent & { exchange: Exchange }, HttpResult>()
+    .use(requestLog(deps))
+    .use(faults())
+    .use(token(deps))
+    .use(routing(noun))
+    .use(microversion(deps))
+    .use(policy())
+    .handler(async ({ exchange, ...event }) => run(deps(), actions, event, exchange));
+  return onion as unknown as HttpHandler;
+}
+
+function requestLog(deps: () => Deps): Layer {
+  return {
+    before: ({ event }) => {
+      const requestId = `req-${deps().uuid()}`;
+      const fields = {
+        request_id: requestId,
+        // Nova passes the id of what its user asked for.
+        ...(event.headers['x-openstack-request-id'] && {
+          global_request_id: event.headers['x-openstack-request-id'],
+        }),
+      };
+      event.exchange = { requestId, log: deps().log.child(fields), startedAt: deps().clock() };
+    },
+    after: (request) => answer(deps(), request),
+    onError: (request) => answer(deps(), request),
+  };
+}
+
+function answer(deps: Deps, { event, response }: Parameters<NonNullable<Layer['after']>>[0]): void {
+  const { exchange } = event;
+  if (!response) return;
+  response.headers = {
+    'content-type': 'application/json',
+    ...response.headers,
+    'x-openstack-request-id': exchange.requestId,
+  };
+  exchange.log.info('Answered.', {
+    method: event.requestContext.http.method,
+    path: event.rawPath,
+    status: response.statusCode,
+    ms: deps.clock() - exchange.startedAt,
+    project: exchange.caller?.projectId,
+  });
+}
+
+function faults(): Layer {
+  return {
+    onError: (request) => {
+      const { exchange } = request.event;
+      const fault = faultOf(request.error);
+      if (!fault) exchange.log.error('Not the caller’s doing.', { error: request.error });
+      const status = fault?.status ?? 500;
+      const sentence = fault?.sentence ?? 'Unexpected error; the request id names it in our log.';
+      request.response = {
+        statusCode: status,
+        headers: {
+          ...fault?.headers,
+          ...(exchange.microversion && microversionHeaders(exchange.microversion)),
+        },
+        body: JSON.stringify(
+          status === 401 && !exchange.caller ? tokenFault(sentence) : faultBody(status, sentence),
+        ),
+      };
+    },
+  };
+}
+
+/** keystonemiddleware's own body: clients know a refused token by it. */
+function tokenFault(sentence: string): Record<string, unknown> {
+  return { error: { code: 401, title: 'Unauthorized', message: sentence } };
+}
+
+function isOpen(path: string): boolean {
+  const matches = matchPath(path);
+  return matches.length > 0 && matches.every(({ row }) => row.policy === undefined);
+}
+
+function token(deps: () => Deps): Layer {
+  return {
+    before: async ({ event }) => {
+      if (isOpen(apiPath(event.rawPath))) return;
+      const { exchange } = event;
+      exchange.caller = await authenticate(deps(), event.headers, exchange.requestId);
+    },
+  };
+}
+
+function routing(noun: Noun): Layer {
+  return {
+    before: ({ event }) => {
+      const matches = matchPath(apiPath(event.rawPath)).filter(({ row }) => row.noun === noun);
+      if (matches.length === 0) throw new HttpFault(404, `There is no ${event.rawPath}.`);
+      const { method } = event.requestContext.http;
+      const match = matches.find(({ row }) => row.method === method);
+      if (!match) {
+        const allowed = matches.map(({ row }) => row.method).join(', ');
+        throw new HttpFault(405, `${event.rawPath} takes ${allowed}, not ${method}.`, {
+          Allow: allowed,
+        });
+      }
+      event.exchange.route = match;
+    },
+  };
+}
+
+function microversion(deps: () => Deps): Layer {
+  return {
+    before: ({ event }) => {
+      const { defaultMicroversion } = deps().settings;
+      event.exchange.microversion = requestedMicroversion(event.headers, defaultMicroversion);
+    },
+  };
+}
+
+function policy(): Layer {
+  return {
+    before: ({ event }) => {
+      const { route, caller, microversion: version } = event.exchange;
+      const rule = route?.row.policy;
+      if (!rule || !caller) return;
+      try {
+        enforce(rule, caller);
+      } catch (error) {
+        // The device profile specification answers 401 where RBAC refuses; its microversion is 2.0.
+        const isBySpecification = route.row.noun === 'device-profiles' && version === '2.0';
+        throw isBySpecification ? new HttpFault(401, (error as Error).message) : error;
+      }
+    },
+  };
+}
+
+async function run(
+  deps: Deps,
+  actions: Readonly<Record<string, Action>>,
+  event: HttpEvent,
+  exchange: Exchange,
+): Promise<HttpResult> {
+  const { route, caller, microversion: version = '2.0' } = exchange;
+  const action = route && actions[route.row.action];
+  if (!action) throw new TypeError(`${event.rawPath} has no action.`);
+  const { schemas } = action;
+  const reply = await action.run({
+    deps: { ...deps, log: exchange.log },
+    // Only open routes have none, and they do not ask who it is.
+    caller: caller as Caller,
+    microversion: version,
+    id: route.id ?? '',
+    query: validate(schemas.query, event.queryStringParameters ?? {}),
+    body: schemas.body ? validate(schemas.body, parseJsonBody(event)) : undefined,
+    base: baseUrl(event, deps.settings.publicEndpoint),
+  });
+  return {
+    statusCode: reply.status ?? route.row.success,
+    headers: microversionHeaders(version),
+    ...(reply.body !== undefined && { body: JSON.stringify(reply.body) }),
+  };
+}

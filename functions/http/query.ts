@@ -1,0 +1,59 @@
+// Query parameters that several routes share.
+
+import * as z from 'zod';
+import type { Page } from '#core/store/listings.ts';
+import type { Link } from './links.ts';
+
+/** No more rows in one answer, whatever was asked for. */
+const pageMax = 1000;
+
+export const noQuery = z.strictObject({});
+
+export const pageQuery = {
+  limit: z.coerce.number().int().min(1).max(pageMax).optional(),
+  marker: z.guid().optional(),
+  sort_key: z.enum(['created_at', 'uuid']).optional(),
+  sort_dir: z.enum(['asc', 'desc']).optional(),
+};
+
+export type PageQuery = z.infer<z.ZodObject<typeof pageQuery>>;
+
+export function pageOf(query: PageQuery): Page {
+  return {
+    limit: query.limit ?? pageMax,
+    ...(query.marker && { marker: query.marker }),
+    sortKey: query.sort_key ?? 'created_at',
+    sortDir: query.sort_dir ?? 'asc',
+  };
+}
+
+/** `a,b,c` */
+export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
+  return z
+    .string()
+    .transform((text) => text.split(',').filter((part) => part !== ''))
+    .pipe(z.array(item));
+}
+
+/**
+ * A page of a collection: the rows, and where there may be more a link to the next.
+ *
+ * @param path below the version, e.g. `/devices`
+ */
+export function pageReply<T extends { uuid: string }>(
+  collection: string,
+  rows: readonly T[],
+  at: { base: string; path: string; query: PageQuery },
+): Record<string, unknown> {
+  const last = rows.at(-1);
+  const { limit } = pageOf(at.query);
+  if (!last || rows.length < limit) return { [collection]: rows };
+  const parameters = Object.entries({ ...at.query, marker: last.uuid })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  const next: Link = {
+    href: `${at.base}/accelerator/v2${at.path}?${parameters.join('&')}`,
+    rel: 'next',
+  };
+  return { [collection]: rows, [`${collection}_links`]: [next] };
+}

@@ -1,0 +1,144 @@
+// The table of contents. Each row is served by the module `functions/<noun>/<action>.ts`; the action
+// is the policy's. One Lambda function serves a noun, and `infra/` and `local/` route to it alike
+// (gateway.ts). All paths are served below `/accelerator`, too, where Cyborg's WSGI application is mounted.
+
+import type { PolicyRule } from './http/policy.ts';
+
+export type Noun =
+  | 'versions'
+  | 'device-profiles'
+  | 'accelerator-requests'
+  | 'devices'
+  | 'deployables';
+
+export interface RouteRow {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** `{id}` is one segment. */
+  readonly path: string;
+  readonly noun: Noun;
+  readonly action: string;
+  /** Undefined: open to all, without a token. */
+  readonly policy?: PolicyRule;
+  readonly success: number;
+}
+
+export const routes: readonly RouteRow[] = [
+  row('GET', '/', 'versions', 'get-root', undefined, 200),
+  row('GET', '/v2', 'versions', 'get-v2', undefined, 200),
+
+  row(
+    'GET',
+    '/v2/device_profiles',
+    'device-profiles',
+    'get-all',
+    'cyborg:device_profile:get_all',
+    200,
+  ),
+  row(
+    'POST',
+    '/v2/device_profiles',
+    'device-profiles',
+    'create',
+    'cyborg:device_profile:create',
+    201,
+  ),
+  row(
+    'DELETE',
+    '/v2/device_profiles',
+    'device-profiles',
+    'delete-many',
+    'cyborg:device_profile:delete',
+    204,
+  ),
+  row(
+    'GET',
+    '/v2/device_profiles/{id}',
+    'device-profiles',
+    'get-one',
+    'cyborg:device_profile:get_one',
+    200,
+  ),
+  row(
+    'DELETE',
+    '/v2/device_profiles/{id}',
+    'device-profiles',
+    'delete',
+    'cyborg:device_profile:delete',
+    204,
+  ),
+
+  row(
+    'GET',
+    '/v2/accelerator_requests',
+    'accelerator-requests',
+    'get-all',
+    'cyborg:arq:get_all',
+    200,
+  ),
+  row(
+    'POST',
+    '/v2/accelerator_requests',
+    'accelerator-requests',
+    'create',
+    'cyborg:arq:create',
+    201,
+  ),
+  row(
+    'PATCH',
+    '/v2/accelerator_requests',
+    'accelerator-requests',
+    'update',
+    'cyborg:arq:update',
+    202,
+  ),
+  row(
+    'DELETE',
+    '/v2/accelerator_requests',
+    'accelerator-requests',
+    'delete',
+    'cyborg:arq:delete',
+    204,
+  ),
+  row(
+    'GET',
+    '/v2/accelerator_requests/{id}',
+    'accelerator-requests',
+    'get-one',
+    'cyborg:arq:get_one',
+    200,
+  ),
+  // The SDK names one of the ARQs in the path, too; the body says all.
+  row(
+    'PATCH',
+    '/v2/accelerator_requests/{id}',
+    'accelerator-requests',
+    'update',
+    'cyborg:arq:update',
+    202,
+  ),
+  row(
+    'DELETE',
+    '/v2/accelerator_requests/{id}',
+    'accelerator-requests',
+    'delete',
+    'cyborg:arq:delete',
+    204,
+  ),
+
+  row('GET', '/v2/devices', 'devices', 'get-all', 'cyborg:device:get_all', 200),
+  row('GET', '/v2/devices/{id}', 'devices', 'get-one', 'cyborg:device:get_one', 200),
+
+  row('GET', '/v2/deployables', 'deployables', 'get-all', 'cyborg:deployable:get_all', 200),
+  row('GET', '/v2/deployables/{id}', 'deployables', 'get-one', 'cyborg:deployable:get_one', 200),
+];
+
+function row(
+  method: RouteRow['method'],
+  path: string,
+  noun: Noun,
+  action: string,
+  policy: PolicyRule | undefined,
+  success: number,
+): RouteRow {
+  return { method, path, noun, action, ...(policy && { policy }), success };
+}

@@ -1,0 +1,29 @@
+// The version documents: unions of what the API specification shows and what keystoneauth reads. It
+// looks for a list `versions` first; a plain `version` that is no object would break it.
+
+import { maximum, minimum } from '../http/microversion.ts';
+
+const description =
+  'Cyborg is an OpenStack project that aims to provide a general purpose management framework for ' +
+  'acceleration resources (i.e. various types of accelerators such as GPU, FPGA, NP, ODP, DPDK/SPDK and so on).';
+
+export function v2Document(base: string, id: string): Record<string, unknown> {
+  return {
+    id,
+    status: 'CURRENT',
+    version: minimum,
+    min_version: minimum,
+    max_version: maximum,
+    links: [{ href: `${base}/accelerator/v2`, rel: 'self' }],
+  };
+}
+
+export function rootDocument(base: string): Record<string, unknown> {
+  const current = v2Document(base, 'v2.0');
+  return {
+    name: 'OpenStack Cyborg API',
+    description,
+    versions: [current],
+    default_version: current,
+  };
+}

@@ -1,0 +1,7 @@
+import { nounHandler } from '../http/noun-handler.ts';
+import { getRoot } from './get-root.ts';
+import { getV2 } from './get-v2.ts';
+
+export const actions = { 'get-root': getRoot, 'get-v2': getV2 };
+
+export const handler = nounHandler('versions', actions);
