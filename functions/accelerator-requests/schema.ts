@@ -91,17 +91,17 @@ function checkPaths(uuid: ArqUuid, operations: readonly Operation[], microversio
 }
 
 function readTarget(uuid: ArqUuid, operations: readonly Operation[]): BindTarget {
-  const valueOf = (path: (typeof bindPaths)[number]) => {
+  const givenAt = (path: (typeof bindPaths)[number]) => {
     const value = operations.find((each) => each.path === path)?.value;
     if (value == null || value === '') throw new InvalidInput(`${uuid}: ${path} needs a value.`);
     return value;
   };
   const uuidOf = (path: (typeof bindPaths)[number]) => {
-    const value = valueOf(path);
+    const value = givenAt(path);
     if (!isUuid(value)) throw new InvalidInput(`${uuid}: ${path} is not a uuid.`);
     return value.toLowerCase();
   };
-  const hostname = valueOf('/hostname');
+  const hostname = givenAt('/hostname');
   if (!isHostname(hostname)) throw new InvalidInput(`${uuid}: /hostname is not a host name.`);
   return {
     arqUuid: uuid,

@@ -1,0 +1,96 @@
+// The event sources of the deployed stack, from the same tables: a poller per queue, one per stream,
+// and the schedule, each invoking the very handler that is deployed.
+
+import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { type QueueName, queues } from '#core/contracts/queues.ts';
+import type { Log } from '#core/log.ts';
+import { loadSettings } from '#core/settings.ts';
+import { handler as changes } from '#functions/consumers/changes.ts';
+import { handler as hostPresence } from '#functions/consumers/host-presence.ts';
+import { handler as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { handler as novaEvents } from '#functions/consumers/nova-events.ts';
+import { handler as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
+import { handler as sweep } from '#functions/consumers/sweep.ts';
+import { createTables } from './dynamodb.ts';
+import { openCheckpoints } from './event-sources/checkpoints.ts';
+import { startQueuePoller } from './event-sources/queue-poller.ts';
+import { startSchedule } from './event-sources/schedule.ts';
+import { startStreamPoller } from './event-sources/stream-poller.ts';
+import type { Running } from './ports.ts';
+
+const consumers: Readonly<Record<QueueName, QueueHandler>> = {
+  'nova-events': novaEvents,
+  'inventory-reports': inventoryReports,
+  'host-presence': hostPresence,
+  'provider-syncs': providerSyncs,
+};
+
+/** As deployed: design's deadline sweep. */
+export const sweepSeconds = 60;
+export const streamTimeoutSeconds = 30;
+
+export interface ConsumersOptions {
+  readonly log: Log;
+  /** Where the streams' positions are kept; without it as long as the process. */
+  readonly checkpointDirectory?: string;
+}
+
+export interface Consumers extends Running {
+  /** Runs the sweep now. */
+  sweep(): Promise<void>;
+}
+
+/** Settings and endpoints come from the process's environment, as in Lambda. */
+export async function startConsumers({
+  log,
+  checkpointDirectory,
+}: ConsumersOptions): Promise<Consumers> {
+  const settings = loadSettings(process.env);
+  const sqs = new SQSClient();
+  const streams = new DynamoDBStreamsClient();
+  const tables = new DynamoDBClient();
+  const streamArns = await createTables(tables, settings.stage);
+
+  const pollers = queues.map((row) =>
+    startQueuePoller({
+      sqs,
+      queueUrl: settings.queueUrls[row.name],
+      consumer: {
+        name: row.name,
+        handler: consumers[row.name],
+        timeoutSeconds: row.timeoutSeconds,
+      },
+      batchSize: row.batchSize,
+      concurrencyMax: row.concurrencyMax,
+      log,
+    }),
+  );
+  const readers = Object.entries(streamArns).map(([table, streamArn]) =>
+    startStreamPoller({
+      streams,
+      streamArn,
+      consumer: { name: 'changes', handler: changes, timeoutSeconds: streamTimeoutSeconds },
+      checkpoints: openCheckpoints(
+        streamArn,
+        checkpointDirectory && join(checkpointDirectory, `${table}.json`),
+      ),
+      log,
+    }),
+  );
+  const schedule = startSchedule({
+    everySeconds: sweepSeconds,
+    target: { name: 'sweep', handler: sweep, timeoutSeconds: 60 },
+    log,
+  });
+  return {
+    sweep: () => schedule.run(),
+    stop: async () => {
+      await Promise.all([...pollers, ...readers, schedule].map((each) => each.stop()));
+      for (const client of [sqs, streams, tables]) client.destroy();
+    },
+  };
+}

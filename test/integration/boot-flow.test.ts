@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+const provider = providerUuid('cmp1_FakeDevice');
+const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+});
+afterAll(() => world.stop());
+
+const profile = {
+  name: 'fpga-2',
+  groups: [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }],
+};
+
+const bindPatch = (target = instance) => [
+  { op: 'add', path: '/hostname', value: 'cmp1' },
+  { op: 'add', path: '/device_rp_uuid', value: provider },
+  { op: 'add', path: '/instance_uuid', value: target },
+];
+
+async function handlesInUse() {
+  const stored = await world.deps.store.inventory.provider(provider);
+  return stored?.handles.filter((handle) => handle.claim) ?? [];
+}
+
+describe('the life of two accelerator requests', () => {
+  let uuids: string[] = [];
+
+  it('begins with a device profile', async () => {
+    const created = await world.ask('POST', '/accelerator/v2/device_profiles', { body: [profile] });
+    expect(created).toMatchObject({ status: 201, json: { name: 'fpga-2' } });
+  });
+
+  it('creates one ARQ per accelerator, unbound', async () => {
+    const { status, json } = await world.asNova('POST', '/v2/accelerator_requests', {
+      device_profile_name: 'fpga-2',
+    });
+    expect(status).toBe(201);
+    expect(json.arqs).toMatchObject([
+      { state: 'Initial', device_profile_group_id: 0, attach_handle_type: '', instance_uuid: null },
+      { state: 'Initial', device_profile_group_id: 0 },
+    ]);
+    uuids = json.arqs.map((arq: { uuid: string }) => arq.uuid);
+  });
+
+  it('binds them to an instance, each with a handle of its own', async () => {
+    const body = Object.fromEntries(uuids.map((uuid) => [uuid, bindPatch()]));
+    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+    expect(bound).toMatchObject({ status: 202, text: '' });
+    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect(json.arqs).toMatchObject([
+      {
+        state: 'Bound',
+        hostname: 'cmp1',
+        attach_handle_type: 'TEST_PCI',
+        device_rp_uuid: provider,
+      },
+      { state: 'Bound' },
+    ]);
+    const infos = json.arqs.map((arq: { attach_handle_info: object }) =>
+      JSON.stringify(arq.attach_handle_info),
+    );
+    expect(new Set(infos).size).toBe(2);
+    expect(await handlesInUse()).toHaveLength(2);
+  });
+
+  it('answers the same bind again as it did at first', async () => {
+    const body = Object.fromEntries(uuids.map((uuid) => [uuid, bindPatch()]));
+    expect(await world.asNova('PATCH', '/v2/accelerator_requests', body)).toMatchObject({
+      status: 202,
+    });
+    expect(await handlesInUse()).toHaveLength(2);
+  });
+
+  it('lists them as resolved', async () => {
+    const path = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
+    const { status, json } = await world.asNova('GET', path);
+    expect([status, json.arqs.length]).toEqual([200, 2]);
+  });
+
+  it('ends with the instance, and leaves nothing claimed', async () => {
+    const path = `/v2/accelerator_requests?instance=${instance}`;
+    expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });
+    expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });
+    expect(await handlesInUse()).toHaveLength(0);
+    expect((await world.asNova('GET', path)).json).toEqual({ arqs: [] });
+  });
+});

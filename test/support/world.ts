@@ -1,0 +1,117 @@
+// A whole control plane for one test file: a real DynamoDB engine, the SQS endpoint, the OpenStack
+// stand-ins and the deployed handlers behind HTTP, all on free ports, all gone at the end.
+
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { createDeps, type Deps } from '#core/deps.ts';
+import { silentLog } from '#core/log.ts';
+import { startApi } from '#local/api.ts';
+import { type Consumers, startConsumers } from '#local/consumers.ts';
+import { createTables, startDynamoDb } from '#local/dynamodb.ts';
+import { environmentFor } from '#local/environment.ts';
+import { startKeystone } from '#local/openstack/keystone.ts';
+import { startNova } from '#local/openstack/nova.ts';
+import { startPlacement } from '#local/openstack/placement.ts';
+import type { Running } from '#local/ports.ts';
+import { createQueues, startQueues } from '#local/queues.ts';
+
+export const stage = 'test';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed, or undefined where the answer has no body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what the API answers, whatever it is.
+  readonly json: any;
+}
+
+export interface Ask {
+  /** Undefined: Nova's, a user's and its own. */
+  readonly token?: string | null;
+  readonly serviceToken?: string;
+  readonly microversion?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface World {
+  readonly deps: Deps;
+  readonly apiUrl: string;
+  readonly urls: { readonly keystone: string; readonly placement: string; readonly nova: string };
+  ask(method: string, path: string, ask?: Ask): Promise<Answer>;
+  /** As Nova asks: the user's token and its own service token. */
+  asNova(method: string, path: string, body?: unknown): Promise<Answer>;
+  readonly consumers: Consumers | undefined;
+  stop(): Promise<void>;
+}
+
+export interface WorldOptions {
+  /** Whether streams and queues are consumed. */
+  readonly consumers?: boolean;
+  /** Settings beside the usual ones. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const loopback = { host: '127.0.0.1', port: 0 };
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const [dynamoDb, sqs, keystone] = await Promise.all([
+    startDynamoDb(),
+    startQueues(),
+    startKeystone(loopback),
+  ]);
+  const placement = await startPlacement({ ...loopback, keystoneUrl: keystone.url });
+  keystone.announce('placement', placement.url);
+  const environment = environmentFor(stage, {
+    dynamoDb: dynamoDb.url,
+    sqs: sqs.url,
+    keystone: keystone.url,
+  });
+  Object.assign(process.env, environment, { POWERTOOLS_LOG_LEVEL: 'SILENT' }, options.settings);
+  await createTables(new DynamoDBClient(), stage);
+  await createQueues(new SQSClient(), stage);
+  const api = await startApi(loopback);
+  keystone.announce('accelerator', `${api.url}/accelerator/v2`);
+  const nova = await startNova({ ...loopback, keystoneUrl: keystone.url });
+  keystone.announce('compute', nova.url);
+  const consumers = options.consumers ? await startConsumers({ log: silentLog }) : undefined;
+
+  const ask = async (method: string, path: string, given: Ask = {}): Promise<Answer> => {
+    const token = given.token === undefined ? 'admin-token' : given.token;
+    const response = await fetch(`${api.url}${path}`, {
+      method,
+      headers: {
+        ...(token !== null && { 'X-Auth-Token': token }),
+        ...(given.serviceToken && { 'X-Service-Token': given.serviceToken }),
+        ...(given.microversion && { 'OpenStack-API-Version': given.microversion }),
+        ...(given.body !== undefined && { 'Content-Type': 'application/json' }),
+        ...given.headers,
+      },
+      ...(given.body !== undefined && {
+        body: typeof given.body === 'string' ? given.body : JSON.stringify(given.body),
+      }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+  const all: Running[] = [nova, api, placement, keystone, sqs, dynamoDb];
+  return {
+    deps: { ...createDeps('test'), log: silentLog },
+    apiUrl: api.url,
+    urls: { keystone: keystone.url, placement: placement.url, nova: nova.url },
+    ask,
+    asNova: (method, path, body) =>
+      ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
+    consumers,
+    stop: async () => {
+      await consumers?.stop();
+      for (const each of all) await each.stop();
+    },
+  };
+}
