@@ -44,6 +44,9 @@ export interface OwnTokenOptions {
 // A call made with the token's last seconds would find it expired on arrival.
 const renewBeforeExpiryMs = 60_000;
 
+// An operator may add an endpoint at any time, and our token may still be hours old then.
+const catalogKeptMs = 30_000;
+
 // Keystone may lock an account after a few wrong passwords, and then for longer each time.
 const holdAfterRefusalMs = 10_000;
 
@@ -52,6 +55,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
   let current: OwnToken | undefined;
   let renewal: Promise<OwnToken> | undefined;
   let refusedToken: string | undefined;
+  let catalogReadAt = Number.NEGATIVE_INFINITY;
   let hold: { readonly error: Error; readonly until: number } | undefined;
 
   const isUsable = (candidate: OwnToken | undefined): candidate is OwnToken =>
@@ -77,6 +81,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     if (hold && hold.until > clock()) throw hold.error;
     try {
       const token = await authenticate(options);
+      catalogReadAt = clock();
       await writeStore(token);
       return token;
     } catch (error) {
@@ -84,6 +89,16 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
       if (isRefusal) hold = { error, until: clock() + holdAfterRefusalMs };
       throw error;
     }
+  }
+
+  /** What an old catalog lacks is looked for in a new one. */
+  async function catalogUrl(serviceType: string): Promise<string> {
+    const token = await obtain();
+    const url = findEndpoint(token, serviceType, settings);
+    if (url !== undefined) return url;
+    if (clock() - catalogReadAt < catalogKeptMs) throw endpointMissing(serviceType, settings);
+    refusedToken = token.token;
+    return catalogUrl(serviceType);
   }
 
   // The store only saves logins: without it we still work.
@@ -111,7 +126,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     },
     endpoint: async (serviceType) => {
       const fixed = options.endpoints?.[serviceType];
-      const url = fixed ?? findEndpoint(await obtain(), serviceType, settings);
+      const url = fixed ?? (await catalogUrl(serviceType));
       return url.replace(/\/+$/, '');
     },
   };
@@ -176,18 +191,22 @@ function passwordLogin(settings: Settings['keystone']): unknown {
 }
 
 function findEndpoint(
-  token: OwnToken,
+  { endpoints }: OwnToken,
   serviceType: string,
   settings: Settings['keystone'],
-): string {
-  const found = token.endpoints.find(
+): string | undefined {
+  const { interface: wantedFace, regionName } = settings;
+  const found = endpoints.find(
     ({ type, interface: face, region }) =>
       type === serviceType &&
-      face === settings.interface &&
-      (settings.regionName === undefined || region === settings.regionName),
+      face === wantedFace &&
+      (regionName === undefined || region === regionName),
   );
-  if (found) return found.url;
+  return found?.url;
+}
+
+function endpointMissing(serviceType: string, settings: Settings['keystone']) {
   const where = settings.regionName ? ` in region '${settings.regionName}'` : '';
   const reason = `Keystone's catalog has no ${settings.interface} endpoint for it${where}`;
-  throw new ServiceUnavailable(serviceType, identityUrl(settings), reason, false);
+  return new ServiceUnavailable(serviceType, identityUrl(settings), reason, false);
 }

@@ -1,0 +1,303 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import { createKeystone, type KeystoneOptions } from '#core/clients/keystone.ts';
+import type { OwnToken } from '#core/clients/own-token.ts';
+import { silentLog } from '#core/log.ts';
+import type { Answer, Ask } from '#local/openstack/http-service.ts';
+import {
+  type KeystoneStandIn,
+  serviceCredentials,
+  startKeystone,
+} from '#local/openstack/keystone.ts';
+import { aService, type ServiceDouble } from './service-double.ts';
+
+const seconds = 1_000;
+const start = Date.UTC(2026, 0, 1);
+
+let now = start;
+let cloud: KeystoneStandIn;
+/** Between us and the cloud, so that a test sees what is asked, and may answer itself. */
+let wire: ServiceDouble;
+let interfere: ((ask: Ask) => Answer | Promise<Answer> | undefined) | undefined;
+
+beforeEach(async () => {
+  now = start;
+  interfere = undefined;
+  const endpoints = { placement: 'http://placement.test/', compute: 'http://nova.test/v2.1' };
+  cloud = await startKeystone({ host: '127.0.0.1', port: 0, endpoints, clock: () => now });
+  wire = await aService((ask) => interfere?.(ask) ?? passOn(ask));
+});
+afterEach(async () => {
+  await wire.stop();
+  await cloud.stop();
+});
+
+describe('a token', () => {
+  it('tells user, project, roles and expiry', async () => {
+    const identity = await keystone().validateToken('demo-token', { allowExpired: false });
+    expect(identity).toMatchObject({ isSystemScoped: false, roles: ['member', 'reader'] });
+    expect(identity?.projectId).toMatch(/^[0-9a-f]{32}$/);
+    expect(identity?.expiresAt).toEqual(new Date(start + 3600 * seconds));
+  });
+
+  it('of the whole system is told from one without any scope', async () => {
+    const us = keystone();
+    const system = await us.validateToken('system-admin-token', { allowExpired: false });
+    const unscoped = await us.validateToken('unscoped-token', { allowExpired: false });
+    expect(system).toMatchObject({ isSystemScoped: true });
+    expect(system?.roles).toContain('admin');
+    expect(unscoped).toMatchObject({ isSystemScoped: false, roles: [] });
+    expect(unscoped).not.toHaveProperty('projectId');
+  });
+
+  it.each(['nobody-knows', '', 'two\nlines', 'emoji-☃', 'x'.repeat(10_000)])(
+    'that Keystone does not know is nobody: %j',
+    async (token) => {
+      expect(await keystone().validateToken(token, { allowExpired: true })).toBeUndefined();
+    },
+  );
+
+  it('that has expired is known only where that is allowed', async () => {
+    const us = keystone();
+    expect(await us.validateToken('expired-token', { allowExpired: false })).toBeUndefined();
+    const identity = await us.validateToken('expired-token', { allowExpired: true });
+    expect(identity?.expiresAt.getTime()).toBeLessThan(now);
+  });
+
+  it('is asked about once in 300 seconds', async () => {
+    const us = keystone();
+    await us.validateToken('demo-token', { allowExpired: false });
+    now += 299 * seconds;
+    await us.validateToken('demo-token', { allowExpired: false });
+    expect(validations()).toBe(1);
+    now += 2 * seconds;
+    await us.validateToken('demo-token', { allowExpired: false });
+    expect(validations()).toBe(2);
+  });
+
+  it('is not believed beyond its own expiry', async () => {
+    const us = keystone();
+    await us.validateToken('demo-token', { allowExpired: false });
+    const shortLived = await logIn();
+    now += 3590 * seconds;
+    expect(await us.validateToken(shortLived, { allowExpired: false })).toBeDefined();
+    now += 11 * seconds;
+    expect(await us.validateToken(shortLived, { allowExpired: false })).toBeUndefined();
+  });
+
+  it('that is unknown is asked about again after a few seconds', async () => {
+    const us = keystone();
+    await us.validateToken('later', { allowExpired: false });
+    await us.validateToken('later', { allowExpired: false });
+    expect(validations()).toBe(1);
+    now += 4 * seconds;
+    await us.validateToken('later', { allowExpired: false });
+    expect(validations()).toBe(2);
+  });
+
+  it('is asked about once by callers who ask at the same time', async () => {
+    const us = keystone();
+    const ask = () => us.validateToken('demo-token', { allowExpired: false });
+    const identities = await Promise.all([ask(), ask(), ask()]);
+    expect(validations()).toBe(1);
+    expect(new Set(identities).size).toBe(1);
+  });
+
+  it('that nobody used for long makes room for others', async () => {
+    const us = keystone();
+    await us.validateToken('demo-token', { allowExpired: false });
+    await us.validateToken('reader-token', { allowExpired: false });
+    interfere = (ask) => (isValidation(ask) ? { status: 404, body: { error: {} } } : undefined);
+    for (let batch = 0; batch < 10; batch += 1) {
+      const others = Array.from({ length: 100 }, (_, index) => `other-${batch}-${index}`);
+      await us.validateToken('demo-token', { allowExpired: false });
+      await Promise.all(others.map((each) => us.validateToken(each, { allowExpired: false })));
+    }
+    expect(await us.validateToken('demo-token', { allowExpired: false })).toBeDefined();
+    expect(await us.validateToken('reader-token', { allowExpired: false })).toBeUndefined();
+  }, 60_000);
+});
+
+describe('when Keystone cannot be asked, nobody is let in and nobody is called unknown', () => {
+  it.each([
+    { what: 'it is broken', answer: { status: 500 } },
+    { what: 'it is busy', answer: { status: 429 } },
+    { what: 'the URL leads to somebody else', answer: { status: 404, body: '<html>' } },
+    { what: 'somebody else answers', answer: { status: 200, body: { hello: 'world' } } },
+    { what: 'we may not ask', answer: { status: 403, body: { error: { message: 'no' } } } },
+  ])('$what', async ({ answer }) => {
+    interfere = (ask) => (isValidation(ask) ? answer : undefined);
+    const asked = keystone().validateToken('demo-token', { allowExpired: false });
+    await expect(asked).rejects.toThrow(ServiceUnavailable);
+  });
+
+  it('and the failure is not remembered', async () => {
+    const us = keystone();
+    interfere = (ask) => (isValidation(ask) ? { status: 500 } : undefined);
+    await expect(us.validateToken('demo-token', { allowExpired: false })).rejects.toThrow();
+    interfere = undefined;
+    expect(await us.validateToken('demo-token', { allowExpired: false })).toBeDefined();
+  });
+});
+
+describe('our own token', () => {
+  it('is asked for once by callers who need it at the same time', async () => {
+    const us = keystone();
+    const tokens = await Promise.all([us.ownToken(), us.ownToken(), us.ownToken()]);
+    expect(new Set(tokens).size).toBe(1);
+    expect(logins()).toBe(1);
+  });
+
+  it('is renewed a minute before it expires', async () => {
+    const us = keystone();
+    const first = await us.ownToken();
+    now += (3600 - 61) * seconds;
+    expect(await us.ownToken()).toBe(first);
+    now += 2 * seconds;
+    expect(await us.ownToken()).not.toBe(first);
+  });
+
+  it('is renewed once when Keystone does not know it any more', async () => {
+    const us = keystone();
+    const token = await us.ownToken();
+    await revoke(token);
+    expect(await us.validateToken('demo-token', { allowExpired: false })).toBeDefined();
+    expect(logins()).toBe(2);
+  });
+
+  it('that is refused again and again makes Keystone unavailable, not a loop', async () => {
+    interfere = (ask) => (isValidation(ask) ? { status: 401 } : undefined);
+    const asked = keystone().validateToken('demo-token', { allowExpired: false });
+    await expect(asked).rejects.toThrow(ServiceUnavailable);
+    expect(logins()).toBe(2);
+  });
+
+  it('is not to be had with a wrong password, and Keystone is left in peace for a while', async () => {
+    const us = keystone({ settings: { ...credentials(), password: 'wrong' } });
+    const failed = await us.ownToken().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ isWorthRetrying: false });
+    expect(String(failed)).toContain("no token for user 'cyborg' in project 'service'");
+    await expect(us.ownToken()).rejects.toThrow(ServiceUnavailable);
+    expect(logins()).toBe(1);
+    now += 11 * seconds;
+    await expect(us.ownToken()).rejects.toThrow(ServiceUnavailable);
+    expect(logins()).toBe(2);
+  });
+
+  it('is asked for again at once after Keystone was away', async () => {
+    const us = keystone();
+    interfere = () => ({ status: 503 });
+    await expect(us.ownToken()).rejects.toMatchObject({ isWorthRetrying: true });
+    interfere = undefined;
+    expect(await us.ownToken()).toBeTruthy();
+  });
+
+  it('is shared with other containers, until it is refused', async () => {
+    let shared: OwnToken | undefined;
+    const ownTokenStore = {
+      read: async () => shared,
+      write: async (token: OwnToken) => {
+        shared = token;
+      },
+    };
+    const first = keystone({ ownTokenStore });
+    const second = keystone({ ownTokenStore });
+    const token = await first.ownToken();
+    expect(await second.ownToken()).toBe(token);
+    expect(logins()).toBe(1);
+    second.dropOwnToken(token);
+    expect(await second.ownToken()).not.toBe(token);
+    first.dropOwnToken(token);
+    expect(await first.ownToken()).toBe(await second.ownToken());
+    expect(logins()).toBe(2);
+  });
+
+  it('does not depend on the place where it is shared', async () => {
+    const broken = () => Promise.reject(new Error('The store is broken.'));
+    const us = keystone({ ownTokenStore: { read: broken, write: broken } });
+    expect(await us.ownToken()).toBeTruthy();
+  });
+});
+
+describe('an endpoint', () => {
+  it('comes from the catalog, without a trailing slash', async () => {
+    expect(await keystone().endpoint('placement')).toBe('http://placement.test');
+  });
+
+  it('comes from the settings where they name one, and then nobody is asked', async () => {
+    const us = keystone({ endpoints: { compute: 'http://other.test/' } });
+    expect(await us.endpoint('compute')).toBe('http://other.test');
+    expect(wire.asked).toHaveLength(0);
+  });
+
+  it.each([
+    { service: 'image', regionName: undefined, says: 'no internal endpoint for it' },
+    {
+      service: 'compute',
+      regionName: 'Mars',
+      says: "no internal endpoint for it in region 'Mars'",
+    },
+  ])('that is missing is named: $service in $regionName', async ({ service, regionName, says }) => {
+    const settings = { ...credentials(), ...(regionName && { regionName }) };
+    const failed = await keystone({ settings }).endpoint(service).catch(String);
+    expect(failed).toContain(`${service} at`);
+    expect(failed).toContain(says);
+  });
+
+  it('that an operator has just added is found without a restart', async () => {
+    const us = keystone();
+    await expect(us.endpoint('image')).rejects.toThrow(ServiceUnavailable);
+    cloud.announce('image', 'http://glance.test');
+    now += 31 * seconds;
+    expect(await us.endpoint('image')).toBe('http://glance.test');
+  });
+});
+
+function credentials() {
+  return serviceCredentials('cyborg', `${wire.url}/v3`);
+}
+
+function keystone(options: Partial<KeystoneOptions> = {}) {
+  return createKeystone({ settings: credentials(), clock: () => now, log: silentLog, ...options });
+}
+
+async function passOn({ method, path, query, headers, body }: Ask): Promise<Answer> {
+  const base = cloud.url.replace(/\/v3$/, '');
+  const token = (name: string) => headers[name]?.toString();
+  const response = await fetch(`${base}${path}?${query}`, {
+    method,
+    headers: {
+      ...(token('x-auth-token') && { 'X-Auth-Token': token('x-auth-token') ?? '' }),
+      ...(token('x-subject-token') && { 'X-Subject-Token': token('x-subject-token') ?? '' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const subject = response.headers.get('X-Subject-Token');
+  const text = await response.text();
+  return {
+    status: response.status,
+    ...(subject && { headers: { 'X-Subject-Token': subject } }),
+    ...(text && { body: JSON.parse(text) }),
+  };
+}
+
+function isValidation({ method, path }: Ask): boolean {
+  return method === 'GET' && path === '/v3/auth/tokens';
+}
+
+function validations(): number {
+  return wire.asked.filter(isValidation).length;
+}
+
+function logins(): number {
+  return wire.asked.filter(({ method }) => method === 'POST').length;
+}
+
+async function logIn(): Promise<string> {
+  return keystone().ownToken();
+}
+
+async function revoke(token: string): Promise<void> {
+  const headers = { 'X-Auth-Token': 'admin-token', 'X-Subject-Token': token };
+  await fetch(`${cloud.url}/auth/tokens`, { method: 'DELETE', headers });
+}
