@@ -1,0 +1,205 @@
+// How Nova boots, reboots and deletes a server with accelerators, call by call in a real Nova's
+// order: nova-conductor schedules, makes the ARQs and asks for the bind; nova-compute claims the
+// server, registers for the events, looks once, waits, and looks again.
+
+import type { Keystone } from '#core/clients/keystone.ts';
+import {
+  type AcceleratorApi,
+  AcceleratorCallFailed,
+  type Binding,
+  createAcceleratorApi,
+  type ProfileGroup,
+} from './nova-accelerators.ts';
+import type { Waiter, Waiters } from './nova-events.ts';
+import type { Destination, Scheduler } from './nova-scheduler.ts';
+import { type Arq, type NovaState, profileName, type Server } from './nova-state.ts';
+import type { State } from './state-file.ts';
+
+export interface BuildOptions {
+  readonly state: State<NovaState>;
+  readonly own: Keystone;
+  readonly scheduler: Scheduler;
+  readonly waiters: Waiters;
+  /** Nova's [compute] arq_binding_timeout. */
+  readonly arqBindingTimeoutMs: number;
+  /**
+   * From conductor to compute, through the message bus: some 100 ms in a real Nova, and events that
+   * arrive within get 422.
+   */
+  readonly handOverMs: number;
+}
+
+export interface Builder {
+  build(server: Server, groups: readonly ProfileGroup[], userToken: string): Promise<void>;
+  reboot(server: Server, userToken: string): Promise<void>;
+  remove(server: Server, userToken: string): Promise<void>;
+}
+
+// States in which an ARQ counts as resolved; Nova does not ask the API for them, it filters.
+const resolvedStates = ['Bound', 'BindFailed', 'Deleting'];
+
+export function createBuilder(options: BuildOptions): Builder {
+  const { state, own, scheduler, waiters } = options;
+  // One thing at a time for each server, as under nova-compute's lock.
+  const lastTask = new Map<string, Promise<void>>();
+
+  function inTurn(server: Server, task: () => Promise<void>): Promise<void> {
+    const before = lastTask.get(server.id) ?? Promise.resolve();
+    const after = before.then(task).catch((error: unknown) => {
+      // Whatever goes wrong in Nova ends in the server's fault.
+      update(server, { status: 'ERROR', taskState: null, fault: String(error) });
+    });
+    lastTask.set(server.id, after);
+    return after;
+  }
+
+  function update(server: Server, changes: Partial<Server>): void {
+    Object.assign(server, changes, { updatedAt: new Date().toISOString() });
+    state.save();
+  }
+
+  async function build(server: Server, groups: readonly ProfileGroup[], api: AcceleratorApi) {
+    const destination = await scheduler.claim(server, groups);
+    if (!destination) {
+      update(server, { status: 'ERROR', taskState: null, fault: 'No valid host was found. ' });
+      return;
+    }
+    let arqUuids: string[];
+    try {
+      arqUuids = await createAndBind(server, destination, api);
+    } catch (error) {
+      // This Nova leaves the allocation in place until the server is deleted.
+      update(server, { status: 'ERROR', taskState: null, fault: messageOf(error) });
+      return;
+    }
+    await pause(options.handOverMs);
+    update(server, { host: destination.host, taskState: 'spawning' });
+    try {
+      const arqs = arqUuids.length > 0 ? await boundArqs(server, arqUuids, api) : [];
+      update(server, { status: 'ACTIVE', taskState: null, arqs });
+    } catch {
+      await cleanUp(server, arqUuids, api);
+      const fault = `Build of instance ${server.id} aborted: Failure getting accelerator requests.`;
+      update(server, { status: 'ERROR', taskState: null, host: null, fault });
+    }
+  }
+
+  /** nova-conductor. */
+  async function createAndBind(
+    server: Server,
+    { host, providers }: Destination,
+    api: AcceleratorApi,
+  ) {
+    const profile = profileName(server);
+    if (profile === undefined) return [];
+    const arqs = await api.createArqs('nova-conductor', profile).catch((error: unknown) => {
+      throw new Error(`Failed to create accelerator requests: ${messageOf(error)}`);
+    });
+    const bindings: Record<string, Binding> = {};
+    for (const { uuid, device_profile_group_id } of arqs) {
+      const provider = providers[`device_profile_${device_profile_group_id}`];
+      if (provider === undefined) throw new Error(`'device_profile_${device_profile_group_id}'`);
+      bindings[uuid] = { hostname: host, device_rp_uuid: provider, instance_uuid: server.id };
+    }
+    const uuids = Object.keys(bindings);
+    try {
+      await api.bindArqs('nova-conductor', bindings);
+    } catch (error) {
+      await ignoringFailure(api.deleteByUuids('nova-conductor', uuids));
+      throw new Error(`Failed to bind accelerator requests: ${messageOf(error)}`);
+    }
+    return uuids;
+  }
+
+  /** nova-compute; throws where the build must be aborted. */
+  async function boundArqs(server: Server, uuids: readonly string[], api: AcceleratorApi) {
+    const expected = new Map(uuids.map((uuid) => [uuid, waiters.expect(server.id, uuid)]));
+    const all = [...expected.values()];
+    try {
+      const arqs = await api.arqsOf('nova-compute', server.id);
+      const resolved = arqs.filter(({ state: now }) => resolvedStates.includes(now));
+      // Their events may have come before anybody waited. BindFailed counts as well: nobody looks.
+      for (const { uuid } of resolved) expected.delete(uuid);
+      await allCompleted([...expected.values()], options.arqBindingTimeoutMs);
+      return isSameSet(resolved, uuids) ? resolved : api.arqsOf('nova-compute', server.id);
+    } finally {
+      for (const waiter of all) waiter.cancel();
+    }
+  }
+
+  async function cleanUp(server: Server, arqUuids: readonly string[], api: AcceleratorApi) {
+    // Twice the same ARQs: the 404 of the second is logged and no more.
+    await ignoringFailure(api.deleteByInstance('nova-compute', server.id));
+    await ignoringFailure(api.deleteByUuids('nova-compute', arqUuids));
+    await scheduler.release(server.id);
+  }
+
+  return {
+    build: (server, groups, userToken) =>
+      inTurn(server, () => build(server, groups, createAcceleratorApi(own, userToken))),
+
+    reboot: (server, userToken) =>
+      inTurn(server, async () => {
+        const api = createAcceleratorApi(own, userToken);
+        if (profileName(server) !== undefined) {
+          // With the fake virt driver it ends ACTIVE even if this fails.
+          await ignoringFailure(api.arqsOf('nova-compute', server.id));
+        }
+        update(server, { status: 'ACTIVE', taskState: null });
+      }),
+
+    remove: (server, userToken) =>
+      inTurn(server, async () => {
+        const api = createAcceleratorApi(own, userToken);
+        // A server without a host is deleted by nova-api itself.
+        const by = server.host === null ? 'nova-api' : 'nova-compute';
+        if (profileName(server) !== undefined) {
+          // Nova deletes the server all the same, and never asks again.
+          await ignoringFailure(api.deleteByInstance(by, server.id));
+        }
+        await scheduler.release(server.id);
+        delete state.now.servers[server.id];
+        lastTask.delete(server.id);
+        state.save();
+      }),
+  };
+}
+
+async function allCompleted(expected: readonly Waiter[], timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('InstanceEventTimeout')), timeoutMs);
+  });
+  const all = Promise.all(
+    expected.map(async ({ arrived }) => {
+      const status = await arrived;
+      if (status !== 'completed') throw new Error(`An accelerator request is ${status}.`);
+    }),
+  );
+  try {
+    await Promise.race([all, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isSameSet(arqs: readonly Arq[], uuids: readonly string[]): boolean {
+  const listed = arqs.map(({ uuid }) => uuid).sort();
+  return listed.join() === [...uuids].sort().join();
+}
+
+async function ignoringFailure(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof AcceleratorCallFailed)) throw error;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,298 @@
+// A stand-in for Nova over HTTP: external events with Nova's codes, servers that boot as a real
+// Nova boots them (nova-build.ts), and just enough of flavors and hosts for that. Paths that begin
+// with an underscore are not Nova's: they tell a demo or a test what happened inside.
+
+import * as z from 'zod';
+import type { TokenIdentity } from '#core/clients/keystone.ts';
+import { type Callers, createCallers } from './callers.ts';
+import {
+  type Answer,
+  type Ask,
+  findRoute,
+  header,
+  Refusal,
+  type Routes,
+  type Service,
+  startService,
+} from './http-service.ts';
+import { createAcceleratorApi } from './nova-accelerators.ts';
+import { type Builder, createBuilder } from './nova-build.ts';
+import { takeEvents, Waiters } from './nova-events.ts';
+import { createScheduler, type Scheduler } from './nova-scheduler.ts';
+import {
+  type Flavor,
+  type NovaState,
+  novaState,
+  profileName,
+  type ReceivedEvent,
+  type Server,
+  viewServer,
+  visibleServer,
+} from './nova-state.ts';
+import { openState, type State } from './state-file.ts';
+
+export interface NovaStandInOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Its catalog must name placement and accelerator before servers are made. */
+  readonly keystoneUrl: string;
+  readonly stateFile?: string | undefined;
+  readonly arqBindingTimeoutMs?: number;
+  /** Between conductor and compute; see nova-build.ts. */
+  readonly handOverMs?: number;
+}
+
+export interface NovaStandIn extends Service {
+  /** What was posted to os-server-external-events, oldest first. */
+  events(): readonly ReceivedEvent[];
+}
+
+interface Nova {
+  readonly state: State<NovaState>;
+  readonly callers: Callers;
+  readonly waiters: Waiters;
+  readonly scheduler: Scheduler;
+  readonly builder: Builder;
+}
+
+interface Context extends Nova {
+  readonly caller: TokenIdentity;
+  readonly userToken: string;
+  /** 82 of 2.82. */
+  readonly minor: number;
+}
+
+/** The returned url ends in /v2.1, as in the catalog. */
+export async function startNova(options: NovaStandInOptions): Promise<NovaStandIn> {
+  const state = openState(novaState, options.stateFile);
+  const callers = createCallers('nova', options.keystoneUrl);
+  const waiters = new Waiters();
+  const scheduler = createScheduler(callers.own, state.now);
+  const { arqBindingTimeoutMs = 300_000, handOverMs = 50 } = options;
+  const timing = { arqBindingTimeoutMs, handOverMs };
+  const builder = createBuilder({ state, own: callers.own, scheduler, waiters, ...timing });
+  const nova = { state, callers, waiters, scheduler, builder };
+  takeUpServers(nova);
+  const service = await startService({ ...options, answer: (ask) => answer(ask, nova) });
+  return { ...service, url: `${service.url}/v2.1`, events: () => state.now.events };
+}
+
+/** What a restarted nova-compute does with servers that it finds half done. */
+function takeUpServers({ state, builder, callers }: Nova): void {
+  for (const server of Object.values(state.now.servers)) {
+    if (server.taskState === 'deleting') {
+      void callers.own.ownToken().then((token) => builder.remove(server, token));
+    } else if (server.status === 'BUILD')
+      Object.assign(server, { status: 'ERROR', taskState: null });
+    else if (server.status.endsWith('REBOOT')) {
+      Object.assign(server, { status: 'ACTIVE', taskState: null });
+    }
+  }
+  state.save();
+}
+
+async function answer(ask: Ask, nova: Nova): Promise<Answer> {
+  const identified = await nova.callers.identify(ask);
+  if ('answer' in identified) return identified.answer;
+  const minor = wantedMinor(ask);
+  const headers = { 'OpenStack-API-Version': `compute 2.${minor}`, Vary: 'OpenStack-API-Version' };
+  try {
+    if (minor > minorMax) {
+      const range = `Minimum is 2.1 and maximum is 2.${minorMax}.`;
+      throw new Refusal(406, `Version 2.${minor} is not supported by the API. ${range}`);
+    }
+    const found = findRoute(routes, ask.method, ask.path.replace(/^\/v2\.1/, ''));
+    if (!found) throw new Refusal(404, 'The resource could not be found.');
+    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
+    const userToken = header(ask, 'X-Auth-Token') ?? '';
+    const context = { ...nova, caller: identified.caller, userToken, minor };
+    return { headers, ...(await found.handler({ ...ask, params: found.params }, context)) };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const key = faultKeys[error.status] ?? 'computeFault';
+    const body = { [key]: { code: error.status, message: error.message } };
+    return { status: error.status, headers, body };
+  }
+}
+
+const minorMax = 93;
+
+function wantedMinor(ask: Ask): number {
+  const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
+  const own = entries.flatMap((text) => /^\s*compute\s+2\.(\d+)\s*$/.exec(text)?.[1] ?? []);
+  const old = /^2\.(\d+)$/.exec(header(ask, 'X-OpenStack-Nova-API-Version') ?? '')?.[1];
+  return Number(own.at(-1) ?? old ?? 1);
+}
+
+const faultKeys: Readonly<Record<number, string>> = {
+  400: 'badRequest',
+  403: 'forbidden',
+  404: 'itemNotFound',
+  409: 'conflictingRequest',
+};
+
+const routes: Routes<Context> = {
+  'POST /os-server-external-events': (ask, { caller, state, waiters, minor }) => {
+    allow(caller, ['admin', 'service'], 'os-server-external-events:create');
+    const taken = takeEvents(state.now, waiters, ask.body, minor);
+    state.save();
+    return taken;
+  },
+
+  'GET /servers': (_ask, { caller, state }) => {
+    const servers = visibleServers(state.now, caller).map(({ id, name }) => ({ id, name }));
+    return { status: 200, body: { servers } };
+  },
+  'GET /servers/detail': (_ask, { caller, state }) => {
+    const servers = visibleServers(state.now, caller).map((each) => viewServer(each, caller));
+    return { status: 200, body: { servers } };
+  },
+  'GET /servers/{id}': (ask, context) => {
+    const server = viewServer(namedServer(ask, context), context.caller);
+    return { status: 200, body: { server } };
+  },
+  'POST /servers': createServer,
+  'DELETE /servers/{id}': (ask, context) => {
+    const server = namedServer(ask, context);
+    server.taskState = 'deleting';
+    context.state.save();
+    void context.builder.remove(server, context.userToken);
+    return { status: 204 };
+  },
+  'POST /servers/{id}/action': (ask, context) => {
+    const server = namedServer(ask, context);
+    const { type } = read(rebootBody, ask).reboot;
+    if (server.status !== 'ACTIVE') {
+      const reason = `while it is in vm_state ${server.status.toLowerCase()}`;
+      throw new Refusal(409, `Cannot 'reboot' instance ${server.id} ${reason}`);
+    }
+    server.status = type === 'HARD' ? 'HARD_REBOOT' : 'REBOOT';
+    context.state.save();
+    void context.builder.reboot(server, context.userToken);
+    return { status: 202 };
+  },
+
+  'GET /flavors': (_ask, { state }) => {
+    const flavors = Object.values(state.now.flavors).map(({ id, name }) => ({ id, name }));
+    return { status: 200, body: { flavors } };
+  },
+  'POST /flavors': (ask, { caller, state }) => {
+    allow(caller, ['admin'], 'os-flavor-manage:create');
+    const wanted = read(flavorBody, ask).flavor;
+    const flavor = { ...wanted, id: wanted.id ?? crypto.randomUUID(), extra_specs: {} };
+    for (const other of Object.values(state.now.flavors)) {
+      const is = other.id === flavor.id ? `ID ${flavor.id}` : `name ${flavor.name}`;
+      if (other.id !== flavor.id && other.name !== flavor.name) continue;
+      throw new Refusal(409, `Flavor with ${is} already exists.`);
+    }
+    state.now.flavors[flavor.id] = flavor;
+    state.save();
+    return { status: 200, body: { flavor } };
+  },
+  'GET /flavors/{id}/os-extra_specs': (ask, context) => {
+    const { extra_specs } = namedFlavor(ask, context);
+    return { status: 200, body: { extra_specs } };
+  },
+  'POST /flavors/{id}/os-extra_specs': (ask, context) => {
+    allow(context.caller, ['admin'], 'os-flavor-extra-specs:create');
+    const { extra_specs } = read(extraSpecsBody, ask);
+    Object.assign(namedFlavor(ask, context).extra_specs, extra_specs);
+    context.state.save();
+    return { status: 200, body: { extra_specs } };
+  },
+
+  // A nova-compute that starts. Not an API of Nova's; again for the same name changes nothing.
+  'POST /hosts': async (ask, { caller, state, scheduler }) => {
+    allow(caller, ['admin'], 'os-hosts');
+    const { name } = read(hostBody, ask);
+    const provider_uuid = await scheduler.addHost(name);
+    state.now.hosts[name] = provider_uuid;
+    state.save();
+    return { status: 200, body: { host: { name, provider_uuid } } };
+  },
+  'GET /_events': (_ask, { state }) => ({ status: 200, body: { events: state.now.events } }),
+  'GET /_servers/{id}': (ask, context) => ({
+    status: 200,
+    body: { server: namedServer(ask, context) },
+  }),
+};
+
+async function createServer(ask: Ask, context: Context): Promise<Answer> {
+  const { caller, state, builder, callers, userToken } = context;
+  allow(caller, ['member', 'admin'], 'servers:create');
+  const { name, flavorRef } = read(serverBody, ask).server;
+  const flavor = state.now.flavors[flavorRef];
+  if (!flavor || caller.projectId === undefined) {
+    throw new Refusal(400, `Flavor ${flavorRef} could not be found.`);
+  }
+  const at = new Date().toISOString();
+  const server: Server = {
+    id: crypto.randomUUID(),
+    name,
+    projectId: caller.projectId,
+    userId: caller.userId,
+    flavor: structuredClone(flavor),
+    status: 'BUILD',
+    taskState: 'scheduling',
+    host: null,
+    fault: null,
+    createdAt: at,
+    updatedAt: at,
+    arqs: [],
+  };
+  const profile = profileName(server);
+  const api = createAcceleratorApi(callers.own, userToken);
+  const asked = profile === undefined ? [] : api.profileGroups('nova-api', profile);
+  const groups = await Promise.resolve(asked).catch((error: Error) => {
+    throw new Refusal(400, `Device profile name ${profile}: ${error.message}`);
+  });
+  state.now.servers[server.id] = server;
+  state.save();
+  void builder.build(server, groups, userToken);
+  return { status: 202, body: { server: { id: server.id, 'OS-DCF:diskConfig': 'MANUAL' } } };
+}
+
+// What clients send beside these (images, networks) means nothing here.
+const serverBody = z.object({ server: z.object({ name: z.string(), flavorRef: z.string() }) });
+const rebootBody = z.object({ reboot: z.object({ type: z.enum(['SOFT', 'HARD']) }) });
+const flavorBody = z.object({
+  flavor: z.object({
+    id: z.string().nullish(),
+    name: z.string(),
+    vcpus: z.number().int().min(1),
+    ram: z.number().int().min(1),
+    disk: z.number().int().min(0),
+  }),
+});
+const extraSpecsBody = z.object({ extra_specs: z.record(z.string(), z.string()) });
+const hostBody = z.object({ name: z.string().min(1).max(255) });
+
+function read<T>(schema: z.ZodType<T>, ask: Ask): T {
+  const parsed = schema.safeParse(ask.body);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(400, `Invalid input. ${z.prettifyError(parsed.error)}`);
+}
+
+function allow(caller: TokenIdentity, roles: readonly string[], rule: string): void {
+  if (caller.roles.some((role) => roles.includes(role))) return;
+  throw new Refusal(403, `Policy doesn't allow os_compute_api:${rule} to be performed.`);
+}
+
+function visibleServers(state: NovaState, caller: TokenIdentity): Server[] {
+  return Object.keys(state.servers).flatMap((id) => visibleServer(state, id, caller) ?? []);
+}
+
+function namedServer(ask: Ask, { state, caller }: Context): Server {
+  const id = ask.params.id ?? '';
+  const server = visibleServer(state.now, id, caller);
+  if (!server) throw new Refusal(404, `Instance ${id} could not be found.`);
+  return server;
+}
+
+function namedFlavor(ask: Ask, { state }: Context): Flavor {
+  const id = ask.params.id ?? '';
+  const flavor = state.now.flavors[id];
+  if (!flavor) throw new Refusal(404, `Flavor ${id} could not be found.`);
+  return flavor;
+}
