@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import { createKeystone, type Keystone } from '#core/clients/keystone.ts';
+import {
+  createPlacement,
+  GenerationConflict,
+  InventoryInUse,
+  type Placement,
+  ProviderExists,
+} from '#core/clients/placement.ts';
+import { silentLog } from '#core/log.ts';
+import type { Service } from '#local/openstack/http-service.ts';
+import {
+  type KeystoneStandIn,
+  serviceCredentials,
+  startKeystone,
+} from '#local/openstack/keystone.ts';
+import { startPlacement } from '#local/openstack/placement.ts';
+import { aService } from './service-double.ts';
+
+let cloud: KeystoneStandIn;
+let service: Service;
+let identity: Keystone;
+let placement: Placement;
+
+beforeAll(async () => {
+  cloud = await startKeystone({ host: '127.0.0.1', port: 0 });
+  service = await startPlacement({ host: '127.0.0.1', port: 0, keystoneUrl: cloud.url });
+  cloud.announce('placement', service.url);
+  const settings = serviceCredentials('cyborg', cloud.url);
+  identity = createKeystone({ settings, clock: Date.now, log: silentLog });
+  placement = createPlacement({ identity, http: createHttp() });
+});
+afterAll(async () => {
+  await service.stop();
+  await cloud.stop();
+});
+
+describe('a provider', () => {
+  it('is found by uuid, by name, and in the tree it was made in', async () => {
+    const host = await aProvider();
+    const device = await aProvider({ parentUuid: host.uuid });
+    const region = await aProvider({ parentUuid: device.uuid });
+    expect(await placement.getProvider(region.uuid)).toEqual({
+      uuid: region.uuid,
+      name: region.name,
+      generation: 0,
+      parentUuid: device.uuid,
+      rootUuid: host.uuid,
+    });
+    expect(await placement.findProviderByName(host.name)).not.toHaveProperty('parentUuid');
+    const tree = await placement.providersInTree(device.uuid);
+    expect(tree.map(({ uuid }) => uuid).sort()).toEqual(
+      [host.uuid, device.uuid, region.uuid].sort(),
+    );
+  });
+
+  it('that is not there is undefined, and so is what it would hold', async () => {
+    const uuid = crypto.randomUUID();
+    expect(await placement.getProvider(uuid)).toBeUndefined();
+    expect(await placement.findProviderByName('no such host/at all')).toBeUndefined();
+    expect(await placement.providersInTree(uuid)).toEqual([]);
+    expect(await placement.getInventories(uuid)).toBeUndefined();
+    expect(await placement.getTraits(uuid)).toBeUndefined();
+    expect(await placement.allocationsOf(uuid)).toEqual({});
+  });
+
+  it('that exists already is never taken for the one asked for', async () => {
+    const { uuid, name } = await aProvider();
+    const again = placement.createProvider({ uuid, name });
+    await expect(again).rejects.toThrow(ProviderExists);
+    const sameName = placement.createProvider({ uuid: crypto.randomUUID(), name });
+    await expect(sameName).rejects.toThrow(`name: ${name} already exists`);
+  });
+
+  it('is deleted once, and not while something is below it or taken from it', async () => {
+    const device = await aProvider();
+    const region = await aProvider({ parentUuid: device.uuid });
+    const consumer = await anAllocation(region.uuid);
+    expect(await placement.deleteProvider(device.uuid)).toBe('in-use');
+    expect(await placement.deleteProvider(region.uuid)).toBe('in-use');
+    await release(consumer);
+    expect(await placement.deleteProvider(region.uuid)).toBe('deleted');
+    expect(await placement.deleteProvider(region.uuid)).toBe('absent');
+  });
+});
+
+describe('inventories', () => {
+  it('are replaced as a whole, with Placement’s defaults for what is left out', async () => {
+    const { uuid } = await aProvider();
+    const generation = await placement.putInventories(uuid, 0, { VGPU: { total: 4 } });
+    await placement.putInventories(uuid, generation, { FPGA: { total: 2, reserved: 2 } });
+    expect(await placement.getInventories(uuid)).toEqual({
+      generation: 2,
+      inventories: {
+        FPGA: {
+          total: 2,
+          reserved: 2,
+          min_unit: 1,
+          max_unit: 2_147_483_647,
+          step_size: 1,
+          allocation_ratio: 1,
+        },
+      },
+    });
+  });
+
+  it('are not written over those of another writer', async () => {
+    const { uuid } = await aProvider();
+    await placement.putInventories(uuid, 0, { VGPU: { total: 4 } });
+    const late = placement.putInventories(uuid, 0, { VGPU: { total: 1 } });
+    await expect(late).rejects.toThrow(GenerationConflict);
+  });
+
+  it('do not lose a class that somebody holds', async () => {
+    const { uuid } = await aProvider();
+    await anAllocation(uuid);
+    const { generation = -1 } = (await placement.getInventories(uuid)) ?? {};
+    const emptied = placement.putInventories(uuid, generation, {});
+    await expect(emptied).rejects.toThrow(InventoryInUse);
+  });
+
+  it('of an unknown class are refused in Placement’s words', async () => {
+    const { uuid } = await aProvider();
+    const put = placement.putInventories(uuid, 0, { CUSTOM_NOBODY_MADE: { total: 1 } });
+    await expect(put).rejects.toThrow(RequestRefused);
+    await expect(put).rejects.toThrow('No such resource class CUSTOM_NOBODY_MADE');
+    await expect(put).rejects.toThrow(`${service.url}/resource_providers/${uuid}/inventories`);
+  });
+});
+
+describe('traits and classes', () => {
+  it('are made known before they are used, as often as one likes', async () => {
+    const { uuid } = await aProvider();
+    const early = placement.putTraits(uuid, 0, ['CUSTOM_ENSURED']);
+    await expect(early).rejects.toThrow('No such trait');
+    await placement.ensureTrait('CUSTOM_ENSURED');
+    await placement.ensureTrait('CUSTOM_ENSURED');
+    await placement.ensureResourceClass('CUSTOM_ENSURED');
+    const traits = ['CUSTOM_ENSURED', 'OWNER_CYBORG'];
+    const generation = await placement.putTraits(uuid, 0, traits);
+    expect(await placement.getTraits(uuid)).toEqual({ generation, traits });
+    await placement.putInventories(uuid, generation, { CUSTOM_ENSURED: { total: 1 } });
+  });
+
+  it('that are standard are not asked about', async () => {
+    const fakeless = createPlacement({ identity, http: () => Promise.reject(new Error('asked')) });
+    await fakeless.ensureTrait('OWNER_CYBORG');
+    await fakeless.ensureResourceClass('FPGA');
+  });
+
+  it('with an impossible name are refused', async () => {
+    await expect(placement.ensureTrait('CUSTOM_lower')).rejects.toThrow(RequestRefused);
+    await expect(placement.ensureResourceClass('CUSTOM_a/b')).rejects.toThrow(RequestRefused);
+  });
+
+  it('are not written over those of another writer', async () => {
+    const { uuid } = await aProvider();
+    await placement.putInventories(uuid, 0, {});
+    await expect(placement.putTraits(uuid, 0, [])).rejects.toThrow(GenerationConflict);
+  });
+});
+
+describe('allocations', () => {
+  it('are seen from both ends', async () => {
+    const { uuid } = await aProvider();
+    const consumer = await anAllocation(uuid);
+    expect(await placement.getAllocations(consumer)).toEqual({ [uuid]: { FPGA: 1 } });
+    expect(await placement.allocationsOf(uuid)).toEqual({ [consumer]: { FPGA: 1 } });
+    await release(consumer);
+    expect(await placement.getAllocations(consumer)).toEqual({});
+  });
+});
+
+describe('Placement', () => {
+  it('that does not know nested providers is refused with a sentence', async () => {
+    const old = await aService(() => ({
+      status: 406,
+      body: { errors: [{ status: 406, detail: 'Unacceptable version header: 1.36' }] },
+    }));
+    const asked = at(old.url).getProvider(crypto.randomUUID());
+    await expect(asked).rejects.toMatchObject({ isWorthRetrying: false });
+    await expect(asked).rejects.toThrow('microversion 1.36 (Train) or later is needed');
+    await old.stop();
+  });
+
+  it('at a wrong URL is not a Placement without that provider', async () => {
+    const other = await aService(() => ({ status: 404, body: '<html>' }));
+    const uuid = crypto.randomUUID();
+    await expect(at(other.url).getProvider(uuid)).rejects.toThrow(RequestRefused);
+    await expect(at(other.url).deleteProvider(uuid)).rejects.toThrow(RequestRefused);
+    await other.stop();
+  });
+
+  it('that forgot our token is asked once more with a new one', async () => {
+    let forgotten = 1;
+    const forgetful = await aService(() =>
+      forgotten-- > 0 ? { status: 401 } : { status: 200, body: { resource_providers: [] } },
+    );
+    expect(await at(forgetful.url).findProviderByName('cmp1')).toBeUndefined();
+    const tokens = forgetful.asked.map(({ headers }) => headers['x-auth-token']);
+    expect(new Set(tokens).size).toBe(2);
+    await forgetful.stop();
+  });
+
+  it('that is away is unavailable', async () => {
+    const gone = await aService(() => ({ status: 200 }));
+    await gone.stop();
+    const asked = at(gone.url).getProvider(crypto.randomUUID());
+    await expect(asked).rejects.toThrow(ServiceUnavailable);
+  });
+});
+
+function at(url: string): Placement {
+  const elsewhere = createKeystone({
+    settings: serviceCredentials('cyborg', cloud.url),
+    endpoints: { placement: url },
+    clock: Date.now,
+    log: silentLog,
+  });
+  return createPlacement({ identity: elsewhere, http: createHttp() });
+}
+
+async function aProvider(options: { readonly parentUuid?: string } = {}) {
+  const uuid = crypto.randomUUID();
+  return placement.createProvider({ uuid, name: `provider ${uuid}`, ...options });
+}
+
+/** One FPGA of the provider, for a new consumer. */
+async function anAllocation(providerUuid: string): Promise<string> {
+  await placement.putInventories(providerUuid, 0, { FPGA: { total: 2 } });
+  const consumer = crypto.randomUUID();
+  const answer = await asNova('PUT', `/allocations/${consumer}`, {
+    allocations: { [providerUuid]: { resources: { FPGA: 1 } } },
+    project_id: 'p',
+    user_id: 'u',
+    consumer_generation: null,
+  });
+  expect(answer.status).toBe(204);
+  return consumer;
+}
+
+async function release(consumer: string): Promise<void> {
+  await asNova('DELETE', `/allocations/${consumer}`);
+}
+
+function asNova(method: string, path: string, body?: unknown): Promise<Response> {
+  const headers = { 'X-Auth-Token': 'nova-token', 'OpenStack-API-Version': 'placement 1.36' };
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  return fetch(`${service.url}${path}`, { method, headers, ...sent });
+}
