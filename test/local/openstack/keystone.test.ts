@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { effectiveRoles, idOf, password, staticTokens } from '#local/openstack/catalog.ts';
+import { type KeystoneStandIn, startKeystone } from '#local/openstack/keystone.ts';
+
+let directory: string;
+let keystone: KeystoneStandIn;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'keystone-'));
+  keystone = await start();
+  keystone.announce('compute', 'http://nova.test/v2.1');
+});
+afterAll(async () => {
+  await keystone.stop();
+  rmSync(directory, { recursive: true });
+});
+
+describe('a login', () => {
+  it('gives a token in the header, and in the body what it is good for', async () => {
+    const response = await logIn({ name: 'cyborg', project: 'service' });
+    expect(response.status).toBe(201);
+    const token = response.headers.get('X-Subject-Token') ?? '';
+    expect((await show(token, 'admin-token')).status).toBe(200);
+    const { token: body } = tokenBody.parse(await response.json());
+    expect(body.project).toEqual({
+      id: idOf('project', 'service'),
+      name: 'service',
+      domain: { id: 'default', name: 'Default' },
+    });
+    const types = body.catalog?.map(({ type }) => type);
+    expect(types).toEqual(['identity', 'compute']);
+  });
+
+  it.each([
+    { wrong: 'password', name: 'demo', project: 'demo', secret: 'guess' },
+    { wrong: 'user', name: 'nobody', project: 'demo' },
+    { wrong: 'project', name: 'demo', project: 'alt' },
+  ])('with a wrong $wrong does not say what was wrong', async (login) => {
+    const response = await logIn(login);
+    expect(response.status).toBe(401);
+    expect(response.headers.get('WWW-Authenticate')).toBe(`Keystone uri="${keystone.url}"`);
+    expect(await response.json()).toEqual({
+      error: {
+        code: 401,
+        message: 'The request you have made requires authentication.',
+        title: 'Unauthorized',
+      },
+    });
+  });
+
+  it('without a scope is for the default project, if the user has one', async () => {
+    const demo = tokenBody.parse(await (await logIn({ name: 'demo' })).json());
+    const admin = tokenBody.parse(await (await logIn({ name: 'admin' })).json());
+    expect(demo.token.project?.name).toBe('demo');
+    expect(admin.token).not.toHaveProperty('project');
+    expect(admin.token).not.toHaveProperty('catalog');
+  });
+
+  it('may use a token in place of a password', async () => {
+    const identity = { methods: ['token'], token: { id: 'demo-token' } };
+    const response = await post({ auth: { identity, scope: 'unscoped' } });
+    expect(response.status).toBe(201);
+  });
+
+  it('that is none is refused', async () => {
+    expect((await post({ x: 1 })).status).toBe(400);
+  });
+});
+
+describe('a token', () => {
+  it.each(Object.keys(staticTokens))('%s is shown to services', async (token) => {
+    expect((await show(token, 'nova-token', '&allow_expired=1')).status).toBe(200);
+  });
+
+  it('that has expired is found only when asked for', async () => {
+    expect((await show('expired-token', 'nova-token')).status).toBe(404);
+    expect((await show('expired-token', 'nova-token', '&allow_expired=1')).status).toBe(200);
+  });
+
+  it('is shown to its owner, not to other users', async () => {
+    expect((await show('demo-token', 'demo-token')).status).toBe(200);
+    expect((await show('reader-token', 'demo-token')).status).toBe(403);
+  });
+
+  it('is shown to nobody unknown, and what is unknown is not found', async () => {
+    expect((await show('demo-token', 'nonsense')).status).toBe(401);
+    expect((await show('nonsense', 'nova-token')).status).toBe(404);
+  });
+
+  it('is gone once revoked, also for those who allow expired ones', async () => {
+    const token = (await logIn({ name: 'demo' })).headers.get('X-Subject-Token') ?? '';
+    const headers = { 'X-Auth-Token': token, 'X-Subject-Token': token };
+    const revoked = await fetch(`${keystone.url}/auth/tokens`, { method: 'DELETE', headers });
+    expect(revoked.status).toBe(204);
+    expect((await show(token, 'nova-token', '&allow_expired=1')).status).toBe(404);
+  });
+
+  it('outlives a restart', async () => {
+    const token = (await logIn({ name: 'demo' })).headers.get('X-Subject-Token') ?? '';
+    const restarted = await start();
+    const headers = { 'X-Auth-Token': token, 'X-Subject-Token': token };
+    const shown = await fetch(`${restarted.url}/auth/tokens`, { headers });
+    expect(shown.status).toBe(200);
+    await restarted.stop();
+  });
+});
+
+it('implies roles as a bootstrapped Keystone does', () => {
+  expect(effectiveRoles(['admin'])).toEqual(['admin', 'manager', 'member', 'reader']);
+  expect(effectiveRoles(['manager'])).toEqual(['manager', 'member', 'reader']);
+  expect(effectiveRoles(['service'])).toEqual(['service']);
+});
+
+it('has version documents for clients that discover', async () => {
+  const base = keystone.url.replace(/\/v3$/, '');
+  expect((await fetch(`${base}/`)).status).toBe(300);
+  expect((await fetch(`${base}/v3/`)).status).toBe(200);
+});
+
+const tokenBody = z.object({
+  token: z.looseObject({
+    project: z.looseObject({ name: z.string() }).optional(),
+    catalog: z.array(z.object({ type: z.string() })).optional(),
+  }),
+});
+
+function start(): Promise<KeystoneStandIn> {
+  return startKeystone({ host: '127.0.0.1', port: 0, stateFile: join(directory, 'state.json') });
+}
+
+function post(body: unknown): Promise<Response> {
+  return fetch(`${keystone.url}/auth/tokens`, { method: 'POST', body: JSON.stringify(body) });
+}
+
+function logIn(login: { readonly name: string; project?: string; secret?: string }) {
+  const { name, project, secret = password } = login;
+  const domain = { name: 'Default' };
+  const identity = {
+    methods: ['password'],
+    password: { user: { name, domain, password: secret } },
+  };
+  return post({
+    auth: { identity, ...(project && { scope: { project: { name: project, domain } } }) },
+  });
+}
+
+function show(token: string, by: string, more = ''): Promise<Response> {
+  const headers = { 'X-Auth-Token': by, 'X-Subject-Token': token };
+  return fetch(`${keystone.url}/auth/tokens?nocatalog${more}`, { headers });
+}

@@ -1,0 +1,254 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import type { Service } from '#local/openstack/http-service.ts';
+import { type KeystoneStandIn, startKeystone } from '#local/openstack/keystone.ts';
+import { startPlacement } from '#local/openstack/placement.ts';
+
+let directory: string;
+let keystone: KeystoneStandIn;
+let placement: Service;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'placement-'));
+  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
+  placement = await start();
+});
+afterEach(async () => {
+  await placement.stop();
+  await keystone.stop();
+  rmSync(directory, { recursive: true });
+});
+
+describe('a caller', () => {
+  it.each([
+    { token: 'nonsense', status: 401 },
+    { token: 'demo-token', status: 403 },
+    { token: 'telemetry-token', status: 200 },
+    { token: 'admin-token', status: 200 },
+  ])('with $token gets $status', async ({ token, status }) => {
+    expect((await call('GET', '/resource_providers', undefined, { token })).status).toBe(status);
+  });
+
+  it.each([
+    { version: '1.36', status: 200 },
+    { version: 'latest', status: 200 },
+    { version: '1.99', status: 406 },
+    { version: 'new', status: 400 },
+  ])('who asks for microversion $version gets $status', async ({ version, status }) => {
+    const answer = await call('GET', '/resource_providers', undefined, { version });
+    expect(answer.status).toBe(status);
+  });
+
+  it('who asks for none is told which there is', async () => {
+    const headers = { 'X-Auth-Token': 'admin-token' };
+    const response = await fetch(`${placement.url}/resource_providers`, { headers });
+    expect(response.status).toBe(406);
+    expect(await response.json()).toMatchObject({ errors: [{ max_version: '1.36' }] });
+  });
+});
+
+describe('generations', () => {
+  it('go up with inventories, changed traits and claims, as Placement’s do', async () => {
+    const device = await aProvider('device');
+    expect(await generation(device)).toBe(0);
+    await inventories(device, { FPGA: { total: 2 } });
+    expect(await generation(device)).toBe(1);
+    await inventories(device, { FPGA: { total: 2 } });
+    expect(await generation(device)).toBe(2);
+    await traits(device, ['OWNER_CYBORG']);
+    await traits(device, ['OWNER_CYBORG']);
+    expect(await generation(device)).toBe(3);
+    const consumer = crypto.randomUUID();
+    await claim(consumer, { [device]: { FPGA: 1 } });
+    expect(await generation(device)).toBe(4);
+    await call('DELETE', `/allocations/${consumer}`);
+    expect(await generation(device)).toBe(4);
+  });
+});
+
+describe('a claim', () => {
+  it.each([
+    { what: 'more than there is', resources: { FPGA: 4 }, status: 409 },
+    { what: 'more than one may have', resources: { FPGA: 3 }, status: 409 },
+    { what: 'what the provider has not', resources: { VGPU: 1 }, status: 409 },
+    { what: 'a class that nobody made', resources: { CUSTOM_X: 1 }, status: 400 },
+    { what: 'nothing of something', resources: { FPGA: 0 }, status: 400 },
+    { what: 'what is free', resources: { FPGA: 2 }, status: 204 },
+  ])('of $what is answered $status', async ({ resources, status }) => {
+    const device = await aProvider('device');
+    await inventories(device, { FPGA: { total: 4, reserved: 1, max_unit: 2 } });
+    expect((await claim(crypto.randomUUID(), { [device]: resources })).status).toBe(status);
+  });
+
+  it('does not overlook what others hold', async () => {
+    const device = await aProvider('device');
+    await inventories(device, { FPGA: { total: 2 } });
+    expect((await claim(crypto.randomUUID(), { [device]: { FPGA: 1 } })).status).toBe(204);
+    expect((await claim(crypto.randomUUID(), { [device]: { FPGA: 2 } })).status).toBe(409);
+  });
+
+  it('for a consumer that has changed meanwhile is a conflict', async () => {
+    const device = await aProvider('device');
+    await inventories(device, { FPGA: { total: 2 } });
+    const consumer = crypto.randomUUID();
+    await claim(consumer, { [device]: { FPGA: 1 } });
+    const again = await claim(consumer, { [device]: { FPGA: 1 } });
+    expect(again.status).toBe(409);
+    expect(again.body).toMatchObject({ errors: [{ code: 'placement.concurrent_update' }] });
+    expect((await claim(consumer, {}, 1)).status).toBe(204);
+    expect((await call('DELETE', `/allocations/${consumer}`)).status).toBe(404);
+  });
+});
+
+describe('candidates', () => {
+  it('take each group from one provider of the host’s tree', async () => {
+    const host = await aHost('cmp1');
+    const device = await aDevice('card', host, ['OWNER_CYBORG']);
+    await aDevice('other card', host, []);
+    const query = 'resources=VCPU:1&resources_a=FPGA:1&required_a=OWNER_CYBORG';
+    expect(await candidates(query)).toEqual([
+      {
+        allocations: { [host]: { resources: { VCPU: 1 } }, [device]: { resources: { FPGA: 1 } } },
+        mappings: { '': [host], _a: [device] },
+      },
+    ]);
+  });
+
+  it('avoid forbidden traits, and hosts without the device', async () => {
+    const host = await aHost('cmp1');
+    await aHost('cmp2');
+    await aDevice('card', host, ['OWNER_CYBORG']);
+    const plain = await aDevice('plain card', host, []);
+    const found = await candidates('resources=VCPU:1&resources_a=FPGA:1&required_a=!OWNER_CYBORG');
+    expect(found.map(({ mappings }) => mappings._a)).toEqual([[plain]]);
+  });
+
+  it('count what several groups take from the same provider', async () => {
+    const host = await aHost('cmp1');
+    await aDevice('card', host, []);
+    const two = 'resources=VCPU:1&resources_a=FPGA:1&resources_b=FPGA:1';
+    expect(await candidates(`${two}&group_policy=none`)).toHaveLength(1);
+    expect(await candidates(`${two}&group_policy=isolate`)).toHaveLength(0);
+    const three = `${two}&resources_c=FPGA:1&group_policy=none`;
+    expect(await candidates(three)).toHaveLength(0);
+  });
+
+  it('leave out what is reserved or taken', async () => {
+    const host = await aHost('cmp1');
+    const device = await aDevice('card', host, []);
+    await claim(crypto.randomUUID(), { [device]: { FPGA: 1 } });
+    expect(await candidates('resources=VCPU:1&resources_a=FPGA:1')).toHaveLength(1);
+    expect(await candidates('resources=VCPU:1&resources_a=FPGA:2')).toHaveLength(0);
+    await inventories(device, { FPGA: { total: 2, reserved: 2 } });
+    expect(await candidates('resources=VCPU:1&resources_a=FPGA:1')).toHaveLength(0);
+  });
+
+  it.each([
+    ['resources=VCPU:1&resources_a=FPGA:1&resources_b=FPGA:1', 'group_policy'],
+    ['resources=VCPU:1&required_a=OWNER_CYBORG', 'Resourceless'],
+    ['resources=VCPU:1&required=CUSTOM_NOWHERE', 'No such trait'],
+    ['resources=CUSTOM_NOWHERE:1', 'No such resource class'],
+    ['resources=VCPU:none', 'positive integer'],
+    ['limit=1', 'at least one resources'],
+  ])('for %s are refused', async (query, says) => {
+    const answer = await call('GET', `/allocation_candidates?${query}`);
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).toContain(says);
+  });
+});
+
+it('keeps what it confirmed through a restart', async () => {
+  const device = await aProvider('device');
+  await inventories(device, { FPGA: { total: 2 } });
+  const consumer = crypto.randomUUID();
+  await claim(consumer, { [device]: { FPGA: 1 } });
+  await placement.stop();
+  placement = await start();
+  expect(await generation(device)).toBe(2);
+  expect((await call('GET', `/allocations/${consumer}`)).body).toMatchObject({
+    allocations: { [device]: { resources: { FPGA: 1 } } },
+    consumer_generation: 1,
+  });
+});
+
+function start(): Promise<Service> {
+  const stateFile = join(directory, 'state.json');
+  return startPlacement({ host: '127.0.0.1', port: 0, keystoneUrl: keystone.url, stateFile });
+}
+
+async function call(
+  method: string,
+  path: string,
+  body?: unknown,
+  { token = 'admin-token', version = '1.36' } = {},
+) {
+  const response = await fetch(`${placement.url}${path}`, {
+    method,
+    headers: { 'X-Auth-Token': token, 'OpenStack-API-Version': `placement ${version}` },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const parsed: unknown = text ? JSON.parse(text) : undefined;
+  return { status: response.status, body: parsed };
+}
+
+async function aProvider(name: string, parent: string | null = null): Promise<string> {
+  const uuid = crypto.randomUUID();
+  await call('POST', '/resource_providers', { uuid, name, parent_provider_uuid: parent });
+  return uuid;
+}
+
+async function aHost(name: string): Promise<string> {
+  const uuid = await aProvider(name);
+  await inventories(uuid, { VCPU: { total: 8 } });
+  return uuid;
+}
+
+async function aDevice(name: string, host: string, has: string[]): Promise<string> {
+  const uuid = await aProvider(name, host);
+  await inventories(uuid, { FPGA: { total: 2 } });
+  await traits(uuid, has);
+  return uuid;
+}
+
+async function generation(uuid: string): Promise<number> {
+  const { body } = await call('GET', `/resource_providers/${uuid}`);
+  return z.object({ generation: z.number() }).parse(body).generation;
+}
+
+async function inventories(uuid: string, wanted: unknown): Promise<void> {
+  const body = { resource_provider_generation: await generation(uuid), inventories: wanted };
+  expect((await call('PUT', `/resource_providers/${uuid}/inventories`, body)).status).toBe(200);
+}
+
+async function traits(uuid: string, wanted: string[]): Promise<void> {
+  const body = { resource_provider_generation: await generation(uuid), traits: wanted };
+  expect((await call('PUT', `/resource_providers/${uuid}/traits`, body)).status).toBe(200);
+}
+
+function claim(
+  consumer: string,
+  wanted: Record<string, Record<string, number>>,
+  consumer_generation: number | null = null,
+) {
+  const rows = Object.entries(wanted).map(([uuid, resources]) => [uuid, { resources }]);
+  const allocations = Object.fromEntries(rows);
+  const body = { allocations, project_id: 'p', user_id: 'u', consumer_generation };
+  return call('PUT', `/allocations/${consumer}`, body);
+}
+
+async function candidates(query: string) {
+  const { body } = await call('GET', `/allocation_candidates?${query}`);
+  const requests = z.object({
+    allocation_requests: z.array(
+      z.object({
+        allocations: z.record(z.string(), z.unknown()),
+        mappings: z.record(z.string(), z.array(z.string())),
+      }),
+    ),
+  });
+  return requests.parse(body).allocation_requests;
+}
