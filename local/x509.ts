@@ -1,0 +1,135 @@
+// X.509 certificates (RFC 5280) with ECDSA P-256 keys, just enough of them for TLS on one machine.
+// Node can sign and read certificates but not make them; the libraries that can need far more than
+// this page. OpenSSL checks each one whenever it is used.
+
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isIP } from 'node:net';
+
+export interface CertificateRequest {
+  readonly commonName: string;
+  readonly kind: 'authority' | 'server' | 'client';
+  /** DNS names and IPv4 addresses that the certificate is good for. */
+  readonly names?: readonly string[];
+  readonly days: number;
+  readonly publicKey: KeyObject;
+}
+
+export interface Issuer {
+  readonly commonName: string;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+export function generateKeyPair() {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+}
+
+/** The certificate as PEM. An authority is its own issuer. */
+export function issueCertificate(request: CertificateRequest, issuer: Issuer): string {
+  const day = 24 * 60 * 60 * 1000;
+  // A day back: the clock of a client in a virtual machine may be a little behind.
+  const validity = sequence(time(Date.now() - day), time(Date.now() + request.days * day));
+  const contents = sequence(
+    tagged(0xa0, integer(Buffer.of(2))),
+    integer(Buffer.concat([Buffer.of(1), randomBytes(15)])),
+    signatureAlgorithm,
+    name(issuer.commonName),
+    validity,
+    name(request.commonName),
+    publicKeyInfo(request.publicKey),
+    tagged(0xa3, sequence(...extensions(request, issuer))),
+  );
+  const signature = sign('sha256', contents, issuer.privateKey);
+  const certificate = sequence(contents, signatureAlgorithm, bitString(signature));
+  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
+
+function extensions(request: CertificateRequest, issuer: Issuer): Buffer[] {
+  const { kind, names = [] } = request;
+  const isAuthority = kind === 'authority';
+  // keyCertSign and cRLSign, or digitalSignature; the first octet counts the unused bits.
+  const keyUsage = isAuthority ? Buffer.of(1, 0x06) : Buffer.of(7, 0x80);
+  const constraints = isAuthority ? [tagged(0x01, Buffer.of(0xff))] : [];
+  const list = [
+    extension('2.5.29.19', true, sequence(...constraints)),
+    extension('2.5.29.15', true, tagged(0x03, keyUsage)),
+    extension('2.5.29.14', false, tagged(0x04, keyIdentifier(request.publicKey))),
+    extension('2.5.29.35', false, sequence(tagged(0x80, keyIdentifier(issuer.publicKey)))),
+  ];
+  if (!isAuthority) {
+    const usage = kind === 'server' ? '1.3.6.1.5.5.7.3.1' : '1.3.6.1.5.5.7.3.2';
+    list.push(extension('2.5.29.37', false, sequence(objectIdentifier(usage))));
+  }
+  if (names.length > 0) {
+    list.push(extension('2.5.29.17', false, sequence(...names.map(generalName))));
+  }
+  return list;
+}
+
+function extension(identifier: string, isCritical: boolean, value: Buffer): Buffer {
+  const critical = isCritical ? [tagged(0x01, Buffer.of(0xff))] : [];
+  return sequence(objectIdentifier(identifier), ...critical, tagged(0x04, value));
+}
+
+function generalName(text: string): Buffer {
+  return isIP(text) === 4
+    ? tagged(0x87, Buffer.from(text.split('.').map(Number)))
+    : tagged(0x82, Buffer.from(text));
+}
+
+function keyIdentifier(key: KeyObject): Buffer {
+  return createHash('sha1').update(publicKeyInfo(key)).digest();
+}
+
+function publicKeyInfo(key: KeyObject): Buffer {
+  return key.export({ type: 'spki', format: 'der' });
+}
+
+/** A name that is a common name alone, as UTF-8. */
+function name(commonName: string): Buffer {
+  const attribute = sequence(objectIdentifier('2.5.4.3'), tagged(0x0c, Buffer.from(commonName)));
+  return sequence(tagged(0x31, attribute));
+}
+
+/** UTCTime, which is the form until 2049. */
+function time(ms: number): Buffer {
+  const digits = new Date(ms).toISOString().replace(/\D/g, '').slice(2, 14);
+  return tagged(0x17, Buffer.from(`${digits}Z`));
+}
+
+// DER: a tag, a length, a value.
+
+function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const value = Buffer.concat(parts);
+  const { length } = value;
+  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), value]);
+  const octets = length < 0x100 ? [length] : [length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.of(tag, 0x80 | octets.length, ...octets), value]);
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, ...parts);
+}
+
+function integer(bytes: Buffer): Buffer {
+  return tagged(0x02, bytes);
+}
+
+function bitString(bytes: Buffer): Buffer {
+  return tagged(0x03, Buffer.of(0), bytes);
+}
+
+function objectIdentifier(text: string): Buffer {
+  const [first = 0, second = 0, ...rest] = text.split('.').map(Number);
+  const octets = [40 * first + second];
+  for (const part of rest) {
+    const groups = [part & 0x7f];
+    for (let left = part >> 7; left > 0; left >>= 7) groups.unshift((left & 0x7f) | 0x80);
+    octets.push(...groups);
+  }
+  return tagged(0x06, Buffer.from(octets));
+}
+
+/** ecdsa-with-SHA256 */
+const signatureAlgorithm = sequence(objectIdentifier('1.2.840.10045.4.3.2'));
