@@ -1,0 +1,18 @@
+// What a host may do at the broker, as the IoT policy in infra/ says it: its own inventory, its own
+// jobs, nothing else.
+
+import { inventoryTopic } from '#core/contracts/topics.ts';
+
+export function mayPublish(stage: string, thing: string, topic: string): boolean {
+  const ingest = inventoryTopic(stage, thing);
+  const plain = ingest.split('/').slice(3).join('/');
+  return topic === ingest || topic === plain || topic.startsWith(jobsTopic(thing));
+}
+
+export function maySubscribe(thing: string, filter: string): boolean {
+  return filter.startsWith(jobsTopic(thing));
+}
+
+function jobsTopic(thing: string): string {
+  return `$aws/things/${thing}/jobs/`;
+}

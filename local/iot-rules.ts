@@ -1,0 +1,100 @@
+// The IoT rules engine: what a host publishes goes, in the envelope of core/contracts/rules.ts, to
+// the queue that the rule names.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { type RuleRow, rules } from '#core/contracts/rules.ts';
+import { ruleName } from '#core/contracts/topics.ts';
+import { type Log, silentLog } from '#core/log.ts';
+
+/** Waits between tries; then the message's sender has to keep it, and to send it again. */
+const retryDelaysMs = [50, 200, 800];
+
+export interface RuleEngineOptions {
+  readonly stage: string;
+  readonly sqs: SQSClient;
+  readonly queueUrls: Readonly<Record<QueueName, string>>;
+  readonly log?: Log;
+}
+
+export interface RuleEngine {
+  /**
+   * Resolves when every rule that the topic meets has put the message in its queue. May have put it
+   * in one of them when it rejects: queues deliver at least once anyway.
+   * @throws RuleActionFailed
+   */
+  deliver(topic: string, payload: Buffer): Promise<void>;
+}
+
+export class RuleActionFailed extends Error {
+  override readonly name = 'RuleActionFailed';
+}
+
+export function createRuleEngine(options: RuleEngineOptions): RuleEngine {
+  const { stage, sqs, queueUrls, log = silentLog } = options;
+
+  async function act(rule: RuleRow, envelope: RuleEnvelope): Promise<void> {
+    const command = new SendMessageCommand({
+      QueueUrl: queueUrls[rule.queue],
+      MessageBody: JSON.stringify(envelope),
+    });
+    for (const delayMs of [...retryDelaysMs, undefined]) {
+      try {
+        await sqs.send(command);
+        return;
+      } catch (error) {
+        log.warn('A rule could not send.', { rule: rule.name, topic: envelope.topic, error });
+        if (delayMs === undefined) {
+          throw new RuleActionFailed(`${rule.name} could not send.`, { cause: error });
+        }
+        await delay(delayMs);
+      }
+    }
+  }
+
+  return {
+    deliver: async (published, payload) => {
+      const { topic, rows } = rulesFor(stage, published);
+      const segments = topic.split('/');
+      await Promise.all(
+        rows.map((rule) =>
+          act(rule, {
+            thing: segments[rule.thingSegment - 1] ?? '',
+            topic,
+            received_at: Date.now(),
+            payload: payload.toString('base64'),
+          }),
+        ),
+      );
+    },
+  };
+}
+
+/**
+ * The rules for a topic as it was published, and the topic as rules see it. Below
+ * `$aws/rules/<name>/` a message goes to the rule of that name alone, whatever its filter, and
+ * `topic()` does not show that part.
+ * https://docs.aws.amazon.com/iot/latest/developerguide/iot-basic-ingest.html
+ */
+export function rulesFor(stage: string, published: string): { topic: string; rows: RuleRow[] } {
+  const ingest = /^\$aws\/rules\/([^/]+)\/(.+)$/.exec(published);
+  if (ingest !== null) {
+    const [, name, topic = ''] = ingest;
+    return { topic, rows: rules.filter((rule) => ruleName(stage, rule.name) === name) };
+  }
+  const isMet = (rule: RuleRow) => matches(rule.filter.replace('{stage}', stage), published);
+  return { topic: published, rows: rules.filter(isMet) };
+}
+
+/** Whether a topic meets an MQTT filter. */
+export function matches(filter: string, topic: string): boolean {
+  const wanted = filter.split('/');
+  const given = topic.split('/');
+  for (const [at, part] of wanted.entries()) {
+    if (part === '#') return true;
+    if (at >= given.length || (part !== '+' && part !== given[at])) return false;
+  }
+  return wanted.length === given.length;
+}
