@@ -17,12 +17,7 @@ import { type Log, silentLog } from '#core/log.ts';
 import { mayPublish, maySubscribe } from './broker-policy.ts';
 import type { CertificateFiles } from './certificates.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
-import {
-  connectedEvent,
-  createSessions,
-  type DisconnectReason,
-  disconnectedEvent,
-} from './presence.ts';
+import { type DisconnectReason, Presence } from './presence.ts';
 
 export interface BrokerOptions extends Partial<ListenOptions> {
   readonly stage: string;
@@ -41,37 +36,81 @@ export interface LocalBroker extends Running {
 
 /** @throws PortTaken */
 export async function startBroker(options: BrokerOptions): Promise<LocalBroker> {
-  const { stage, certificates, deliver, host = '127.0.0.1', log = silentLog } = options;
-  const createSession = createSessions();
-  const reasons = new WeakMap<Client, DisconnectReason>();
-  const open = new Map<string, Client>();
-  const telling = new Set<Promise<void>>();
+  const { certificates, host = '127.0.0.1', log = silentLog } = options;
+  const presence = new Presence(options.deliver, log);
+  const aedes = createAedes(options, presence, log);
+  await aedes.listen();
 
-  const broker = new Aedes({
+  const sockets = new Set<TLSSocket>();
+  const server = createServer({
+    cert: readFileSync(certificates.certificateFile),
+    key: readFileSync(certificates.keyFile),
+    ca: readFileSync(certificates.authorityFile),
+    requestCert: true,
+    rejectUnauthorized: true,
+    // Without it each small answer waits for the acknowledgement of the one before: 130 ms a job.
+    noDelay: true,
+  });
+  server.on('secureConnection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    aedes.handle(socket);
+  });
+  const port = await listen(server, { ...options, port: options.port ?? 0, host });
+
+  return {
+    host,
+    port,
+    publish: (topic, payload) => publish(aedes, topic, payload),
+    stop: async () => {
+      server.close();
+      // Each connection's end is told of when its socket closes, and not before.
+      await Promise.all([...sockets].map((socket) => closeOf(socket, presence)));
+      await new Promise<void>((resolve) => aedes.close(resolve));
+      await presence.settled();
+    },
+  };
+}
+
+function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aedes {
+  const admit = createAdmission(options, presence, log);
+  const aedes = new Aedes({
     preConnect: (client, packet, callback) => {
-      const isWho = commonNameOf(client) === packet.clientId && packet.clientId !== '';
+      const { subject } = socketOf(client).getPeerCertificate();
+      const isWho = subject?.CN === packet.clientId && packet.clientId !== '';
       // As AWS does: no reason given, the connection is gone.
       if (!isWho) client.conn.destroy();
       callback(null, isWho);
     },
     authorizePublish: (client, packet, callback) => {
-      admit(client, packet).then(
-        () => callback(null),
-        (error: Error) => callback(error),
-      );
+      admit(client, packet).then(() => callback(null), callback);
     },
     authorizeSubscribe: (client, subscription, callback) =>
       // Without a subscription it is answered with a failure (0x80).
       callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
   });
+  aedes.on('keepaliveTimeout', (client) =>
+    presence.blame(socketOf(client), 'MQTT_KEEP_ALIVE_TIMEOUT'),
+  );
+  // The library ends the older connection of a client itself, and tells of ends; but it forgets a
+  // client whose predecessor was still closing. So both hang on the sockets.
+  aedes.on('client', (client) =>
+    presence.connected(client.id, socketOf(client), () => ownReason(client)),
+  );
+  // Its types do not know of this event; unheard, it would end the process.
+  (aedes as EventEmitter).on('error', (error: Error) => log.error('The broker failed.', { error }));
+  return aedes;
+}
 
-  async function admit(
+/** Takes a host's message or throws, which ends the connection without acknowledging it. */
+function createAdmission({ stage, deliver }: BrokerOptions, presence: Presence, log: Log) {
+  return async (
     client: Client | null,
     packet: Parameters<AuthorizePublishHandler>[1],
-  ): Promise<void> {
+  ): Promise<void> => {
     if (client === null) throw new Error('Nobody published this.');
     const refuse = (reason: DisconnectReason, text: string, cause?: unknown): never => {
-      reasons.set(client, reason);
+      presence.blame(socketOf(client), reason);
       log.warn(text, { thing: client.id, topic: packet.topic, cause });
       throw new Error(text, { cause });
     };
@@ -88,94 +127,33 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
     } catch (error) {
       refuse('SERVER_ERROR', 'A message could not be delivered.', error);
     }
-  }
-
-  // Its types do not know of this event; unheard, it would end the process.
-  (broker as EventEmitter).on('error', (error: Error) =>
-    log.error('The broker failed.', { error }),
-  );
-  broker.on('keepaliveTimeout', (client) => reasons.set(client, 'MQTT_KEEP_ALIVE_TIMEOUT'));
-  broker.on('client', (client) => {
-    const before = open.get(client.id);
-    open.set(client.id, client);
-    if (before !== undefined) {
-      reasons.set(before, 'DUPLICATE_CLIENTID');
-      before.conn.destroy();
-    }
-    const session = createSession(client.id);
-    tell(connectedEvent(session, remoteAddressOf(client)));
-    // The socket's own event: the library tells of an end only if it still knows the client.
-    client.conn.once('close', () => {
-      if (open.get(client.id) === client) open.delete(client.id);
-      tell(disconnectedEvent(session, reasons.get(client) ?? ownReason(client)));
-    });
-  });
-
-  function tell({ topic, payload }: { topic: string; payload: Buffer }): void {
-    const told = deliver(topic, payload)
-      .catch((error: unknown) => log.error('A lifecycle event was lost.', { topic, error }))
-      .finally(() => telling.delete(told));
-    telling.add(told);
-  }
-
-  await broker.listen();
-  const sockets = new Set<TLSSocket>();
-  const server = createServer({
-    cert: readFileSync(certificates.certificateFile),
-    key: readFileSync(certificates.keyFile),
-    ca: readFileSync(certificates.authorityFile),
-    requestCert: true,
-    rejectUnauthorized: true,
-    // Without it each small answer waits for the acknowledgement of the one before: 130 ms a job.
-    noDelay: true,
-  });
-  server.on('secureConnection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    broker.handle(socket);
-  });
-  const port = await listen(server, { ...options, port: options.port ?? 0, host });
-
-  return {
-    host,
-    port,
-    publish: (topic, payload) => {
-      const packet: PublishPacket = {
-        cmd: 'publish',
-        topic,
-        payload,
-        qos: 1,
-        dup: false,
-        retain: false,
-      };
-      return new Promise((resolve, reject) => {
-        broker.publish(packet, (error) => (error ? reject(error) : resolve()));
-      });
-    },
-    stop: async () => {
-      for (const client of open.values()) reasons.set(client, 'SERVER_INITIATED_DISCONNECT');
-      server.close();
-      // Each connection's end is told of when its socket closes, and not before.
-      await Promise.all(
-        [...sockets].map((socket) => {
-          const closed = once(socket, 'close');
-          socket.destroy();
-          return closed;
-        }),
-      );
-      await new Promise<void>((resolve) => broker.close(resolve));
-      await Promise.all(telling);
-    },
   };
 }
 
-function commonNameOf(client: Client): string | undefined {
-  const { subject } = (client.conn as TLSSocket).getPeerCertificate();
-  return typeof subject?.CN === 'string' ? subject.CN : undefined;
+function publish(aedes: Aedes, topic: string, payload: string): Promise<void> {
+  const packet: PublishPacket = {
+    cmd: 'publish',
+    topic,
+    payload,
+    qos: 1,
+    dup: false,
+    retain: false,
+  };
+  return new Promise((resolve, reject) => {
+    aedes.publish(packet, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
-function remoteAddressOf(client: Client): string {
-  return (client.conn as TLSSocket).remoteAddress ?? '';
+async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {
+  const closed = once(socket, 'close');
+  presence.blame(socket, 'SERVER_INITIATED_DISCONNECT');
+  socket.destroy();
+  await closed;
+}
+
+/** It is one: we gave it to the library. */
+function socketOf(client: Client): TLSSocket {
+  return client.conn as TLSSocket;
 }
 
 /** The library notes a DISCONNECT packet, but does not show it. */

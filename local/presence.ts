@@ -2,7 +2,9 @@
 // `versionNumber` is the same in both events of one connection and greater in a later connection's.
 // https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
 
+import type { Socket } from 'node:net';
 import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
+import type { Log } from '#core/log.ts';
 
 /** Those of AWS that can happen here. */
 export type DisconnectReason =
@@ -15,41 +17,75 @@ export type DisconnectReason =
   | 'SERVER_ERROR'
   | 'SERVER_INITIATED_DISCONNECT';
 
-export interface PresenceSession {
+interface Session {
   readonly clientId: string;
   readonly sessionIdentifier: string;
   readonly versionNumber: number;
 }
 
-/** AWS counts from 0 for each client; we begin with the time, so that a restart never counts back. */
-export function createSessions(): (clientId: string) => PresenceSession {
-  const latest = new Map<string, number>();
-  return (clientId) => {
-    const versionNumber = Math.max(Date.now(), (latest.get(clientId) ?? 0) + 1);
-    latest.set(clientId, versionNumber);
+export class Presence {
+  readonly #deliver: (topic: string, payload: Buffer) => Promise<void>;
+  readonly #log: Log;
+  readonly #open = new Map<string, Socket>();
+  readonly #reasons = new WeakMap<Socket, DisconnectReason>();
+  readonly #latestVersions = new Map<string, number>();
+  readonly #telling = new Set<Promise<void>>();
+
+  constructor(deliver: (topic: string, payload: Buffer) => Promise<void>, log: Log) {
+    this.#deliver = deliver;
+    this.#log = log;
+  }
+
+  /**
+   * The client has connected; an older connection of the same client ends now. The socket's own
+   * event says when this one ends, and then `reason` says why unless somebody is to blame.
+   */
+  connected(clientId: string, socket: Socket, reason: () => DisconnectReason): void {
+    const older = this.#open.get(clientId);
+    if (older !== undefined) {
+      this.blame(older, 'DUPLICATE_CLIENTID');
+      older.destroy();
+    }
+    this.#open.set(clientId, socket);
+    const session = this.#newSession(clientId);
+    this.#tell('connected', session, { ipAddress: socket.remoteAddress });
+    socket.once('close', () => {
+      if (this.#open.get(clientId) === socket) this.#open.delete(clientId);
+      const disconnectReason = this.#reasons.get(socket) ?? reason();
+      this.#tell('disconnected', session, {
+        disconnectReason,
+        clientInitiatedDisconnect: disconnectReason === 'CLIENT_INITIATED_DISCONNECT',
+      });
+    });
+  }
+
+  /** What the connection's end, which follows, will be put down to. */
+  blame(socket: Socket, reason: DisconnectReason): void {
+    this.#reasons.set(socket, reason);
+  }
+
+  /** When all events so far have been delivered or given up. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#telling);
+  }
+
+  /** AWS counts from 0 for each client; we begin with the time, so a restart never counts back. */
+  #newSession(clientId: string): Session {
+    const versionNumber = Math.max(Date.now(), (this.#latestVersions.get(clientId) ?? 0) + 1);
+    this.#latestVersions.set(clientId, versionNumber);
     return { clientId, sessionIdentifier: crypto.randomUUID(), versionNumber };
-  };
-}
+  }
 
-export function connectedEvent(session: PresenceSession, ipAddress: string) {
-  return message('connected', session, { ipAddress });
-}
-
-export function disconnectedEvent(session: PresenceSession, disconnectReason: DisconnectReason) {
-  return message('disconnected', session, {
-    disconnectReason,
-    clientInitiatedDisconnect: disconnectReason === 'CLIENT_INITIATED_DISCONNECT',
-  });
-}
-
-function message(
-  eventType: PresenceEvent['eventType'],
-  session: PresenceSession,
-  more: Readonly<Record<string, unknown>>,
-): { topic: string; payload: Buffer } {
-  const event = { ...session, timestamp: Date.now(), eventType, ...more } satisfies PresenceEvent;
-  return {
-    topic: `$aws/events/presence/${eventType}/${session.clientId}`,
-    payload: Buffer.from(JSON.stringify(event)),
-  };
+  #tell(
+    eventType: PresenceEvent['eventType'],
+    session: Session,
+    more: Readonly<Record<string, unknown>>,
+  ): void {
+    const topic = `$aws/events/presence/${eventType}/${session.clientId}`;
+    const event = { ...session, timestamp: Date.now(), eventType, ...more } satisfies PresenceEvent;
+    const told = this.#deliver(topic, Buffer.from(JSON.stringify(event)))
+      .catch((error: unknown) => this.#log.error('A lifecycle event was lost.', { topic, error }))
+      .finally(() => this.#telling.delete(told));
+    this.#telling.add(told);
+  }
 }

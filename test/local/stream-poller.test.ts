@@ -6,11 +6,8 @@ import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
 import { openCheckpoints } from '#local/event-sources/checkpoints.ts';
-import {
-  type StreamConsumer,
-  startStreamPoller,
-  succeededCount,
-} from '#local/event-sources/stream-poller.ts';
+import { type StreamConsumer, succeededCount } from '#local/event-sources/shard-reader.ts';
+import { startStreamPoller } from '#local/event-sources/stream-poller.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';
