@@ -16,6 +16,7 @@ import { handler as providerSyncs } from '#functions/consumers/provider-syncs.ts
 import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
 import { handler as sweep } from '#functions/consumers/sweep.ts';
 import { createTables } from './dynamodb.ts';
+import { openEngineFile } from './dynamodb-file.ts';
 import { openCheckpoints } from './event-sources/checkpoints.ts';
 import { startQueuePoller } from './event-sources/queue-poller.ts';
 import { startSchedule } from './event-sources/schedule.ts';
@@ -37,6 +38,8 @@ export interface ConsumersOptions {
   readonly log: Log;
   /** Where the streams' positions are kept; without it as long as the process. */
   readonly checkpointDirectory?: string;
+  /** The local engine's, by which its streams' reader knows that there is nothing new. */
+  readonly engineFile?: string;
 }
 
 export interface Consumers extends Running {
@@ -48,12 +51,15 @@ export interface Consumers extends Running {
 export async function startConsumers({
   log,
   checkpointDirectory,
+  engineFile,
 }: ConsumersOptions): Promise<Consumers> {
   const settings = loadSettings(process.env);
   const sqs = new SQSClient();
   const streams = new DynamoDBStreamsClient();
   const tables = new DynamoDBClient();
   const streamArns = await createTables(tables, settings.stage);
+
+  const file = engineFile === undefined ? undefined : openEngineFile(engineFile);
 
   const pollers = queues.map((row) =>
     startQueuePoller({
@@ -78,6 +84,7 @@ export async function startConsumers({
         streamArn,
         checkpointDirectory && join(checkpointDirectory, `${table}.json`),
       ),
+      ...(file && { version: file.version }),
       log,
     }),
   );
@@ -90,6 +97,7 @@ export async function startConsumers({
     sweep: () => schedule.run(),
     stop: async () => {
       await Promise.all([...pollers, ...readers, schedule].map((each) => each.stop()));
+      file?.close();
       for (const client of [sqs, streams, tables]) client.destroy();
     },
   };

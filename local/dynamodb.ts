@@ -150,10 +150,10 @@ export function tableInput(stage: string, table: TableDefinition): CreateTableCo
     })),
     KeySchema: keySchema(key),
     ...(table.indexes.length > 0 && {
-      GlobalSecondaryIndexes: table.indexes.map(({ name, partitionKey, sortKey }) => ({
+      GlobalSecondaryIndexes: table.indexes.map(({ name, partitionKey, sortKey, projection }) => ({
         IndexName: name,
         KeySchema: keySchema([partitionKey, sortKey]),
-        Projection: { ProjectionType: 'KEYS_ONLY' as const },
+        Projection: { ProjectionType: projection },
       })),
     }),
     ...(table.hasStream && {

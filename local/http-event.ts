@@ -60,6 +60,8 @@ function headersOf(request: IncomingMessage) {
     if (name === 'cookie') cookies = values.flatMap((value) => value.split(/;\s*/));
     else headers[name] = values.join(',');
   }
+  // The gateway tells functions how the caller spoke to it.
+  headers['x-forwarded-proto'] = 'http';
   return { headers, cookies };
 }
 

@@ -62,7 +62,7 @@ async function consume<Message>(
 ): Promise<boolean> {
   const deps = parts.deps();
   const attempt = Number(record.attributes.ApproximateReceiveCount);
-  let log = deps.log.child({ message: record.messageId });
+  let log = deps.log.child({ message_id: record.messageId });
   try {
     const body: unknown = JSON.parse(record.body);
     const message = schema.parse(body);

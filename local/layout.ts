@@ -1,0 +1,96 @@
+// Where each part of one local system is: its directory, ports and stage. Every process of the
+// system is given the same layout and finds the others by it.
+
+import { join } from 'node:path';
+import { environmentFor } from './environment.ts';
+import { freePort } from './ports.ts';
+
+export const portNames = [
+  'dynamodb',
+  'sqs',
+  'mqtt',
+  'keystone',
+  'placement',
+  'nova',
+  'api',
+] as const;
+export type PortName = (typeof portNames)[number];
+
+export interface Layout {
+  readonly stage: string;
+  readonly directory: string;
+  readonly ports: Readonly<Record<PortName, number>>;
+  readonly logDirectory: string;
+  /** Engines and stand-ins that are not started: a variable names somebody else's. */
+  readonly replaced: readonly PortName[];
+}
+
+export const host = '127.0.0.1';
+
+// What the real services use, where there is such a thing.
+const usualPorts: Readonly<Record<PortName, number>> = {
+  api: 6666,
+  keystone: 5000,
+  placement: 8778,
+  nova: 8774,
+  dynamodb: 8000,
+  sqs: 9324,
+  mqtt: 8883,
+};
+
+/** The variable by which somebody else's engine or service takes the place of ours. */
+export const replacedBy: Readonly<Partial<Record<PortName, string>>> = {
+  dynamodb: 'AWS_ENDPOINT_URL_DYNAMODB',
+  sqs: 'AWS_ENDPOINT_URL_SQS',
+  keystone: 'KEYSTONE_URL',
+  placement: 'PLACEMENT_URL',
+  nova: 'NOVA_URL',
+};
+
+/** Environment variable that moves a part to another port. */
+export function portVariable(name: PortName): string {
+  return `LOCAL_${name.toUpperCase()}_PORT`;
+}
+
+/** @throws PortTaken naming the variable that chooses another port */
+export async function chooseLayout(options: {
+  readonly stage: string;
+  readonly directory: string;
+  /** Ports that nobody uses, whatever they are. */
+  readonly anyPorts: boolean;
+}): Promise<Layout> {
+  const ports: Partial<Record<PortName, number>> = {};
+  for (const name of portNames) {
+    const variable = portVariable(name);
+    const wanted = options.anyPorts ? 0 : Number(process.env[variable] ?? usualPorts[name]);
+    ports[name] = await freePort({ host, port: wanted, variable });
+  }
+  return {
+    stage: options.stage,
+    directory: options.directory,
+    logDirectory: join(options.directory, 'logs'),
+    ports: ports as Record<PortName, number>,
+    replaced: portNames.filter((name) => process.env[replacedBy[name] ?? ''] !== undefined),
+  };
+}
+
+export function urlOf(layout: Layout, name: PortName): string {
+  return `http://${host}:${layout.ports[name]}`;
+}
+
+/**
+ * What the parts' processes run with. Whatever the caller's environment says comes first: so each
+ * stand-in and each engine is replaced by a real one through its own variable.
+ */
+export function environmentOf(layout: Layout): Record<string, string> {
+  const given = Object.entries(process.env).filter(([, value]) => value !== undefined);
+  const sqs = process.env.AWS_ENDPOINT_URL_SQS ?? urlOf(layout, 'sqs');
+  return {
+    ...environmentFor(layout.stage, {
+      dynamoDb: urlOf(layout, 'dynamodb'),
+      sqs,
+      keystone: `${urlOf(layout, 'keystone')}/v3`,
+    }),
+    ...Object.fromEntries(given as [string, string][]),
+  };
+}

@@ -1,0 +1,92 @@
+// `npm start`: the whole system on this machine, until Ctrl-C. State survives; `-- --fresh` starts
+// empty.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { announceHost } from './announce-host.ts';
+import { demoAgent, demoHostname } from './demo-host.ts';
+import { chooseLayout, type Layout, portNames, replacedBy, urlOf } from './layout.ts';
+import { staticTokens } from './openstack/catalog.ts';
+import { startSystem } from './system.ts';
+
+const startedAt = performance.now();
+const directory = join(import.meta.dirname, '..', '.local', 'dev');
+
+function seconds(): string {
+  return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+}
+
+async function main(): Promise<void> {
+  if (process.argv.includes('--fresh')) rmSync(directory, { recursive: true, force: true });
+  const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false });
+  const system = await startSystem({
+    layout,
+    agents: [demoAgent(join(directory, 'sysfs'))],
+    restart: true,
+    onLine: (part, line) => {
+      if (part === 'consumers' && line.message === 'Inventory changed.') printInventory(line);
+    },
+  });
+  let stopping = false;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      console.log('\nStopping. State stays in .local/dev; `npm start -- --fresh` starts empty.');
+      void system.stop().then(() => process.exit(0));
+    });
+  }
+  if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
+    await announceHost(layout, demoHostname);
+  printGuide(layout);
+}
+
+function printInventory(line: Readonly<Record<string, unknown>>): void {
+  const put = (line.put as string[]).map((address) => `+ ${address}`);
+  const retired = (line.retired as string[]).map((address) => `- ${address}`);
+  console.log(`${seconds()}  ${line.host} reports ${[...put, ...retired].join(', ')}`);
+}
+
+function printGuide(layout: Layout): void {
+  const api = `${urlOf(layout, 'api')}/accelerator/v2`;
+  const services = portNames.map((name) => {
+    const variable = replacedBy[name];
+    const where = layout.replaced.includes(name)
+      ? `${process.env[variable ?? '']} (from ${variable})`
+      : urlOf(layout, name);
+    return `  ${name.padEnd(10)} ${where}`;
+  });
+  const tokens = [
+    'admin-token',
+    'demo-token',
+    'reader-token',
+    'manager-token',
+    'alt-token',
+    'nova-token',
+  ];
+  console.log(`
+Ready after ${seconds()}. Ctrl-C stops it.
+
+${services.join('\n')}
+  logs       .local/dev/logs
+
+Tokens: ${tokens.filter((token) => token in staticTokens).join(', ')}
+
+A server with an accelerator, step by step:
+  curl -s -H 'X-Auth-Token: manager-token' ${api}/devices
+  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${api}/device_profiles \\
+    -d '[{"name":"fpga","groups":[{"resources:FPGA":"1","trait:CUSTOM_FAKE_DEVICE":"required"}]}]'
+  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/flavors \\
+    -d '{"flavor":{"id":"1","name":"accel","vcpus":1,"ram":64,"disk":1}}'
+  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/flavors/1/os-extra_specs \\
+    -d '{"extra_specs":{"accel:device_profile":"fpga"}}'
+  curl -s -H 'X-Auth-Token: demo-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/servers \\
+    -d '{"server":{"name":"vm1","flavorRef":"1"}}'
+  curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests
+`);
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exit(1);
+});

@@ -1,0 +1,34 @@
+// The stand-ins that no real service takes the place of.
+
+import { join } from 'node:path';
+import { host, type Layout, type PortName, urlOf } from '../layout.ts';
+import type { Running } from '../ports.ts';
+import { startKeystone } from './keystone.ts';
+import { startNova } from './nova.ts';
+import { startPlacement } from './placement.ts';
+
+export async function startOpenStack(layout: Layout): Promise<Running> {
+  const at = (name: PortName) => ({
+    host,
+    port: layout.ports[name],
+    stateFile: join(layout.directory, 'openstack', `${name}.json`),
+  });
+  const keystoneUrl = process.env.KEYSTONE_URL ?? `${urlOf(layout, 'keystone')}/v3`;
+  const endpoints = {
+    placement: process.env.PLACEMENT_URL ?? urlOf(layout, 'placement'),
+    compute: process.env.NOVA_URL ?? `${urlOf(layout, 'nova')}/v2.1`,
+    accelerator: `${urlOf(layout, 'api')}/accelerator/v2`,
+  };
+  const services: Running[] = [];
+  if (!layout.replaced.includes('keystone'))
+    services.push(await startKeystone({ ...at('keystone'), endpoints }));
+  if (!layout.replaced.includes('placement'))
+    services.push(await startPlacement({ ...at('placement'), keystoneUrl }));
+  if (!layout.replaced.includes('nova'))
+    services.push(await startNova({ ...at('nova'), keystoneUrl }));
+  return {
+    stop: async () => {
+      await Promise.all(services.map((service) => service.stop()));
+    },
+  };
+}

@@ -1,0 +1,84 @@
+// The parts of the local system, each of which can be killed and started again by itself. Modules are
+// loaded by the part that needs them alone.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '#core/log.ts';
+import { host, type Layout, portVariable, urlOf } from './layout.ts';
+import type { Running } from './ports.ts';
+
+export const partNames = ['queues', 'broker', 'openstack', 'api', 'consumers'] as const;
+export type PartName = (typeof partNames)[number];
+
+export async function startPart(name: PartName, layout: Layout, log: Log): Promise<Running> {
+  mkdirSync(layout.directory, { recursive: true });
+  return starters[name](layout, log);
+}
+
+const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {
+  async queues(layout) {
+    const { startQueues } = await import('./queues.ts');
+    return startQueues({
+      host,
+      port: layout.ports.sqs,
+      variable: portVariable('sqs'),
+      file: join(layout.directory, 'sqs.db'),
+    });
+  },
+
+  async broker(layout, log) {
+    const [{ SQSClient }, { startBroker }, { openCertificates }, { createRuleEngine }, settings] =
+      await Promise.all([
+        import('@aws-sdk/client-sqs'),
+        import('./broker.ts'),
+        import('./certificates.ts'),
+        import('./iot-rules.ts'),
+        import('#core/settings.ts'),
+      ]);
+    const { queueUrls } = settings.loadSettings(process.env);
+    const { stage } = layout;
+    const rules = createRuleEngine({ stage, sqs: new SQSClient(), queueUrls, log });
+    return startBroker({
+      stage,
+      host,
+      port: layout.ports.mqtt,
+      variable: portVariable('mqtt'),
+      certificates: openCertificates(certificateDirectory(layout)).server,
+      deliver: rules.deliver,
+      log,
+    });
+  },
+
+  async openstack(layout) {
+    const { startOpenStack } = await import('./openstack/start.ts');
+    return startOpenStack(layout);
+  },
+
+  async api(layout, log) {
+    const { startApi } = await import('./api.ts');
+    return startApi({ host, port: layout.ports.api, variable: portVariable('api'), log });
+  },
+
+  async consumers(layout, log) {
+    const { startConsumers } = await import('./consumers.ts');
+    const checkpointDirectory = join(layout.directory, 'streams');
+    return startConsumers({
+      log,
+      checkpointDirectory,
+      ...(!layout.replaced.includes('dynamodb') && { engineFile: engineFile(layout) }),
+    });
+  },
+};
+
+export function certificateDirectory(layout: Layout): string {
+  return join(layout.directory, 'certificates');
+}
+
+export function engineFile(layout: Layout): string {
+  return join(layout.directory, 'dynamodb.db');
+}
+
+/** Where the accelerator API is, as the catalog names it. */
+export function apiUrl(layout: Layout): string {
+  return `${urlOf(layout, 'api')}/accelerator/v2`;
+}

@@ -1,0 +1,147 @@
+// Builds sysfs trees as the kernel shapes them: entries of bus/pci/devices are links, attributes
+// end in a newline, what is not there is missing rather than empty.
+
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+
+export interface PciFunctionGiven {
+  readonly address: string;
+  /** Four hexadecimal digits, like all ids here. */
+  readonly vendor?: string;
+  readonly product?: string;
+  readonly subsystem?: string;
+  /** Six hexadecimal digits. */
+  readonly classCode?: string;
+  /** `undefined` for a function without a driver. */
+  readonly driver?: string | undefined;
+  /** `undefined` where the IOMMU is off; by default a group of its own. */
+  readonly iommuGroup?: number | undefined;
+  readonly numaNode?: number;
+  readonly revision?: string;
+  readonly powerState?: string;
+  /** First bytes of configuration space; by default the ids. */
+  readonly config?: Buffer;
+  readonly sriovTotalvfs?: number;
+  readonly physicalFunction?: string;
+}
+
+export class SysfsTree {
+  readonly root: string;
+  readonly #paths = new Map<string, string>();
+  readonly #virtualCounts = new Map<string, number>();
+  #groups = 0;
+
+  constructor(root: string = mkdtempSync(join(tmpdir(), 'sysfs-'))) {
+    this.root = root;
+    mkdirSync(join(root, 'bus/pci/devices'), { recursive: true });
+  }
+
+  addFunction(given: PciFunctionGiven): this {
+    const { address } = given;
+    const path = this.#pathOf(address);
+    const { vendor = '10de', product = '2235', subsystem = '10de:145a' } = given;
+    const { classCode = '030200', numaNode = 0, revision = 'a1' } = given;
+    const driver = 'driver' in given ? given.driver : 'vfio-pci';
+    const group = 'iommuGroup' in given ? given.iommuGroup : ++this.#groups;
+    const [subsystemVendor, subsystemDevice] = subsystem.split(':');
+    mkdirSync(join(this.root, path), { recursive: true });
+    this.#link(`bus/pci/devices/${address}`, path);
+    this.write(`${path}/vendor`, `0x${vendor}\n`);
+    this.write(`${path}/device`, `0x${product}\n`);
+    this.write(`${path}/subsystem_vendor`, `0x${subsystemVendor}\n`);
+    this.write(`${path}/subsystem_device`, `0x${subsystemDevice}\n`);
+    this.write(`${path}/class`, `0x${classCode}\n`);
+    this.write(`${path}/revision`, `0x${revision}\n`);
+    this.write(`${path}/numa_node`, `${numaNode}\n`);
+    this.write(`${path}/power_state`, `${given.powerState ?? 'D0'}\n`);
+    this.write(`${path}/driver_override`, '(null)\n');
+    this.write(
+      `${path}/uevent`,
+      (driver === undefined ? '' : `DRIVER=${driver}\n`) +
+        // As the kernel's %04X: no leading zeros beyond four digits.
+        `PCI_CLASS=${classCode.replace(/^0{1,2}/, '').toUpperCase()}\n` +
+        `PCI_ID=${vendor.toUpperCase()}:${product.toUpperCase()}\n` +
+        `PCI_SUBSYS_ID=${subsystem.toUpperCase()}\n` +
+        `PCI_SLOT_NAME=${address}\n` +
+        `MODALIAS=pci:v0000${vendor.toUpperCase()}d0000${product.toUpperCase()}\n`,
+    );
+    // A virtual function's own configuration space says 0xffff for both ids.
+    const ids = given.physicalFunction ? 'ffffffff' : vendor + product;
+    const config = Buffer.from(ids, 'hex').swap16();
+    this.write(`${path}/config`, given.config ?? Buffer.concat([config, Buffer.alloc(252)]));
+    if (driver !== undefined) {
+      mkdirSync(join(this.root, `bus/pci/drivers/${driver}`), { recursive: true });
+      this.#link(`${path}/driver`, `bus/pci/drivers/${driver}`);
+    }
+    if (group !== undefined) {
+      const members = `kernel/iommu_groups/${group}/devices`;
+      mkdirSync(join(this.root, members), { recursive: true });
+      this.#link(`${path}/iommu_group`, `kernel/iommu_groups/${group}`);
+      this.#link(`${members}/${address}`, path);
+    }
+    if (given.sriovTotalvfs !== undefined) {
+      this.write(`${path}/sriov_totalvfs`, `${given.sriovTotalvfs}\n`);
+      this.write(`${path}/sriov_numvfs`, '0\n');
+    }
+    if (given.physicalFunction) this.#attach(path, given.physicalFunction);
+    return this;
+  }
+
+  /** Virtual functions 1, 2, ... of a physical one, eight functions to a device number. */
+  addVirtualFunctions(
+    physical: string,
+    count: number,
+    given: Partial<PciFunctionGiven> = {},
+  ): this {
+    const bus = physical.slice(0, physical.lastIndexOf(':'));
+    for (let number = 1; number <= count; number += 1) {
+      const device = Math.floor(number / 8)
+        .toString(16)
+        .padStart(2, '0');
+      const address = `${bus}:${device}.${number % 8}`;
+      this.addFunction({ ...given, address, physicalFunction: physical });
+    }
+    return this;
+  }
+
+  removeFunction(address: string): this {
+    rmSync(join(this.root, `bus/pci/devices/${address}`));
+    rmSync(join(this.root, this.#pathOf(address)), { recursive: true });
+    return this;
+  }
+
+  /** Path of a function's own directory, below the root. */
+  pathOf(address: string): string {
+    return this.#pathOf(address);
+  }
+
+  write(path: string, content: string | Buffer): this {
+    mkdirSync(dirname(join(this.root, path)), { recursive: true });
+    writeFileSync(join(this.root, path), content);
+    return this;
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  #pathOf(address: string): string {
+    const bus = address.slice(0, address.lastIndexOf(':'));
+    const path = this.#paths.get(address) ?? `devices/pci${bus}/${address}`;
+    this.#paths.set(address, path);
+    return path;
+  }
+
+  #attach(path: string, physical: string): void {
+    const number = this.#virtualCounts.get(physical) ?? 0;
+    this.#virtualCounts.set(physical, number + 1);
+    this.#link(`${path}/physfn`, this.#pathOf(physical));
+    this.#link(`${this.#pathOf(physical)}/virtfn${number}`, path);
+    this.write(`${this.#pathOf(physical)}/sriov_numvfs`, `${number + 1}\n`);
+  }
+
+  #link(from: string, to: string): void {
+    symlinkSync(relative(dirname(from), to), join(this.root, from));
+  }
+}
