@@ -98,8 +98,8 @@ it('tells of a write within a few milliseconds', async () => {
     await eventually(() => seen.has(`key-${at}`)).toBe(true);
     delays.push((seen.get(`key-${at}`) ?? 0) - written);
   }
-  // Typically 5 ms. The bound is for a machine that does other things as well.
-  expect(delays.sort((a, b) => a - b)[4]).toBeLessThan(100);
+  // Typically 5 ms; a missed hint would take a second. The bound is for a busy machine.
+  expect(delays.sort((a, b) => a - b)[4]).toBeLessThan(250);
 });
 
 it('goes on where the consumer said it failed, in order, and skips nothing', async () => {
