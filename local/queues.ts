@@ -11,13 +11,7 @@ import {
   SetQueueAttributesCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import {
-  deadLetterQueueName,
-  type QueueName,
-  queueName,
-  queues,
-  visibilitySeconds,
-} from '#core/contracts/queues.ts';
+import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';
@@ -119,7 +113,7 @@ export async function createQueues(
         MessageRetentionPeriod: `${deadLettersKeptSeconds}`,
       });
       const url = await createQueue(client, queueName(stage, row.name), {
-        VisibilityTimeout: `${visibilitySeconds(row)}`,
+        VisibilityTimeout: `${row.visibilitySeconds}`,
         RedrivePolicy: JSON.stringify({
           deadLetterTargetArn: await arnOf(client, deadLetters),
           maxReceiveCount: row.receiveCountMax,

@@ -31,6 +31,8 @@ export interface SystemOptions {
   /** Start a part again that has died, as AWS would. */
   readonly restart: boolean;
   readonly onLine?: LineListener;
+  /** Beside those that the layout gives. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** `dynamodb`, the name of a part, or `agent-<hostname>`. */
@@ -49,8 +51,9 @@ export interface System {
 export async function startSystem(options: SystemOptions): Promise<System> {
   const { layout } = options;
   mkdirSync(layout.logDirectory, { recursive: true });
-  const environment = environmentOf(layout);
-  Object.assign(process.env, environment);
+  // Our own clients, which make tables and queues, speak to the engines themselves.
+  Object.assign(process.env, environmentOf(layout));
+  const environment = { ...environmentOf(layout), ...options.variables };
   const processes = new Map<ProcessName, Startable>();
   if (!layout.replaced.includes('dynamodb')) processes.set('dynamodb', engine(layout));
   for (const name of partNames) {
@@ -86,13 +89,12 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     // The engines first: what comes then finds its tables and queues.
     const engines = ['dynamodb', 'queues'];
     await Promise.all(engines.map((name) => processes.get(name)?.start()));
-    const others = [...processes].filter(([name]) => !engines.includes(name));
-    await Promise.all([
-      Promise.all([createTablesOf(layout), createQueuesOf(layout)]).then(() =>
-        Promise.all(others.filter(([name]) => name !== 'api').map(([, each]) => each.start())),
-      ),
-      processes.get('api')?.start(),
-    ]);
+    const startAll = (wanted: (name: ProcessName) => boolean) =>
+      Promise.all([...processes].filter(([name]) => wanted(name)).map(([, each]) => each.start()));
+    const isAgent = (name: ProcessName) => name.startsWith('agent-');
+    await Promise.all([createTablesOf(layout), createQueuesOf(layout)]);
+    await startAll((name) => !engines.includes(name) && !isAgent(name));
+    await startAll(isAgent);
   } catch (error) {
     await system.stop();
     throw error;

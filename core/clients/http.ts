@@ -185,7 +185,7 @@ function unreachable(request: HttpRequest, error: unknown, timeoutMs: number): S
     return new ServiceUnavailable(service, url, `no answer within ${timeoutMs} ms`, true);
   }
   const code = causeCode(error);
-  const canHeal = !isCertificateFault(code);
+  const canHeal = !isLasting(code);
   return new ServiceUnavailable(service, url, code ?? String(error), canHeal);
 }
 
@@ -200,7 +200,9 @@ function isConnectionLost(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(causeCode(error) ?? '');
 }
 
+/** Certificates, and ports that fetch refuses: nothing changes until somebody changes a setting. */
 // https://nodejs.org/api/tls.html#x509-certificate-error-codes
-function isCertificateFault(code: string | undefined): boolean {
-  return /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code ?? '');
+// https://fetch.spec.whatwg.org/#port-blocking
+function isLasting(code: string | undefined): boolean {
+  return /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|bad port)/.test(code ?? '');
 }

@@ -4,8 +4,10 @@
 export interface QueueRow {
   /** Also the name of its consumer: functions/consumers/<name>.ts. */
   readonly name: string;
-  /** What the consumer may take, in seconds. Visibility is six times that, as AWS advises. */
+  /** What the consumer may take. */
   readonly timeoutSeconds: number;
+  /** How long a delivered message stays hidden: what a killed consumer costs. */
+  readonly visibilitySeconds: number;
   /** Deliveries before a message goes to the dead-letter queue. */
   readonly receiveCountMax: number;
   readonly batchSize: number;
@@ -14,10 +16,13 @@ export interface QueueRow {
 }
 
 export const queues = [
-  // What waits here waits for Nova; retries are paced by the consumer until Nova has given up.
   {
     name: 'nova-events',
-    timeoutSeconds: 30,
+    timeoutSeconds: 25,
+    // AWS advises six times the timeout, to spare a message its deliveries while the consumer is
+    // throttled. Here they are many, and nova-compute waits: sooner is better.
+    visibilitySeconds: 30,
+    // Retries are paced by the consumer until Nova has given up.
     receiveCountMax: 60,
     batchSize: 10,
     concurrencyMax: 20,
@@ -25,6 +30,7 @@ export const queues = [
   {
     name: 'inventory-reports',
     timeoutSeconds: 60,
+    visibilitySeconds: 360,
     receiveCountMax: 20,
     batchSize: 1,
     concurrencyMax: 20,
@@ -32,14 +38,16 @@ export const queues = [
   {
     name: 'host-presence',
     timeoutSeconds: 10,
+    visibilitySeconds: 60,
     receiveCountMax: 20,
     batchSize: 10,
     concurrencyMax: 10,
   },
-  // Placement may be away for long, and the compute provider may come after the agent.
   {
     name: 'provider-syncs',
     timeoutSeconds: 60,
+    visibilitySeconds: 360,
+    // Placement may be away for long, and the compute provider may come after the agent.
     receiveCountMax: 200,
     batchSize: 1,
     concurrencyMax: 5,
@@ -55,9 +63,4 @@ export function queueName(stage: string, name: QueueName): string {
 
 export function deadLetterQueueName(stage: string, name: QueueName): string {
   return `${queueName(stage, name)}-dead`;
-}
-
-/** Seconds a message stays hidden while a consumer works on it. */
-export function visibilitySeconds(row: QueueRow): number {
-  return row.timeoutSeconds * 6;
 }

@@ -2,6 +2,10 @@
 // of the catalog as it is, no microversion, the user's token beside Nova's service token on every
 // call, and nothing tried twice.
 
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import { text as readText } from 'node:stream/consumers';
 import * as z from 'zod';
 import type { Keystone } from '#core/clients/keystone.ts';
 import { type Arq, arq } from './nova-state.ts';
@@ -34,27 +38,20 @@ export interface AcceleratorApi {
 /** In the name of the user who called Nova. */
 export function createAcceleratorApi(own: Keystone, userToken: string): AcceleratorApi {
   async function call(by: NovaService, method: string, path: string, body?: unknown) {
-    let response: Response;
+    let answer: { readonly status: number; readonly text: string };
     try {
-      response = await fetch(`${await own.endpoint('accelerator')}${path}`, {
-        method,
-        headers: {
-          'User-Agent': `${by} keystoneauth1/5.0.0 python-requests/2.28.1 CPython/3.11.2`,
-          'X-Auth-Token': userToken,
-          'X-Service-Token': await own.ownToken(),
-          ...(body !== undefined && { 'Content-Type': 'application/json' }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(60_000),
+      const url = `${await own.endpoint('accelerator')}${path}`;
+      answer = await send(method, url, body, {
+        'User-Agent': `${by} keystoneauth1/5.0.0 python-requests/2.28.1 CPython/3.11.2`,
+        Accept: '*/*',
+        'X-Auth-Token': userToken,
+        'X-Service-Token': await own.ownToken(),
       });
     } catch {
       throw new AcceleratorCallFailed('Could not communicate with Cyborg.');
     }
-    const text = await response.text();
-    if (response.status < 400) return text;
-    throw new AcceleratorCallFailed(
-      `Invalid response from Cyborg: <Response [${response.status}]>`,
-    );
+    if (answer.status < 400) return answer.text;
+    throw new AcceleratorCallFailed(`Invalid response from Cyborg: <Response [${answer.status}]>`);
   }
 
   return {
@@ -115,4 +112,24 @@ function parsed(text: string): unknown {
   } catch {
     throw new AcceleratorCallFailed('Could not communicate with Cyborg.');
   }
+}
+
+// Not by fetch: it refuses port 6666, which is Cyborg's own. https://fetch.spec.whatwg.org/#port-blocking
+async function send(
+  method: string,
+  url: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ status: number; text: string }> {
+  const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  const entity = sent && { 'Content-Type': 'application/json', 'Content-Length': sent.length };
+  const open = url.startsWith('https:') ? https.request : http.request;
+  const request = open(url, {
+    method,
+    headers: { ...headers, ...entity },
+    signal: AbortSignal.timeout(60_000),
+  });
+  request.end(sent);
+  const [response]: [http.IncomingMessage] = await once(request, 'response');
+  return { status: response.statusCode ?? 0, text: await readText(response) };
 }

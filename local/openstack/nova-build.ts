@@ -2,6 +2,7 @@
 // order: nova-conductor schedules, makes the ARQs and asks for the bind; nova-compute claims the
 // server, registers for the events, looks once, waits, and looks again.
 
+import { setTimeout } from 'node:timers/promises';
 import type { Keystone } from '#core/clients/keystone.ts';
 import {
   type AcceleratorApi,
@@ -32,7 +33,10 @@ export interface BuildOptions {
 export interface Builder {
   build(server: Server, groups: readonly ProfileGroup[], userToken: string): Promise<void>;
   reboot(server: Server, userToken: string): Promise<void>;
-  remove(server: Server, userToken: string): Promise<void>;
+  /** Without a user's token (a restarted Nova finds a delete half done) in Nova's own name. */
+  remove(server: Server, userToken?: string): Promise<void>;
+  /** As a kill: what is under way goes no further, and nothing is cleaned up. */
+  stop(): void;
 }
 
 // States in which an ARQ counts as resolved; Nova does not ask the API for them, it filters.
@@ -42,10 +46,13 @@ export function createBuilder(options: BuildOptions): Builder {
   const { state, own, scheduler, waiters } = options;
   // One thing at a time for each server, as under nova-compute's lock.
   const lastTask = new Map<string, Promise<void>>();
+  const stopping = new AbortController();
+  const { signal } = stopping;
 
   function inTurn(server: Server, task: () => Promise<void>): Promise<void> {
     const before = lastTask.get(server.id) ?? Promise.resolve();
     const after = before.then(task).catch((error: unknown) => {
+      if (signal.aborted) return;
       // Whatever goes wrong in Nova ends in the server's fault.
       update(server, { status: 'ERROR', taskState: null, fault: String(error) });
     });
@@ -54,6 +61,7 @@ export function createBuilder(options: BuildOptions): Builder {
   }
 
   function update(server: Server, changes: Partial<Server>): void {
+    signal.throwIfAborted();
     Object.assign(server, changes, { updatedAt: new Date().toISOString() });
     state.save();
   }
@@ -72,12 +80,13 @@ export function createBuilder(options: BuildOptions): Builder {
       update(server, { status: 'ERROR', taskState: null, fault: messageOf(error) });
       return;
     }
-    await pause(options.handOverMs);
+    await setTimeout(options.handOverMs, undefined, { signal });
     update(server, { host: destination.host, taskState: 'spawning' });
     try {
       const arqs = arqUuids.length > 0 ? await boundArqs(server, arqUuids, api) : [];
       update(server, { status: 'ACTIVE', taskState: null, arqs });
     } catch {
+      signal.throwIfAborted();
       await cleanUp(server, arqUuids, api);
       const fault = `Build of instance ${server.id} aborted: Failure getting accelerator requests.`;
       update(server, { status: 'ERROR', taskState: null, host: null, fault });
@@ -120,7 +129,7 @@ export function createBuilder(options: BuildOptions): Builder {
       const resolved = arqs.filter(({ state: now }) => resolvedStates.includes(now));
       // Their events may have come before anybody waited. BindFailed counts as well: nobody looks.
       for (const { uuid } of resolved) expected.delete(uuid);
-      await allCompleted([...expected.values()], options.arqBindingTimeoutMs);
+      await allCompleted([...expected.values()], options.arqBindingTimeoutMs, signal);
       return isSameSet(resolved, uuids) ? resolved : api.arqsOf('nova-compute', server.id);
     } finally {
       for (const waiter of all) waiter.cancel();
@@ -150,7 +159,7 @@ export function createBuilder(options: BuildOptions): Builder {
 
     remove: (server, userToken) =>
       inTurn(server, async () => {
-        const api = createAcceleratorApi(own, userToken);
+        const api = createAcceleratorApi(own, userToken ?? (await own.ownToken()));
         // A server without a host is deleted by nova-api itself.
         const by = server.host === null ? 'nova-api' : 'nova-compute';
         if (profileName(server) !== undefined) {
@@ -158,17 +167,25 @@ export function createBuilder(options: BuildOptions): Builder {
           await ignoringFailure(api.deleteByInstance(by, server.id));
         }
         await scheduler.release(server.id);
+        signal.throwIfAborted();
         delete state.now.servers[server.id];
         lastTask.delete(server.id);
         state.save();
       }),
+
+    stop: () => stopping.abort(),
   };
 }
 
-async function allCompleted(expected: readonly Waiter[], timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('InstanceEventTimeout')), timeoutMs);
+async function allCompleted(
+  expected: readonly Waiter[],
+  timeoutMs: number,
+  stopping: AbortSignal,
+): Promise<void> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([done.signal, stopping]);
+  const timeout = setTimeout(timeoutMs, undefined, { signal }).then(() => {
+    throw new Error('InstanceEventTimeout');
   });
   const all = Promise.all(
     expected.map(async ({ arrived }) => {
@@ -179,7 +196,7 @@ async function allCompleted(expected: readonly Waiter[], timeoutMs: number): Pro
   try {
     await Promise.race([all, timeout]);
   } finally {
-    clearTimeout(timer);
+    done.abort();
   }
 }
 
@@ -198,8 +215,4 @@ async function ignoringFailure(call: Promise<unknown>): Promise<void> {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

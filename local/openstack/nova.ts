@@ -35,7 +35,6 @@ export interface NovaStandInOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  /** Its catalog must name placement and accelerator before servers are made. */
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
   readonly arqBindingTimeoutMs?: number;
@@ -75,14 +74,21 @@ export async function startNova(options: NovaStandInOptions): Promise<NovaStandI
   const nova = { state, callers, waiters, scheduler, builder };
   takeUpServers(nova);
   const service = await startService({ ...options, answer: (ask) => answer(ask, nova) });
-  return { ...service, url: `${service.url}/v2.1`, events: () => state.now.events };
+  return {
+    url: `${service.url}/v2.1`,
+    events: () => state.now.events,
+    stop: () => {
+      builder.stop();
+      return service.stop();
+    },
+  };
 }
 
 /** What a restarted nova-compute does with servers that it finds half done. */
-function takeUpServers({ state, builder, callers }: Nova): void {
+function takeUpServers({ state, builder }: Nova): void {
   for (const server of Object.values(state.now.servers)) {
     if (server.taskState === 'deleting') {
-      void callers.own.ownToken().then((token) => builder.remove(server, token));
+      void builder.remove(server);
     } else if (server.status === 'BUILD')
       Object.assign(server, { status: 'ERROR', taskState: null });
     else if (server.status.endsWith('REBOOT')) {

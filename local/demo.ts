@@ -1,0 +1,218 @@
+// `npm run demo`: a server with two accelerators, from the host's report to the last handle set free,
+// against a system of its own on free ports. Exits 0 only if every step holds.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { announceHost } from './announce-host.ts';
+import { demoAgent, demoHostname } from './demo-host.ts';
+import { chooseLayout, type Layout, urlOf } from './layout.ts';
+import { startSystem } from './system.ts';
+
+/** Nothing here takes so long; what does has failed. */
+const stepSecondsMax = 15;
+
+interface Arq {
+  readonly uuid: string;
+  readonly state: string;
+  readonly attach_handle_uuid: string;
+  readonly attach_handle_info: Readonly<Record<string, string>>;
+}
+
+const startedAt = performance.now();
+let stepStartedAt = startedAt;
+let steps = 0;
+
+function done(sentence: string): void {
+  const now = performance.now();
+  steps++;
+  console.log(`${`${Math.round(now - stepStartedAt)} ms`.padStart(9)}  ${sentence}`);
+  stepStartedAt = now;
+}
+
+async function demo(directory: string): Promise<void> {
+  const layout = await chooseLayout({ stage: 'demo', directory, anyPorts: true });
+  const system = await startSystem({
+    layout,
+    agents: [demoAgent(join(directory, 'sysfs'))],
+    restart: false,
+  });
+  try {
+    await announceHost(layout, demoHostname);
+    done('the system is up, each part in a process of its own');
+    await boot(layout);
+  } finally {
+    await system.stop();
+  }
+}
+
+async function boot(layout: Layout): Promise<void> {
+  const api = client(`${urlOf(layout, 'api')}/accelerator/v2`);
+  const nova = client(`${urlOf(layout, 'nova')}/v2.1`);
+  const placement = client(urlOf(layout, 'placement'));
+
+  const { devices } = await eventually(
+    () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
+    ({ devices }) => devices.length === 3,
+  );
+  done(`the agent’s devices are there: ${devices.map(({ type }) => type).join(', ')}`);
+
+  const inventory = await eventually(
+    () => fakeInventory(placement),
+    (found) => found?.total === 16,
+  );
+  done(`Placement offers ${inventory?.total} FPGA below ${demoHostname}`);
+
+  const groups = [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
+  await api.post('/device_profiles', 'admin-token', [{ name: 'fpga-2', groups }]);
+  const flavor = { id: 'f1', name: 'accelerated', vcpus: 1, ram: 64, disk: 1 };
+  await nova.post('/flavors', 'admin-token', { flavor });
+  await nova.post('/flavors/f1/os-extra_specs', 'admin-token', {
+    extra_specs: { 'accel:device_profile': 'fpga-2' },
+  });
+  done('the operator has made a device profile and put it into a flavor');
+
+  const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
+    server: { name: 'vm1', flavorRef: 'f1' },
+  });
+  const built = await eventually(
+    () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
+    (each) => each.server.status !== 'BUILD',
+  );
+  assert.equal(built.server.status, 'ACTIVE');
+  done('Nova has booted the server: create, bind, event, read back');
+
+  const listed = await api.get<{ arqs: Arq[] }>(
+    `/accelerator_requests?instance=${server.id}&bind_state=resolved`,
+    'demo-token',
+  );
+  assert.deepEqual(
+    listed.arqs.map(({ state }) => state),
+    ['Bound', 'Bound'],
+  );
+  assert.equal(new Set(listed.arqs.map((arq) => arq.attach_handle_uuid)).size, 2);
+  done(`both ARQs are resolved, with handles ${listed.arqs.map(addressOf).join(' and ')}`);
+
+  const told = await eventually(
+    () => nova.get<{ events: { tag: string; status: string }[] }>('/_events', 'admin-token'),
+    ({ events }) => listed.arqs.every(({ uuid }) => events.some(({ tag }) => tag === uuid)),
+  );
+  assert.ok(told.events.every(({ status }) => status === 'completed'));
+  done(`Nova has received ${told.events.length} events, one per ARQ, all completed`);
+
+  await nova.delete(`/servers/${server.id}`, 'demo-token');
+  await eventually(
+    () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
+    ({ arqs }) => arqs.length === 0,
+  );
+  await eventually(
+    () => fakeInventory(placement),
+    (found) => found?.used === 0,
+  );
+  done('the server is deleted: no ARQ is left, and no allocation');
+
+  await exhaust(api, listed.arqs.length);
+}
+
+/** Whether a handle is free shows when somebody binds them all. */
+async function exhaust(api: Client, released: number): Promise<void> {
+  const { deployables } = await api.get<{ deployables: { name: string; rp_uuid: string }[] }>(
+    '/deployables',
+    'manager-token',
+  );
+  const provider = deployables.find(({ name }) => name === `${demoHostname}_FakeDevice`)?.rp_uuid;
+  const instance = '00000000-0000-4000-8000-000000000001';
+  const uuids: string[] = [];
+  for (let arqs = 0; arqs < 16; arqs += 2) {
+    const made = await api.post<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token', {
+      device_profile_name: 'fpga-2',
+    });
+    uuids.push(...made.arqs.map(({ uuid }) => uuid));
+  }
+  const patch = [
+    { op: 'add', path: '/hostname', value: demoHostname },
+    { op: 'add', path: '/device_rp_uuid', value: provider },
+    { op: 'add', path: '/instance_uuid', value: instance },
+  ];
+  const body = Object.fromEntries(uuids.map((uuid) => [uuid, patch]));
+  await api.patch('/accelerator_requests', 'demo-token', body);
+  await api.delete(`/accelerator_requests?instance=${instance}`, 'demo-token');
+  done(`all 16 handles can be claimed at once: the ${released} of the server are free again`);
+}
+
+function addressOf({ attach_handle_info: info }: Arq): string {
+  return `${info.domain}:${info.bus}:${info.device}.${info.function}`;
+}
+
+async function fakeInventory(placement: Client) {
+  const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
+    `/resource_providers?name=${demoHostname}_FakeDevice`,
+    'admin-token',
+  );
+  const uuid = found.resource_providers[0]?.uuid;
+  if (!uuid) return undefined;
+  const at = `/resource_providers/${uuid}`;
+  const { inventories } = await placement.get<{ inventories: { FPGA?: { total: number } } }>(
+    `${at}/inventories`,
+    'admin-token',
+  );
+  const { usages } = await placement.get<{ usages: { FPGA?: number } }>(
+    `${at}/usages`,
+    'admin-token',
+  );
+  return { total: inventories.FPGA?.total, used: usages.FPGA ?? 0 };
+}
+
+type Client = ReturnType<typeof client>;
+
+/** Asks as a user would; Nova's own token comes along, as it does from Nova. */
+function client(base: string) {
+  async function ask<T>(method: string, path: string, token: string, body?: unknown): Promise<T> {
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers: {
+        'X-Auth-Token': token,
+        'X-Service-Token': 'nova-token',
+        'OpenStack-API-Version': 'placement 1.36',
+        ...(base.includes('/accelerator') && { 'OpenStack-API-Version': 'accelerator 2.0' }),
+        ...(base.includes('/v2.1') && { 'OpenStack-API-Version': 'compute 2.82' }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(stepSecondsMax * 1000),
+    });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${path} answered ${response.status}: ${text}`);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+  return {
+    get: <T>(path: string, token: string) => ask<T>('GET', path, token),
+    post: <T>(path: string, token: string, body: unknown) => ask<T>('POST', path, token, body),
+    patch: (path: string, token: string, body: unknown) => ask<void>('PATCH', path, token, body),
+    delete: (path: string, token: string) => ask<void>('DELETE', path, token),
+  };
+}
+
+async function eventually<T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
+  const until = performance.now() + stepSecondsMax * 1000;
+  for (;;) {
+    const value = await read();
+    if (holds(value)) return value;
+    assert.ok(performance.now() < until, `It did not come to pass; last: ${JSON.stringify(value)}`);
+    await sleep(20);
+  }
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'cyborg-demo-'));
+try {
+  await demo(directory);
+  rmSync(directory, { recursive: true, force: true });
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  console.log(`\nAll ${steps} steps hold; ${seconds} s in all.`);
+} catch (error) {
+  console.error(`\nThe demo failed after ${steps} steps. ${(error as Error).message}`);
+  console.error(`Its logs are in ${join(directory, 'logs')}.`);
+  process.exitCode = 1;
+}
