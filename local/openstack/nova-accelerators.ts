@@ -2,7 +2,6 @@
 // of the catalog as it is, no microversion, the user's token beside Nova's service token on every
 // call, and nothing tried twice.
 
-import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import { text as readText } from 'node:stream/consumers';
@@ -129,7 +128,10 @@ async function send(
     headers: { ...headers, ...entity },
     signal: AbortSignal.timeout(60_000),
   });
+  const answered = new Promise<http.IncomingMessage>((resolve, reject) => {
+    request.on('response', resolve).on('error', reject);
+  });
   request.end(sent);
-  const [response]: [http.IncomingMessage] = await once(request, 'response');
+  const response = await answered;
   return { status: response.statusCode ?? 0, text: await readText(response) };
 }

@@ -2,7 +2,6 @@
 // Nova boots them (nova-build.ts), and just enough of flavors and hosts for that. Paths that begin
 // with an underscore are not Nova's: they tell a demo or a test what happened inside.
 
-import * as z from 'zod';
 import type { TokenIdentity } from '#core/clients/keystone.ts';
 import { type Callers, createCallers } from './callers.ts';
 import {
@@ -16,6 +15,14 @@ import {
   startService,
 } from './http-service.ts';
 import { createAcceleratorApi } from './nova-accelerators.ts';
+import {
+  extraSpecsBody,
+  flavorBody,
+  hostBody,
+  read,
+  rebootBody,
+  serverBody,
+} from './nova-bodies.ts';
 import { type Builder, createBuilder } from './nova-build.ts';
 import { takeEvents, Waiters } from './nova-events.ts';
 import { createScheduler, type Scheduler } from './nova-scheduler.ts';
@@ -69,8 +76,8 @@ export async function startNova(options: NovaStandInOptions): Promise<NovaStandI
   const waiters = new Waiters();
   const scheduler = createScheduler(callers.own, state.now);
   const { arqBindingTimeoutMs = 300_000, handOverMs = 50 } = options;
-  const timing = { arqBindingTimeoutMs, handOverMs };
-  const builder = createBuilder({ state, own: callers.own, scheduler, waiters, ...timing });
+  const parts = { state, own: callers.own, scheduler, waiters };
+  const builder = createBuilder({ ...parts, arqBindingTimeoutMs, handOverMs });
   const nova = { state, callers, waiters, scheduler, builder };
   takeUpServers(nova);
   const service = await startService({ ...options, answer: (ask) => answer(ask, nova) });
@@ -155,8 +162,7 @@ const routes: Routes<Context> = {
     return { status: 200, body: { servers } };
   },
   'GET /servers/{id}': (ask, context) => {
-    const server = viewServer(namedServer(ask, context), context.caller);
-    return { status: 200, body: { server } };
+    return { status: 200, body: { server: viewServer(namedServer(ask, context), context.caller) } };
   },
   'POST /servers': createServer,
   'DELETE /servers/{id}': (ask, context) => {
@@ -180,8 +186,7 @@ const routes: Routes<Context> = {
   },
 
   'GET /flavors': (_ask, { state }) => {
-    const flavors = Object.values(state.now.flavors).map(({ id, name }) => ({ id, name }));
-    return { status: 200, body: { flavors } };
+    return { status: 200, body: { flavors: Object.values(state.now.flavors) } };
   },
   'POST /flavors': (ask, { caller, state }) => {
     allow(caller, ['admin'], 'os-flavor-manage:create');
@@ -197,8 +202,7 @@ const routes: Routes<Context> = {
     return { status: 200, body: { flavor } };
   },
   'GET /flavors/{id}/os-extra_specs': (ask, context) => {
-    const { extra_specs } = namedFlavor(ask, context);
-    return { status: 200, body: { extra_specs } };
+    return { status: 200, body: { extra_specs: namedFlavor(ask, context).extra_specs } };
   },
   'POST /flavors/{id}/os-extra_specs': (ask, context) => {
     allow(context.caller, ['admin'], 'os-flavor-extra-specs:create');
@@ -218,10 +222,9 @@ const routes: Routes<Context> = {
     return { status: 200, body: { host: { name, provider_uuid } } };
   },
   'GET /_events': (_ask, { state }) => ({ status: 200, body: { events: state.now.events } }),
-  'GET /_servers/{id}': (ask, context) => ({
-    status: 200,
-    body: { server: namedServer(ask, context) },
-  }),
+  'GET /_servers/{id}': (ask, context) => {
+    return { status: 200, body: { server: namedServer(ask, context) } };
+  },
 };
 
 async function createServer(ask: Ask, context: Context): Promise<Answer> {
@@ -257,27 +260,6 @@ async function createServer(ask: Ask, context: Context): Promise<Answer> {
   state.save();
   void builder.build(server, groups, userToken);
   return { status: 202, body: { server: { id: server.id, 'OS-DCF:diskConfig': 'MANUAL' } } };
-}
-
-// What clients send beside these (images, networks) means nothing here.
-const serverBody = z.object({ server: z.object({ name: z.string(), flavorRef: z.string() }) });
-const rebootBody = z.object({ reboot: z.object({ type: z.enum(['SOFT', 'HARD']) }) });
-const flavorBody = z.object({
-  flavor: z.object({
-    id: z.string().nullish(),
-    name: z.string(),
-    vcpus: z.number().int().min(1),
-    ram: z.number().int().min(1),
-    disk: z.number().int().min(0),
-  }),
-});
-const extraSpecsBody = z.object({ extra_specs: z.record(z.string(), z.string()) });
-const hostBody = z.object({ name: z.string().min(1).max(255) });
-
-function read<T>(schema: z.ZodType<T>, ask: Ask): T {
-  const parsed = schema.safeParse(ask.body);
-  if (parsed.success) return parsed.data;
-  throw new Refusal(400, `Invalid input. ${z.prettifyError(parsed.error)}`);
 }
 
 function allow(caller: TokenIdentity, roles: readonly string[], rule: string): void {

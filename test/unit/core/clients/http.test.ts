@@ -94,6 +94,12 @@ describe('a service that cannot be asked', () => {
     expect(failed.message).toContain(code);
   });
 
+  it('is not asked again on a port that fetch refuses', async () => {
+    const failed = await failure(createHttp()(get('http://127.0.0.1:6666')));
+    expect(failed).toMatchObject({ isWorthRetrying: false });
+    expect(failed.message).toContain('bad port');
+  });
+
   it('is unavailable when it does not speak TLS', async () => {
     const plain = createServer((socket) => socket.end('not TLS'));
     await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));

@@ -9,7 +9,7 @@ import {
   serviceCredentials,
   startKeystone,
 } from '#local/openstack/keystone.ts';
-import { aService, type ServiceDouble } from './service-double.ts';
+import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
 const start = Date.UTC(2026, 0, 1);
@@ -25,7 +25,7 @@ beforeEach(async () => {
   interfere = undefined;
   const endpoints = { placement: 'http://placement.test/', compute: 'http://nova.test/v2.1' };
   cloud = await startKeystone({ host: '127.0.0.1', port: 0, endpoints, clock: () => now });
-  wire = await aService((ask) => interfere?.(ask) ?? passOn(ask));
+  wire = await aService((ask) => interfere?.(ask) ?? passOn(ask, cloud.url.replace(/\/v3$/, '')));
 });
 afterEach(async () => {
   await wire.stop();
@@ -259,26 +259,6 @@ function credentials() {
 
 function keystone(options: Partial<KeystoneOptions> = {}) {
   return createKeystone({ settings: credentials(), clock: () => now, log: silentLog, ...options });
-}
-
-async function passOn({ method, path, query, headers, body }: Ask): Promise<Answer> {
-  const base = cloud.url.replace(/\/v3$/, '');
-  const token = (name: string) => headers[name]?.toString();
-  const response = await fetch(`${base}${path}?${query}`, {
-    method,
-    headers: {
-      ...(token('x-auth-token') && { 'X-Auth-Token': token('x-auth-token') ?? '' }),
-      ...(token('x-subject-token') && { 'X-Subject-Token': token('x-subject-token') ?? '' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const subject = response.headers.get('X-Subject-Token');
-  const text = await response.text();
-  return {
-    status: response.status,
-    ...(subject && { headers: { 'X-Subject-Token': subject } }),
-    ...(text && { body: JSON.parse(text) }),
-  };
 }
 
 function isValidation({ method, path }: Ask): boolean {

@@ -24,3 +24,24 @@ export async function aService(answer: (ask: Ask) => Answer | Promise<Answer>) {
   const double: ServiceDouble = { ...service, asked };
   return double;
 }
+
+/** For a double that only listens: what the service at `base` answers, with Keystone's headers. */
+export async function passOn(ask: Ask, base: string): Promise<Answer> {
+  const names = ['X-Auth-Token', 'X-Subject-Token'];
+  const tokens = names.flatMap((name) => {
+    const value = ask.headers[name.toLowerCase()];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
+  const response = await fetch(`${base}${ask.path}?${ask.query}`, {
+    method: ask.method,
+    headers: Object.fromEntries(tokens),
+    ...(ask.body !== undefined && { body: JSON.stringify(ask.body) }),
+  });
+  const subject = response.headers.get('X-Subject-Token');
+  const text = await response.text();
+  return {
+    status: response.status,
+    ...(subject && { headers: { 'X-Subject-Token': subject } }),
+    ...(text && { body: JSON.parse(text) }),
+  };
+}

@@ -1,0 +1,28 @@
+// What comes in to the Nova stand-in.
+
+import * as z from 'zod';
+import { type Ask, Refusal } from './http-service.ts';
+
+// What clients send beside these (images, networks) means nothing here.
+export const serverBody = z.object({
+  server: z.object({ name: z.string(), flavorRef: z.string() }),
+});
+export const rebootBody = z.object({ reboot: z.object({ type: z.enum(['SOFT', 'HARD']) }) });
+export const flavorBody = z.object({
+  flavor: z.object({
+    id: z.string().nullish(),
+    name: z.string(),
+    vcpus: z.number().int().min(1),
+    ram: z.number().int().min(1),
+    disk: z.number().int().min(0),
+  }),
+});
+export const extraSpecsBody = z.object({ extra_specs: z.record(z.string(), z.string()) });
+export const hostBody = z.object({ name: z.string().min(1).max(255) });
+
+/** @throws Refusal 400 */
+export function read<T>(schema: z.ZodType<T>, ask: Ask): T {
+  const parsed = schema.safeParse(ask.body);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(400, `Invalid input. ${z.prettifyError(parsed.error)}`);
+}

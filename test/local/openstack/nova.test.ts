@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { aCloud, anEvent, type Cloud, eventCodes } from './nova-cloud.ts';
+
+let cloud: Cloud;
+beforeEach(async () => {
+  cloud = await aCloud();
+});
+afterEach(() => cloud.stop());
+
+it('boots a plain server without asking for accelerators', async () => {
+  expect(await cloud.settled(await cloud.boot('plain'))).toMatchObject({ status: 'ACTIVE' });
+  expect(cloud.accelerators.calls).toEqual([]);
+});
+
+describe('external events', () => {
+  it('have the codes of Nova, and are recorded', async () => {
+    await cloud.restartNova({ handOverMs: 60_000 });
+    const early = await cloud.boot('accelerated');
+    const stranger = crypto.randomUUID();
+    const events = [
+      anEvent(early, 'a'),
+      anEvent(stranger, 'b'),
+      { ...anEvent(early), tag: undefined },
+    ];
+    const response = await cloud.call('POST', '/os-server-external-events', {
+      token: 'cyborg-token',
+      body: { events },
+    });
+    expect(response.status).toBe(207);
+    expect(eventCodes.parse(await response.json()).events.map(({ code }) => code)).toEqual([
+      422, 404, 400,
+    ]);
+    expect(cloud.nova.events().map(({ code }) => code)).toEqual([422, 404, 400]);
+  });
+
+  it.each([
+    { what: 'a name that Nova does not know', event: { name: 'accelerator-requests-bound' } },
+    { what: 'a key that Nova does not know', event: { reason: 'x' } },
+    { what: 'a server that is no uuid', event: { server_uuid: 'x' } },
+    { what: 'an old microversion', event: {}, version: '2.81' },
+  ])('with $what are refused as a whole', async ({ event, version }) => {
+    const response = await cloud.call('POST', '/os-server-external-events', {
+      token: 'cyborg-token',
+      body: { events: [{ ...anEvent(crypto.randomUUID(), 'a'), ...event }] },
+      ...(version && { version }),
+    });
+    expect(response.status).toBe(400);
+  });
+
+  it('are taken from services and admins alone', async () => {
+    const body = { events: [anEvent(crypto.randomUUID(), 'a')] };
+    const posted = (token: string) =>
+      cloud.call('POST', '/os-server-external-events', { token, body });
+    expect((await posted('demo-token')).status).toBe(403);
+    expect((await posted('telemetry-token')).status).toBe(207);
+  });
+});
+
+describe('a server', () => {
+  it('is seen by its project and by admins, and not found by others', async () => {
+    const id = await cloud.boot('plain');
+    await cloud.settled(id);
+    const seen = async (token: string) =>
+      (await cloud.call('GET', `/servers/${id}`, { token })).status;
+    expect(await seen('reader-token')).toBe(200);
+    expect(await seen('cyborg-token')).toBe(200);
+    expect(await seen('alt-token')).toBe(404);
+    expect(await seen('telemetry-token')).toBe(404);
+  });
+
+  it('is made by members, not by readers', async () => {
+    expect((await cloud.create('plain', 'reader-token')).status).toBe(403);
+  });
+
+  it('that was building when Nova was killed is in ERROR afterwards', async () => {
+    cloud.accelerators.bindsTo = 'BindStarted';
+    const id = await cloud.boot('accelerated');
+    await cloud.waitedFor();
+    await cloud.restartNova();
+    expect(await cloud.show(id)).toMatchObject({ status: 'ERROR', 'OS-EXT-STS:task_state': null });
+  });
+});
+
+it('knows a host once, however often its nova-compute starts', async () => {
+  const again = await cloud.call('POST', '/hosts', {
+    token: 'admin-token',
+    body: { name: 'cmp1' },
+  });
+  const host = await cloud.placement.findProviderByName('cmp1');
+  expect(await again.json()).toEqual({ host: { name: 'cmp1', provider_uuid: host?.uuid } });
+});
