@@ -1,20 +1,25 @@
 import type { PresenceEvent } from '../contracts/queue-messages.ts';
 import type { Deps } from '../deps.ts';
+import type { Presence } from '../domain/device.ts';
+import { supersedes } from '../domain/presence.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 
-/**
- * Notes that a host's agent came or went. Events come in any order: the latest by the broker's clock
- * stands, and at the same moment a connection does, because a reconnect ends the session before it.
- */
+/** Notes that a host's agent came or went; what is older than what is known changes nothing. */
 export async function recordPresence(
   deps: Deps,
   hostname: string,
   event: PresenceEvent,
 ): Promise<void> {
-  const applied = await deps.store.inventory.putPresence(hostname, {
+  const presence: Presence = {
     isConnected: event.eventType === 'connected',
     ...(event.sessionIdentifier && { session: event.sessionIdentifier }),
     ...(event.versionNumber !== undefined && { version: event.versionNumber }),
     at: new Date(event.timestamp).toISOString(),
-  });
-  if (applied) deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
+  };
+  const { host } = await deps.store.inventory.host(hostname);
+  if (!supersedes(presence, host.presence)) return;
+  if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
+    throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
+  }
+  deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

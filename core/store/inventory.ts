@@ -39,8 +39,8 @@ export interface InventoryStore {
   putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
   /** What the host last reported. Goes after its devices, so that a crash makes the report count as new. */
   putReport(host: StoredHost): Promise<void>;
-  /** False if a later event was applied already. */
-  putPresence(hostname: string, presence: Presence): Promise<boolean>;
+  /** False if what is stored is no longer `known`. */
+  putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
   /** Deletes rows that are still gone. */
@@ -116,16 +116,15 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       });
     },
 
-    putPresence(hostname, presence) {
-      const set = setting({ hostname, presence, presence_at: presence.at });
+    putPresence(hostname, presence, known) {
+      const set = setting({ hostname, presence });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: set.expression,
-        // At one moment a connection counts as the later event: a reconnect ends the session before it.
-        ConditionExpression: `attribute_not_exists(presence_at) OR presence_at ${presence.isConnected ? '<=' : '<'} :presence_at`,
+        ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: set.values,
+        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': known }) },
       });
     },
 

@@ -1,0 +1,20 @@
+// Which of two presence events is the later one. They arrive in any order, and where a client takes
+// over its own connection, the end of the first comes after the begin of the second.
+
+import type { Presence } from './device.ts';
+
+// AWS starts a client's versions anew when it has been away for about an hour.
+const versionsForgottenAfterMs = 30 * 60_000;
+
+/**
+ * Whether the event is news. Versions count a client's connections, and both events of one connection
+ * carry the same; its end follows its begin.
+ */
+export function supersedes(event: Presence, known: Presence | undefined): boolean {
+  if (!known) return true;
+  const laterMs = Date.parse(event.at) - Date.parse(known.at);
+  if (event.version === undefined || known.version === undefined) return laterMs > 0;
+  if (event.version > known.version) return true;
+  if (event.version === known.version) return known.isConnected && !event.isConnected;
+  return !known.isConnected && laterMs > versionsForgottenAfterMs;
+}

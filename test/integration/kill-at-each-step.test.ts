@@ -1,0 +1,224 @@
+// The system as its processes. Each of them is killed at each named step of a bind and of a release,
+// then started again, and Nova repeats what it got no answer to. Nothing may be lost, nothing claimed
+// twice.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { queueName } from '#core/contracts/queues.ts';
+import { createStore } from '#core/deps.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { announceHost } from '#local/announce-host.ts';
+import { environmentFor } from '#local/environment.ts';
+import { chooseLayout, type Layout, urlOf } from '#local/layout.ts';
+import { type System, startSystem } from '#local/system.ts';
+import { type Call, type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
+
+const stage = 'kill';
+const hostname = 'cmp1';
+const provider = providerUuid(`${hostname}_FakeDevice`);
+
+const onThePath = ['api', 'consumers', 'dynamodb', 'queues'];
+/** A plain PCI device is bound without its host: these need to die at one side of a step only. */
+const besideThePath = ['broker', `agent-${hostname}`];
+
+/** In the order in which they happen. */
+const bindSteps = [
+  'DynamoDB BatchGetItem',
+  'DynamoDB Query',
+  'DynamoDB TransactWriteItems',
+  'SQS SendMessageBatch',
+  'SQS DeleteMessageBatch',
+  'Nova POST',
+];
+const releaseSteps = ['DynamoDB GetItem', 'DynamoDB BatchGetItem', 'DynamoDB TransactWriteItems'];
+
+/** A killed consumer's message comes again after this, in place of the deployed half minute. */
+const visibilitySeconds = 1;
+
+let directory: string;
+let layout: Layout;
+let system: System;
+let proxies: FaultProxy[] = [];
+let armed: { readonly call: Call; readonly act: () => Promise<void> } | undefined;
+let store: ReturnType<typeof createStore>;
+let restarted: Promise<void> = Promise.resolve();
+let instances = 0;
+
+function onCall(call: Call): Promise<void> | void {
+  if (armed?.call.name !== call.name || armed.call.phase !== call.phase) return;
+  const { act } = armed;
+  armed = undefined;
+  return act();
+}
+
+/** At the next such call: kills the process, and starts it again at once. */
+function killAt(name: string, call: Call): () => boolean {
+  let happened = false;
+  armed = {
+    call,
+    act: async () => {
+      happened = true;
+      await system.kill(name);
+      restarted = system.start(name);
+    },
+  };
+  return () => happened;
+}
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'cyborg-kill-'));
+  layout = await chooseLayout({ stage, directory, anyPorts: true });
+  const [dynamoDb, sqs, nova] = await Promise.all([
+    startFaultProxy('DynamoDB', urlOf(layout, 'dynamodb'), onCall),
+    startFaultProxy('SQS', urlOf(layout, 'sqs'), onCall),
+    startFaultProxy('Nova', urlOf(layout, 'nova'), onCall),
+  ]);
+  proxies = [dynamoDb, sqs, nova];
+  const keystone = `${urlOf(layout, 'keystone')}/v3`;
+  system = await startSystem({
+    layout,
+    agents: [{ hostname, drivers: 'fake' }],
+    restart: false,
+    variables: {
+      ...environmentFor(stage, { dynamoDb: dynamoDb.url, sqs: sqs.url, keystone }),
+      NOVA_URL: `${nova.url}/v2.1`,
+    },
+  });
+  await announceHost(layout, hostname);
+  store = createStore(createDocuments(), stage);
+  const client = new SQSClient();
+  await client.send(
+    new SetQueueAttributesCommand({
+      QueueUrl: `${urlOf(layout, 'sqs')}/000000000000/${queueName(stage, 'nova-events')}`,
+      Attributes: { VisibilityTimeout: String(visibilitySeconds) },
+    }),
+  );
+  await vi.waitUntil(async () => (await handles()).length === 16, { timeout: 20_000 });
+  await ask('POST', '/device_profiles', [
+    { name: 'fpga', groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }] },
+  ]);
+}, 60_000);
+
+afterAll(async () => {
+  await system?.stop();
+  for (const proxy of proxies) await proxy.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function handles() {
+  return (await store.store.inventory.provider(provider))?.handles ?? [];
+}
+
+/** Asks until there is an answer, as whoever needs it would. */
+async function ask(method: string, path: string, body?: unknown) {
+  const until = Date.now() + 20_000;
+  for (;;) {
+    try {
+      const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
+        method,
+        headers: {
+          'X-Auth-Token': 'admin-token',
+          'X-Service-Token': 'nova-token',
+          'Content-Type': 'application/json',
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(10_000),
+      });
+      const text = await response.text();
+      if (response.status < 500) {
+        return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
+      }
+    } catch {
+      // The API is being started, or was killed while it answered.
+    }
+    if (Date.now() > until) throw new Error(`${method} ${path} got no answer.`);
+    await sleep(20);
+  }
+}
+
+async function createArq(): Promise<string> {
+  const { json } = await ask('POST', '/accelerator_requests', { device_profile_name: 'fpga' });
+  return json.arqs[0].uuid;
+}
+
+function nextInstance(): string {
+  instances += 1;
+  return `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+}
+
+async function bind(arq: string, instance: string): Promise<void> {
+  const { status, json } = await ask('PATCH', '/accelerator_requests', {
+    [arq]: [
+      { op: 'add', path: '/hostname', value: hostname },
+      { op: 'add', path: '/device_rp_uuid', value: provider },
+      { op: 'add', path: '/instance_uuid', value: instance },
+    ],
+  });
+  expect([status, json]).toEqual([202, undefined]);
+}
+
+async function release(instance: string): Promise<void> {
+  const { status } = await ask('DELETE', `/accelerator_requests?instance=${instance}`);
+  expect(status).toBe(204);
+}
+
+async function expectBound(arq: string, instance: string): Promise<void> {
+  const { json } = await ask('GET', `/accelerator_requests?instance=${instance}`);
+  expect(json.arqs).toMatchObject([{ uuid: arq, state: 'Bound', attach_handle_type: 'TEST_PCI' }]);
+  const claimed = (await handles()).filter((handle) => handle.claim);
+  expect(claimed.map((handle) => handle.claim?.arqUuid)).toEqual([arq]);
+}
+
+async function toldNova(): Promise<string[]> {
+  const response = await fetch(`${urlOf(layout, 'nova')}/v2.1/_events`, {
+    headers: { 'X-Auth-Token': 'admin-token' },
+  });
+  const { events } = (await response.json()) as { events: { tag: string }[] };
+  return events.map(({ tag }) => tag);
+}
+
+async function expectReleased(arq: string, instance: string): Promise<void> {
+  expect((await handles()).filter((handle) => handle.claim)).toEqual([]);
+  expect(await store.store.arqs.binding(instance)).toBeUndefined();
+  expect((await ask('GET', `/accelerator_requests/${arq}`)).status).toBe(404);
+}
+
+afterEach(() => restarted);
+
+describe.each([
+  ...onThePath.map((name) => ({ name, phases: ['before', 'after'] as const })),
+  ...besideThePath.map((name) => ({ name, phases: ['before'] as const })),
+])('$name killed', ({ name, phases }) => {
+  const at = (steps: readonly string[]) =>
+    steps.flatMap((step) => phases.map((phase) => ({ phase, step })));
+
+  it.each(at(bindSteps))('in a bind, $phase $step', async ({ phase, step }) => {
+    const arq = await createArq();
+    const instance = nextInstance();
+    const hasHappened = killAt(name, { name: step, phase });
+    await bind(arq, instance);
+    await expect.poll(toldNova, { timeout: 20_000, interval: 20 }).toContain(arq);
+    await expect.poll(hasHappened, { timeout: 10_000 }).toBe(true);
+    await restarted;
+    await expectBound(arq, instance);
+    await release(instance);
+    await expectReleased(arq, instance);
+  });
+
+  it.each(at(releaseSteps))('in a release, $phase $step', async ({ phase, step }) => {
+    const arq = await createArq();
+    const instance = nextInstance();
+    await bind(arq, instance);
+    await expect.poll(toldNova, { timeout: 20_000, interval: 20 }).toContain(arq);
+    const hasHappened = killAt(name, { name: step, phase });
+    await release(instance);
+    expect(hasHappened()).toBe(true);
+    await restarted;
+    await expectReleased(arq, instance);
+  });
+});

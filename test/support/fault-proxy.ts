@@ -1,0 +1,78 @@
+// Stands between our processes and a service, and lets a test act at any named call: before the
+// service sees it, or after it has answered and before the caller knows.
+
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { listen, type Running } from '#local/ports.ts';
+
+export interface Call {
+  /** E.g. `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
+  readonly name: string;
+  readonly phase: 'before' | 'after';
+}
+
+export interface FaultProxy extends Running {
+  readonly url: string;
+}
+
+export type CallListener = (call: Call) => Promise<void> | void;
+
+export async function startFaultProxy(
+  service: string,
+  target: string,
+  onCall: CallListener,
+): Promise<FaultProxy> {
+  const agent = new Agent({ keepAlive: true });
+  const server = createServer((incoming, outgoing) => {
+    forward(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+
+  async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const name = `${service} ${actionOf(incoming)}`;
+    await onCall({ name, phase: 'before' });
+    const answer = await exchange(incoming, Buffer.concat(chunks));
+    await onCall({ name, phase: 'after' });
+    outgoing.writeHead(answer.status, answer.headers);
+    outgoing.end(answer.body);
+  }
+
+  function exchange(incoming: IncomingMessage, body: Buffer) {
+    type Exchanged = { status: number; headers: IncomingMessage['headers']; body: Buffer };
+    return new Promise<Exchanged>((resolve, reject) => {
+      const headers = { ...incoming.headers, host: new URL(target).host };
+      const options = { method: incoming.method, headers, agent };
+      const upstream = request(`${target}${incoming.url}`, options, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const { 'transfer-encoding': _, ...kept } = answer.headers;
+          resolve({ status: answer.statusCode ?? 502, headers: kept, body: Buffer.concat(chunks) });
+        });
+      });
+      upstream.on('error', reject);
+      // A caller that was killed waits for nothing.
+      incoming.socket.once('close', () => upstream.destroy());
+      upstream.end(body);
+    });
+  }
+
+  const port = await listen(server, { host: '127.0.0.1', port: 0 });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      agent.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** AWS names the action in a header; of other services the method says enough here. */
+function actionOf(incoming: IncomingMessage): string {
+  const target = incoming.headers['x-amz-target'];
+  return typeof target === 'string'
+    ? (target.split('.').at(-1) ?? target)
+    : (incoming.method ?? '');
+}

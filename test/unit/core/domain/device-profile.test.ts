@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import {
+  arqCount,
+  canonicalGroups,
+  checkProfileName,
+  groupResources,
+  groupTraits,
+} from '#core/domain/device-profile.ts';
+
+describe('groups of a device profile', () => {
+  it('are kept in their order and made canonical', () => {
+    expect(
+      canonicalGroups([
+        { 'resources:custom_nic-x': 2, 'trait:custom-fast': 'required' },
+        { 'resources:FPGA': '1', 'trait:HW_CPU_X86_AVX': 'forbidden', 'accel:function_id': '3AFB' },
+      ]),
+    ).toEqual([
+      { 'resources:CUSTOM_NIC_X': '2', 'trait:CUSTOM_FAST': 'required' },
+      { 'resources:FPGA': '1', 'trait:HW_CPU_X86_AVX': 'forbidden', 'accel:function_id': '3AFB' },
+    ]);
+  });
+
+  it.each([
+    ['no group', [], 'at least one group'],
+    ['a group without resources', [{ 'trait:CUSTOM_A': 'required' }], 'asks for no resource'],
+    ['a key without a known prefix', [{ 'resources1:FPGA': '1' }], "'resources:', 'trait:'"],
+    ['a class that Nova drops', [{ 'resources:GPU': '1' }], 'resource class GPU'],
+    ['a negative amount', [{ 'resources:FPGA': '-1' }], 'not a positive integer'],
+    ['a fraction', [{ 'resources:FPGA': '2.5' }], 'not a positive integer'],
+    ['an amount of zero', [{ 'resources:FPGA': 0 }], 'not a positive integer'],
+    ['a trait that is neither', [{ 'resources:FPGA': 1, 'trait:CUSTOM_A': 'maybe' }], "'required'"],
+    ['a trait with a dot', [{ 'resources:FPGA': 1, 'trait:CUSTOM_A.B': 'required' }], 'trait name'],
+    ['an unknown accel key', [{ 'resources:FPGA': 1, 'accel:speed': '1' }], 'accel keys are'],
+    ['a key of every object', [{ 'resources:FPGA': 1, 'accel:toString': 'x' }], 'accel keys are'],
+    [
+      'a bitstream id that is no uuid',
+      [{ 'resources:FPGA': 1, 'accel:bitstream_id': 'x' }],
+      'no value',
+    ],
+    [
+      'a target other than a VM',
+      [{ 'resources:FPGA': 1, 'accel:attach_target': 'host' }],
+      "'host'",
+    ],
+    ['one key in two spellings', [{ 'resources:FPGA': 1, 'resources:fpga': 1 }], 'twice'],
+    [
+      'two images',
+      [{ 'resources:FPGA': 1, 'accel:function_id': 'a', 'accel:function_name': 'b' }],
+      'at most one',
+    ],
+    ['more than a bind can hold', [{ 'resources:FPGA': 33 }], 'ask for 33 accelerators'],
+  ])('refuse %s', (_case, groups, sentence) => {
+    expect(() => canonicalGroups(groups as never)).toThrow(sentence);
+  });
+
+  it.each([
+    [{ 'resources:FPGA': '2', 'resources:CUSTOM_MEM': '3' }, 5],
+    [{ 'resources:VGPU': '1' }, 1],
+    // Both functions of a Xilinx card are attached.
+    [{ 'resources:FPGA': '2', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 4],
+    [{ 'resources:FPGA': '2', 'trait:CUSTOM_FPGA_XILINX': 'forbidden' }, 2],
+  ])('%j makes %i ARQs', (group, count) => {
+    expect(arqCount(group as Record<string, string>)).toBe(count);
+  });
+
+  it('tell resources from traits', () => {
+    const group = { 'resources:FPGA': '2', 'trait:CUSTOM_A': 'required', 'trait:B': 'forbidden' };
+    expect(groupResources(group)).toEqual({ FPGA: 2 });
+    expect(groupTraits(group, 'required')).toEqual(['CUSTOM_A']);
+    expect(groupTraits(group, 'forbidden')).toEqual(['B']);
+  });
+});
+
+describe('names of device profiles', () => {
+  it.each(['gpu-a', 'A_1', 'x'.repeat(255)])('may be %s', (name) => {
+    expect(() => checkProfileName(name)).not.toThrow();
+  });
+
+  it.each(['', 'a b', 'a,b', 'a\n', 'ü', 'x'.repeat(256)])('may not be %j', (name) => {
+    expect(() => checkProfileName(name)).toThrow('Device profile name');
+  });
+});
