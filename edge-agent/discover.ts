@@ -1,11 +1,8 @@
 // Asks all drivers what there is. None can spoil it for the others: one that throws, hangs or talks
 // nonsense is named as failed, and what it said before stays as it was.
 
-import {
-  pciAddress,
-  type ReportedDevice,
-  reportedDevice,
-} from '#core/contracts/inventory-report.ts';
+import { digestOf } from '#core/contracts/device-digest.ts';
+import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
@@ -13,9 +10,14 @@ import { type Log, reasonOf } from './log.ts';
 /** A read of a dying device may take a minute or never end; all of a healthy host takes one second. */
 const discoverSecondsMax = 30;
 
+export interface FoundDevice {
+  readonly device: ReportedDevice;
+  readonly digest: string;
+}
+
 export interface Found {
   /** In the order of their addresses. */
-  readonly devices: readonly ReportedDevice[];
+  readonly devices: readonly FoundDevice[];
   readonly failedDrivers: readonly string[];
 }
 
@@ -26,9 +28,10 @@ export interface DiscoveryDeps {
   readonly log: Log;
 }
 
-/** Keep what this returns: it remembers which drivers are still busy with an earlier look. */
+/** Keep what this returns: it remembers who is still busy, and which devices it has seen before. */
 export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
   const busy = new Set<Driver>();
+  let digestsSeen: ReadonlySet<string> = new Set();
 
   // A driver that hangs is not asked again until it comes back; else hung threads would pile up.
   const ask = async (driver: Driver) => {
@@ -40,23 +43,31 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
 
   return async () => {
     const answers = await Promise.allSettled(drivers.map(ask));
-    const devices = new Map<string, ReportedDevice>();
+    const devices = new Map<string, FoundDevice>();
     const failedDrivers: string[] = [];
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
       if (answer?.status === 'fulfilled') {
-        for (const device of valid(answer.value, driver, log)) claim(devices, device, log);
+        for (const [address, device] of Object.entries(answer.value)) {
+          const digest = digestOf(device);
+          // What was right stays right: a host has the same devices minute after minute.
+          const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
+          if (!fault) claim(devices, { device, digest }, log);
+          else log.error('A device is described wrongly.', { driver: driver.name, address, fault });
+        }
       } else {
+        const reason = reasonOf(answer?.reason);
         failedDrivers.push(driver.name);
-        log.error('A driver could not look.', {
-          driver: driver.name,
-          reason: reasonOf(answer?.reason),
-        });
+        log.error('A driver could not look.', { driver: driver.name, reason });
       }
     }
-    const inOrder = [...devices.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
-    return { devices: inOrder, failedDrivers };
+    digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
+    return { devices: [...devices.values()].sort(byAddress), failedDrivers };
   };
+}
+
+function byAddress(a: FoundDevice, b: FoundDevice): number {
+  return a.device.address < b.device.address ? -1 : 1;
 }
 
 async function withinTime<T>(answer: Promise<T>, clock: Clock): Promise<T> {
@@ -75,33 +86,22 @@ async function withinTime<T>(answer: Promise<T>, clock: Clock): Promise<T> {
 }
 
 /** The control plane refuses a whole report for one field; so what it would refuse is left out. */
-function valid(answer: Readonly<Record<string, unknown>>, { name }: Driver, log: Log) {
-  return Object.entries(answer).flatMap(([address, given]) => {
-    const parsed = reportedDevice.safeParse(given);
-    const fault = parsed.success
-      ? faultOf(parsed.data, address, name)
-      : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-    if (parsed.success && !fault) return [parsed.data];
-    log.error('A driver described a device wrongly.', { driver: name, address, reason: fault });
-    return [];
-  });
+function faultOf(device: ReportedDevice, address: string, driver: Driver): string | undefined {
+  const parsed = reportedDevice.safeParse(device);
+  if (!parsed.success) {
+    return parsed.error.issues
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; ');
+  }
+  // Else the control plane would take another digest of it than ours, and ask for it for ever.
+  if (digestOf(parsed.data) !== digestOf(device)) return 'it has fields that reports do not know';
+  if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
+  return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
 }
 
-function faultOf(device: ReportedDevice, address: string, driver: string): string | undefined {
-  if (!pciAddress.safeParse(address).success || device.address !== address) {
-    return 'its address and its key differ';
-  }
-  return device.driver === driver ? undefined : `it names driver ${device.driver}`;
-}
-
-function claim(devices: Map<string, ReportedDevice>, device: ReportedDevice, log: Log): void {
-  const holder = devices.get(device.address);
-  if (!holder) devices.set(device.address, device);
-  else {
-    log.warn('Two drivers claim one device; the first keeps it.', {
-      address: device.address,
-      kept: holder.driver,
-      ignored: device.driver,
-    });
-  }
+function claim(devices: Map<string, FoundDevice>, found: FoundDevice, log: Log): void {
+  const { address, driver } = found.device;
+  const kept = devices.get(address)?.device.driver;
+  if (kept === undefined) devices.set(address, found);
+  else log.warn('Two drivers claim one device; the first keeps it.', { address, kept, driver });
 }

@@ -9,6 +9,7 @@ import { systemClock } from './clock.ts';
 import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDriver } from './drivers/index.ts';
+import { stayFrugal } from './frugal.ts';
 import { createLog, reasonOf } from './log.ts';
 import { openSession } from './mqtt.ts';
 import { openSequence } from './sequence.ts';
@@ -28,6 +29,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${agentVersion}\n`);
     return;
   }
+  stayFrugal();
   const config = readConfig();
   const log = createLog(config.logLevel, (line) => process.stdout.write(line));
   const stop = stopOnSignals();

@@ -1,13 +1,12 @@
 // Decides what to tell the control plane, from what was found and what it acknowledged. Pure.
 
-import { digestOf } from '#core/contracts/device-digest.ts';
 import {
   heartbeatSeconds,
   type InventoryReport,
   type ReportedDevice,
   reportBytesMax,
 } from '#core/contracts/inventory-report.ts';
-import type { Found } from './discover.ts';
+import type { Found, FoundDevice } from './discover.ts';
 
 /** The control plane may have lost what it acknowledged; this bounds for how long. */
 const everythingSeconds = 3600;
@@ -43,15 +42,23 @@ export interface ReportPlan {
 }
 
 export function planReport(found: Found, known: Acknowledged, nowMs: number): ReportPlan {
-  const { devices, oversized } = withoutOversized(found);
+  const { failedDrivers } = found;
+  const isNew = ({ device, digest }: FoundDevice) => known.digests[device.address] !== digest;
+  const envelope = envelopeBytes(manifestOf(found.devices), failedDrivers);
+  const room = payloadBytesMax - envelope;
+  // What was acknowledged did fit.
+  const oversized = found.devices.filter((each) => isNew(each) && bytesOf(each) > room);
+  const devices = found.devices.filter((each) => !oversized.includes(each));
   const manifest = manifestOf(devices);
-  const occasion = occasionOf(manifest, found.failedDrivers, known, nowMs);
-  const changed =
-    occasion === 'everything'
-      ? devices
-      : devices.filter(({ address }) => known.digests[address] !== manifest[address]);
-  const parts = occasion === 'nothing' ? [] : split(changed, envelopeBytes(manifest, found));
-  return { occasion, manifest, failedDrivers: found.failedDrivers, parts, oversized };
+  const occasion = occasionOf(manifest, failedDrivers, known, nowMs);
+  const described = occasion === 'everything' ? devices : devices.filter(isNew);
+  return {
+    occasion,
+    manifest,
+    failedDrivers,
+    parts: occasion === 'nothing' ? [] : split(described, room),
+    oversized: oversized.map(({ device }) => device.address),
+  };
 }
 
 /** What is known to have arrived once a part of the plan was acknowledged. */
@@ -95,36 +102,32 @@ function occasionOf(
   return nowMs >= nextReportMs(known) ? 'heartbeat' : 'nothing';
 }
 
-function manifestOf(devices: readonly ReportedDevice[]): Record<string, string> {
-  return Object.fromEntries(devices.map((device) => [device.address, digestOf(device)]));
+function manifestOf(devices: readonly FoundDevice[]): Record<string, string> {
+  return Object.fromEntries(devices.map(({ device, digest }) => [device.address, digest]));
 }
 
 /** Fills one report after another; each has room for the manifest of the whole host. */
-function split(devices: readonly ReportedDevice[], envelope: number): ReportedDevice[][] {
+function split(devices: readonly FoundDevice[], room: number): ReportedDevice[][] {
   const parts: ReportedDevice[][] = [[]];
-  let bytes = envelope;
-  for (const device of devices) {
-    const more = bytesOf(device);
-    if (bytes + more > payloadBytesMax && bytes > envelope) {
+  let left = room;
+  for (const each of devices) {
+    const bytes = bytesOf(each);
+    if (bytes > left) {
       parts.push([]);
-      bytes = envelope;
+      left = room;
     }
-    parts.at(-1)?.push(device);
-    bytes += more;
+    parts.at(-1)?.push(each.device);
+    left -= bytes;
   }
   return parts;
 }
 
-function withoutOversized(found: Found) {
-  const envelope = envelopeBytes(manifestOf(found.devices), found);
-  const isOversized = (device: ReportedDevice) => envelope + bytesOf(device) > payloadBytesMax;
-  return {
-    devices: found.devices.filter((device) => !isOversized(device)),
-    oversized: found.devices.filter(isOversized).map(({ address }) => address),
-  };
+/** With the comma behind it. */
+function bytesOf({ device }: FoundDevice): number {
+  return Buffer.byteLength(JSON.stringify(device)) + 1;
 }
 
-function envelopeBytes(manifest: ReportPlan['manifest'], { failedDrivers }: Found): number {
+function envelopeBytes(manifest: ReportPlan['manifest'], failedDrivers: readonly string[]) {
   const report: InventoryReport = {
     version: 1,
     agent_version: 'x'.repeat(64),
@@ -135,9 +138,4 @@ function envelopeBytes(manifest: ReportPlan['manifest'], { failedDrivers }: Foun
     devices: [],
   };
   return Buffer.byteLength(JSON.stringify(report));
-}
-
-/** With the comma behind it. */
-function bytesOf(device: ReportedDevice): number {
-  return Buffer.byteLength(JSON.stringify(device)) + 1;
 }

@@ -2,8 +2,9 @@
 //
 // INVARIANTS
 // - A number is on disk before it is used, so a crash cannot lead to using it twice.
-// - Each number is at least the wall clock's milliseconds. A file that is lost or torn is therefore
-//   harmless: no number given before it was lost is as high as the clock now.
+// - Each number is at least the wall clock's, in tenths of a second (the control plane has room for
+//   10^11 numbers a boot). A file that is lost or torn is therefore harmless: no number given before
+//   is as high as the clock now.
 // - With the file, a clock that was set back does no harm either.
 
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
@@ -11,6 +12,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { type Log, reasonOf } from './log.ts';
 
+const tickMs = 100;
 const fileName = 'sequence.json';
 const state = z.object({ boot_id: z.string(), last: z.number().int().min(0) });
 
@@ -30,7 +32,7 @@ export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
   let last = await lastOf(file, deps);
   return {
     next: async () => {
-      last = Math.max(last + 1, deps.wallMs());
+      last = Math.max(last + 1, Math.floor(deps.wallMs() / tickMs));
       try {
         await mkdir(deps.directory, { recursive: true, mode: 0o700 });
         await replaceFile(file, JSON.stringify({ boot_id: deps.bootId, last }));

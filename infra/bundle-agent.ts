@@ -21,8 +21,8 @@ await build({
   banner: {
     js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
   },
-  // Carried by the MQTT library for proxies and browsers; the agent speaks TLS only.
-  external: ['bufferutil', 'utf-8-validate'],
+  // A copy of Node's own streams for other runtimes.
+  alias: { 'readable-stream': 'node:stream' },
   legalComments: 'external',
 });
 

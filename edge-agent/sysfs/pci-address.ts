@@ -15,7 +15,8 @@ const pattern = /^([0-9a-f]{4,8}):([0-9a-f]{2}):([01][0-9a-f])\.([0-7])$/;
 export function parsePciAddress(text: string): PciAddress | undefined {
   const [, domain, bus, device, fn] = pattern.exec(text.toLowerCase()) ?? [];
   if (!domain || !bus || !device || !fn) return undefined;
-  return { domain: domain.replace(/^0+(?=.{4})/, ''), bus, device, function: fn };
+  const shortest = domain.length > 4 ? domain.replace(/^0+(?=.{4})/, '') : domain;
+  return { domain: shortest, bus, device, function: fn };
 }
 
 export function printPciAddress(address: PciAddress): string {

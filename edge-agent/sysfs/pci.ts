@@ -1,5 +1,5 @@
 // What the kernel knows of PCI functions. A host may have thousands (SR-IOV), so the first look at
-// each costs one attribute and three links; the rest is read only of those that are to be offered.
+// each costs one attribute and two links; the rest is read only of those that are to be offered.
 
 import { open } from 'node:fs/promises';
 import { parsePciAddress, printPciAddress } from './pci-address.ts';
@@ -10,7 +10,7 @@ const devicesDirectory = 'bus/pci/devices';
 /** Hexadecimal numbers are lower case, of full length, without `0x`. */
 export interface PciFunction {
   readonly address: string;
-  /** Below the sysfs root, without links. */
+  /** Below the sysfs root; a link. */
   readonly path: string;
   readonly vendorId: string;
   readonly productId: string;
@@ -61,15 +61,15 @@ const driverLine = /^DRIVER=(.+)$/m;
 const classLine = /^PCI_CLASS=([0-9A-F]{1,6})$/im;
 
 function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFunction | undefined {
-  const path = sysfs.followLink(`${devicesDirectory}/${name}`);
-  const uevent = path === undefined ? undefined : sysfs.readAttribute(`${path}/uevent`);
-  if (path === undefined || uevent === undefined) return undefined;
+  const path = `${devicesDirectory}/${name}`;
+  const uevent = sysfs.readAttribute(`${path}/uevent`);
+  if (uevent === undefined) return undefined;
   const [, vendorId, productId] = idLine.exec(uevent) ?? [];
   const [, classCode] = classLine.exec(uevent) ?? [];
   if (!vendorId || !productId || !classCode) throw new Error('uevent without PCI_ID, PCI_CLASS');
   const boundDriver = driverLine.exec(uevent)?.[1];
-  const iommuGroup = lastName(sysfs.followLink(`${path}/iommu_group`));
-  const physicalFunction = lastName(sysfs.followLink(`${path}/physfn`));
+  const iommuGroup = sysfs.linkName(`${path}/iommu_group`);
+  const physicalFunction = sysfs.linkName(`${path}/physfn`);
   return {
     address,
     path,
@@ -81,10 +81,6 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
     ...(iommuGroup && { iommuGroup }),
     ...(physicalFunction && { physicalFunction }),
   };
-}
-
-function lastName(path: string | undefined): string | undefined {
-  return path?.slice(path.lastIndexOf('/') + 1);
 }
 
 export interface PciDetails {
@@ -107,10 +103,11 @@ export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails 
  * Not for virtual functions, whose vendor reads as all ones always (SR-IOV, 9.3.4.1).
  */
 export async function answersOnBus(sysfs: Sysfs, { path }: PciFunction): Promise<boolean> {
+  const directory = sysfs.resolve(path);
   // Reading would wake it, every time we look.
   if (sysfs.readAttribute(`${path}/power_state`) === 'D3cold') return true;
   // Off the main thread: a dying device can hold up a read for long.
-  const config = await open(sysfs.absolute(`${path}/config`), 'r');
+  const config = await open(`${directory}/config`, 'r');
   try {
     const { bytesRead, buffer } = await config.read(Buffer.alloc(4), 0, 4, 0);
     return bytesRead === 4 && buffer.readUInt16LE(0) !== 0xffff;

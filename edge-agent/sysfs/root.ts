@@ -1,8 +1,15 @@
 // Every path of sysfs starts here. The agent is root, so a path that leaves the configured root is
 // refused, whether by `..`, by an absolute name or by a link.
 
-import { closeSync, constants, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
-import { posix } from 'node:path';
+import {
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+} from 'node:fs';
 
 export class SysfsPathRefused extends Error {
   override readonly name = 'SysfsPathRefused';
@@ -12,10 +19,10 @@ export class SysfsPathRefused extends Error {
 export interface Sysfs {
   list(directory: string): readonly string[] | undefined;
   readAttribute(path: string): string | undefined;
-  /** Where a link leads, again relative to the root. */
-  followLink(path: string): string | undefined;
-  /** The path for those who must open it themselves. */
-  absolute(path: string): string;
+  /** The last part of what a link names, without going there. */
+  linkName(path: string): string | undefined;
+  /** The absolute path, all links followed. @throws SysfsPathRefused if they lead out */
+  resolve(path: string): string;
 }
 
 // A device may go at any moment: between readdir and open (ENOENT), between open and read (ENODEV).
@@ -27,26 +34,30 @@ const page = Buffer.alloc(4096);
 export function openSysfs(root: string): Sysfs {
   const absolute = (path: string) => `${root}/${checked(path)}`;
   return {
-    absolute,
+    resolve: (path) => {
+      const resolved = realpathSync.native(absolute(path));
+      if (!resolved.startsWith(`${realpathSync.native(root)}/`)) throw refusal(path);
+      return resolved;
+    },
     list: (directory) => unlessAbsent(() => readdirSync(absolute(directory))),
     readAttribute: (path) => unlessAbsent(() => readPage(absolute(path))),
-    followLink: (path) => {
+    linkName: (path) => {
       const target = unlessAbsent(() => readlinkSync(absolute(path)));
-      return target === undefined ? undefined : checked(resolveLink(path, target));
+      return target?.slice(target.lastIndexOf('/') + 1);
     },
   };
 }
 
 function checked(path: string): string {
-  const leaves = path.startsWith('/') || path.split('/').includes('..');
-  if (leaves || path.includes('\0')) {
-    throw new SysfsPathRefused(`${JSON.stringify(path)} leads out of the sysfs root.`);
+  const climbs = path.includes('..') && path.split('/').includes('..');
+  if (climbs || path.startsWith('/') || path.includes('\0')) {
+    throw refusal(path);
   }
   return path;
 }
 
-function resolveLink(path: string, target: string): string {
-  return posix.isAbsolute(target) ? target : posix.join(posix.dirname(path), target);
+function refusal(path: string): SysfsPathRefused {
+  return new SysfsPathRefused(`${JSON.stringify(path)} leads out of the sysfs root.`);
 }
 
 function readPage(path: string): string {
