@@ -1,0 +1,509 @@
+// What bad input gets: a sentence that names what was wrong, the right status, and nothing changed.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { everythingStored } from '#test/support/tables.ts';
+import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_FakeDevice');
+const gpu = providerUuid('cmp1_0000:3b:00.0');
+const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+const other = 'aaaaaaaa-0000-4000-8000-000000000002';
+const missing = '99999999-0000-4000-8000-000000000009';
+const nova: Ask = { token: 'demo-token', serviceToken: 'nova-token' };
+
+let world: World;
+/** An unbound ARQ, one that is bound to `instance`, and one of another project. */
+let unbound: string;
+let bound: string;
+let foreign: string;
+
+async function createArq(token: string): Promise<string> {
+  const body = { device_profile_name: 'fpga' };
+  const { json } = await world.ask('POST', '/v2/accelerator_requests', { token, body });
+  return json.arqs[0].uuid;
+}
+
+function patch(given: Partial<Record<'hostname' | 'device_rp_uuid' | 'instance_uuid', unknown>>) {
+  const values = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: other, ...given };
+  return Object.entries(values).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }));
+}
+
+beforeAll(async () => {
+  world = await startWorld();
+  const card = aDevice({
+    address: '0000:3b:00.0',
+    type: 'GPU',
+    provider_suffix: undefined,
+    offers: { resource_class: 'PGPU', traits: [], attach_handles: [] },
+  });
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 1 }), card]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+  [unbound, bound, foreign] = [
+    await createArq('demo-token'),
+    await createArq('demo-token'),
+    await createArq('alt-token'),
+  ];
+  const body = { [bound]: patch({ instance_uuid: instance }) };
+  expect(await world.ask('PATCH', '/v2/accelerator_requests', { ...nova, body })).toMatchObject({
+    status: 202,
+  });
+});
+afterAll(() => world.stop());
+
+/** Asks, and makes sure that nothing stored has changed. */
+async function refused(method: string, path: string, ask: Ask): Promise<Answer> {
+  const before = await everythingStored();
+  const answer = await world.ask(method, path, ask);
+  expect(await everythingStored()).toEqual(before);
+  return answer;
+}
+
+function sentenceOf({ json }: Answer): string {
+  expect(Object.keys(json).sort()).toEqual(['error', 'error_message']);
+  expect(JSON.parse(json.error_message)).toEqual({
+    faultcode: 'Client',
+    faultstring: json.error,
+    debuginfo: null,
+  });
+  return json.error;
+}
+
+const arqs = '/v2/accelerator_requests';
+
+type Case = [
+  name: string,
+  method: string,
+  path: string,
+  ask: () => Ask,
+  status: number,
+  sentence: () => string,
+];
+
+const binding =
+  (given: Parameters<typeof patch>[0], ask: Ask = nova) =>
+  () => ({
+    ...ask,
+    body: { [unbound]: patch(given) },
+  });
+
+const cases: Case[] = [
+  [
+    'an unknown profile',
+    'POST',
+    arqs,
+    () => ({ ...nova, body: { device_profile_name: 'nope' } }),
+    404,
+    () => 'Device profile nope',
+  ],
+  [
+    'no profile named',
+    'POST',
+    arqs,
+    () => ({ ...nova, body: {} }),
+    400,
+    () => 'device_profile_name',
+  ],
+  ['a list for a body', 'POST', arqs, () => ({ ...nova, body: [] }), 400, () => 'expected object'],
+  [
+    'an unknown ARQ',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { [missing]: patch({}) } }),
+    404,
+    () => missing,
+  ],
+  [
+    'a foreign ARQ, by a user',
+    'GET',
+    `${arqs}/FOREIGN`,
+    () => ({ token: 'demo-token' }),
+    404,
+    () => foreign,
+  ],
+  [
+    'a foreign ARQ deleted by a user',
+    'DELETE',
+    `${arqs}?arqs=FOREIGN`,
+    () => ({ token: 'demo-token' }),
+    404,
+    () => foreign,
+  ],
+  [
+    'another host',
+    'PATCH',
+    arqs,
+    binding({ hostname: 'cmp2' }),
+    400,
+    () => 'is on host cmp1, not on cmp2',
+  ],
+  ['an unknown provider', 'PATCH', arqs, binding({ device_rp_uuid: missing }), 404, () => missing],
+  [
+    'a provider of another class',
+    'PATCH',
+    arqs,
+    binding({ device_rp_uuid: gpu }),
+    400,
+    () => 'has PGPU',
+  ],
+  ['no free handle', 'PATCH', arqs, binding({}), 404, () => 'fewer than 1 free'],
+  [
+    'a second bind of an instance',
+    'PATCH',
+    arqs,
+    binding({ instance_uuid: instance }),
+    404,
+    () => 'fewer than 1 free',
+  ],
+  [
+    'a bind of a bound ARQ',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { [bound]: patch({}) } }),
+    409,
+    () => `${bound} is Bound`,
+  ],
+  [
+    'a host that is no name',
+    'PATCH',
+    arqs,
+    binding({ hostname: '../x' }),
+    400,
+    () => '/hostname is not a host name',
+  ],
+  [
+    'an instance that is no uuid',
+    'PATCH',
+    arqs,
+    binding({ instance_uuid: 'x' }),
+    400,
+    () => '/instance_uuid is not a uuid',
+  ],
+  [
+    'a path without a value',
+    'PATCH',
+    arqs,
+    binding({ hostname: null }),
+    400,
+    () => '/hostname needs a value',
+  ],
+  [
+    'an unknown path',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { [unbound]: [{ op: 'add', path: '/state', value: 'Bound' }] } }),
+    400,
+    () => '/state',
+  ],
+  [
+    'a project at 2.0',
+    'PATCH',
+    arqs,
+    () => ({
+      ...nova,
+      body: { [unbound]: [...patch({}), { op: 'add', path: '/project_id', value: 'p' }] },
+    }),
+    406,
+    () => '2.1',
+  ],
+  [
+    'a project by no admin',
+    'PATCH',
+    arqs,
+    () => ({
+      ...nova,
+      microversion: 'accelerator 2.1',
+      body: { [unbound]: [...patch({}), { op: 'add', path: '/project_id', value: 'p' }] },
+    }),
+    403,
+    () => 'admin',
+  ],
+  [
+    'add and remove at once',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { [unbound]: [...patch({}), { op: 'remove', path: '/hostname' }] } }),
+    400,
+    () => 'stands twice',
+  ],
+  [
+    'an empty patch',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { [unbound]: [] } }),
+    400,
+    () => unbound,
+  ],
+  [
+    'no ARQ at all',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: {} }),
+    400,
+    () => 'names no accelerator request',
+  ],
+  [
+    'a key that is no uuid',
+    'PATCH',
+    arqs,
+    () => ({ ...nova, body: { nope: patch({}) } }),
+    400,
+    () => '"nope"',
+  ],
+  [
+    'a bind without a service token',
+    'PATCH',
+    arqs,
+    binding({}, { token: 'demo-token' }),
+    403,
+    () => 'requires a service token',
+  ],
+  [
+    'a delete by instance without one',
+    'DELETE',
+    `${arqs}?instance=${instance}`,
+    () => ({ token: 'demo-token' }),
+    403,
+    () => 'send_service_user_token',
+  ],
+  [
+    'a delete of a bound ARQ without one',
+    'DELETE',
+    `${arqs}?arqs=BOUND`,
+    () => ({ token: 'demo-token' }),
+    403,
+    () => 'requires a service token',
+  ],
+  ['a delete by nothing', 'DELETE', arqs, () => nova, 400, () => '?arqs= or ?instance='],
+  [
+    'a delete by both',
+    'DELETE',
+    `${arqs}?arqs=BOUND&instance=${instance}`,
+    () => nova,
+    400,
+    () => '?arqs= or ?instance=',
+  ],
+  ['another bind state', 'GET', `${arqs}?bind_state=bound`, () => nova, 400, () => 'bind_state'],
+  ['an unknown query parameter', 'GET', `${arqs}?colour=red`, () => nova, 400, () => 'colour'],
+  ['an instance that is no uuid', 'GET', `${arqs}?instance=1`, () => nova, 400, () => 'instance'],
+  ['malformed JSON', 'POST', arqs, () => ({ ...nova, body: '{"device' }), 400, () => 'no JSON'],
+  [
+    'no body',
+    'POST',
+    arqs,
+    () => ({ ...nova, headers: { 'Content-Type': 'application/json' } }),
+    400,
+    () => 'needs a body',
+  ],
+  [
+    'another media type',
+    'POST',
+    arqs,
+    () => ({ ...nova, body: '{}', headers: { 'Content-Type': 'text/plain' } }),
+    415,
+    () => 'text/plain',
+  ],
+  [
+    'more than a megabyte',
+    'POST',
+    arqs,
+    () => ({ ...nova, body: JSON.stringify({ device_profile_name: 'x'.repeat(2 ** 20) }) }),
+    413,
+    () => 'larger',
+  ],
+  ['an unknown path of the API', 'GET', '/v2/nope', () => nova, 404, () => '/v2/nope'],
+  ['a method that the path does not take', 'DELETE', '/v2/devices', () => nova, 405, () => 'GET'],
+  [
+    'a version out of range',
+    'GET',
+    arqs,
+    () => ({ ...nova, microversion: 'accelerator 2.9' }),
+    406,
+    () => '2.9',
+  ],
+  [
+    'a version of another service',
+    'GET',
+    arqs,
+    () => ({ ...nova, microversion: 'compute 2.1' }),
+    406,
+    () => 'compute 2.1',
+  ],
+  [
+    'a reader who creates',
+    'POST',
+    arqs,
+    () => ({ token: 'reader-token', body: { device_profile_name: 'fpga' } }),
+    403,
+    () => 'cyborg:arq:create',
+  ],
+  [
+    'a member who looks at devices',
+    'GET',
+    '/v2/devices',
+    () => ({ token: 'demo-token' }),
+    403,
+    () => 'cyborg:device:get_all',
+  ],
+  [
+    'a system-scoped token',
+    'GET',
+    arqs,
+    () => ({ token: 'system-admin-token' }),
+    403,
+    () => 'not scoped to a project',
+  ],
+  ['a device that is not there', 'GET', `/v2/devices/${missing}`, () => ({}), 404, () => missing],
+  [
+    'a deployable that is not there',
+    'GET',
+    `/v2/deployables/${missing}`,
+    () => ({}),
+    404,
+    () => missing,
+  ],
+  [
+    'a marker that is not there',
+    'GET',
+    `/v2/devices?marker=${missing}`,
+    () => ({}),
+    400,
+    () => missing,
+  ],
+  ['a limit of zero', 'GET', '/v2/devices?limit=0', () => ({}), 400, () => 'limit'],
+];
+
+describe('bad input changes nothing and is told what was wrong', () => {
+  it.each(cases)('%s', async (_name, method, path, ask, status, sentence) => {
+    const url = path.replace('FOREIGN', foreign).replace('BOUND', bound);
+    const answer = await refused(method, url, ask());
+    expect([answer.status, sentenceOf(answer)]).toEqual([
+      status,
+      expect.stringContaining(sentence()),
+    ]);
+    expect(answer.headers.get('x-openstack-request-id')).toMatch(/^req-/);
+  });
+});
+
+describe('device profiles answer in the dialect of the request', () => {
+  const group = [{ 'resources:FPGA': '1' }];
+  const list = (profile: object) => ({ body: [profile] });
+  const object = (profile: object) => ({ body: profile });
+
+  it.each<[string, string, string, Ask, number, string]>([
+    [
+      'a taken name, as a list',
+      'POST',
+      '',
+      list({ name: 'fpga', groups: group }),
+      409,
+      'name fpga exists',
+    ],
+    [
+      'a taken name, as an object',
+      'POST',
+      '',
+      object({ name: 'fpga', groups: group }),
+      422,
+      'name fpga exists',
+    ],
+    [
+      'a bad group, as a list',
+      'POST',
+      '',
+      list({ name: 'x', groups: [{ a: '1' }] }),
+      400,
+      'groups[0]',
+    ],
+    [
+      'a bad group, as an object',
+      'POST',
+      '',
+      object({ name: 'x', groups: [{ a: '1' }] }),
+      422,
+      'groups[0]',
+    ],
+    ['an empty name', 'POST', '', list({ name: '', groups: group }), 400, 'name'],
+    ['a name too long', 'POST', '', list({ name: 'x'.repeat(256), groups: group }), 400, '255'],
+    ['no groups', 'POST', '', list({ name: 'x', groups: [] }), 400, 'at least one group'],
+    ['a body that is no profile', 'POST', '', { body: '"x"' }, 422, 'device profile'],
+    ['a missing one deleted by path', 'DELETE', '/nope', {}, 404, 'nope'],
+    ['a missing one deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
+    ['a missing one deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
+    ['nothing named', 'DELETE', '', {}, 400, '?name= or ?value='],
+    ['a missing uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
+    [
+      'a missing uuid at 2.1',
+      'GET',
+      `/${missing}`,
+      { microversion: 'accelerator 2.1' },
+      404,
+      missing,
+    ],
+    ['a missing name in the query at 2.0', 'GET', '?name=nope', {}, 422, 'nope'],
+    ['a name in the path at 2.1', 'GET', '/fpga', { microversion: '2.1' }, 406, '2.2'],
+    [
+      'no admin at 2.0',
+      'POST',
+      '',
+      { token: 'demo-token', ...list({ name: 'x', groups: group }) },
+      401,
+      'cyborg:device_profile:create',
+    ],
+    [
+      'no admin at 2.1',
+      'POST',
+      '',
+      { token: 'demo-token', microversion: '2.1', ...list({ name: 'x', groups: group }) },
+      403,
+      'cyborg:device_profile:create',
+    ],
+  ])('%s', async (_name, method, path, ask, status, sentence) => {
+    const answer = await refused(method, `/v2/device_profiles${path}`, ask);
+    expect([answer.status, sentenceOf(answer)]).toEqual([
+      status,
+      expect.stringContaining(sentence),
+    ]);
+  });
+});
+
+describe('tokens', () => {
+  it.each<[string, Ask]>([
+    ['no token', { token: null }],
+    ['an unknown token', { token: 'nope' }],
+    ['an expired token', { token: 'expired-token' }],
+    ['a service token that is unknown', { token: 'demo-token', serviceToken: 'nope' }],
+    ['a service token without the role', { token: 'demo-token', serviceToken: 'alt-token' }],
+  ])('%s is refused as keystonemiddleware refuses it', async (_name, ask) => {
+    const answer = await refused('GET', '/v2/no/such/path', ask);
+    expect(answer.status).toBe(401);
+    expect(answer.json).toEqual({
+      error: { code: 401, title: 'Unauthorized', message: expect.any(String) },
+    });
+    expect(answer.headers.get('www-authenticate')).toBe(`Keystone uri="${world.urls.keystone}"`);
+  });
+
+  it('an expired token is taken while Nova vouches for it', async () => {
+    const ask = { token: 'expired-token', serviceToken: 'nova-token' };
+    expect((await world.ask('GET', `${arqs}?instance=${instance}`, ask)).status).toBe(200);
+  });
+});
+
+it('refuses a second binding of an instance while handles are free', async () => {
+  await applyReport(
+    world.deps,
+    'cmp1',
+    aReport([aDevice({ handles: 3 })], { sequence: 2 }),
+    Date.now(),
+  );
+  const body = { [unbound]: patch({ instance_uuid: instance }) };
+  const answer = await refused('PATCH', arqs, { ...nova, body });
+  expect([answer.status, sentenceOf(answer)]).toEqual([
+    400,
+    `Instance ${instance} already has accelerator requests. Cannot append a new one to it.`,
+  ]);
+});

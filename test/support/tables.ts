@@ -1,0 +1,20 @@
+// Everything that is stored, so that a test can tell whether anything changed.
+
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb';
+import { tableName, tables } from '#core/store/tables.ts';
+import { stage } from './world.ts';
+
+/** All rows of all tables, in a fixed order. */
+export async function everythingStored(): Promise<Record<string, unknown>[]> {
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient());
+  const pages = await Promise.all(
+    tables.map(({ name }) => client.send(new ScanCommand({ TableName: tableName(stage, name) }))),
+  );
+  const rows = pages.flatMap(({ Items = [] }) => Items);
+  return rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+function keyOf(row: Record<string, unknown>): string {
+  return `${String(row.pk)} ${String(row.sk ?? '')}`;
+}
