@@ -1,0 +1,144 @@
+// Many at once on the real engine: of any number that want the same thing, one gets it, and the
+// losers leave nothing behind.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Arq } from '#core/domain/arq.ts';
+import type { BindTarget } from '#core/domain/bind-plan.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const rounds = 8;
+const many = 64;
+const handleCount = 4;
+const provider = providerUuid('cmp1_FakeDevice');
+const nova: Caller = {
+  requestId: 'req-test',
+  userId: 'u',
+  projectId: 'p',
+  roles: ['member'],
+  hasServiceToken: true,
+};
+
+let world: World;
+let instances = 0;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: handleCount })]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+
+function nextInstance(): InstanceUuid {
+  instances += 1;
+  return `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}` as InstanceUuid;
+}
+
+async function anArq(): Promise<Arq> {
+  const [arq] = await createArqs(world.deps, nova, 'fpga');
+  if (!arq) throw new Error('The profile makes one ARQ.');
+  return arq;
+}
+
+async function arqsOf(count: number): Promise<Arq[]> {
+  return Promise.all(Array.from({ length: count }, anArq));
+}
+
+function bind(arq: Arq, instanceUuid: InstanceUuid): Promise<void> {
+  const target: BindTarget = {
+    arqUuid: arq.uuid,
+    hostname: 'cmp1',
+    providerUuid: provider,
+    instanceUuid,
+  };
+  return bindArqs(world.deps, nova, [target]);
+}
+
+async function claims() {
+  const stored = await world.deps.store.inventory.provider(provider);
+  return (stored?.handles ?? []).flatMap(({ claim }) => claim ?? []);
+}
+
+async function fulfilledOf(all: readonly Promise<void>[]): Promise<number> {
+  const settled = await Promise.allSettled(all);
+  return settled.filter(({ status }) => status === 'fulfilled').length;
+}
+
+async function cleanUp(arqs: readonly Arq[]): Promise<void> {
+  await deleteArqs(
+    world.deps,
+    nova,
+    arqs.map(({ uuid }) => uuid),
+  ).catch(() => {});
+  expect(await claims()).toEqual([]);
+}
+
+const eachRound = Array.from({ length: rounds }, (_, round) => round + 1);
+
+describe.each(eachRound)('round %i', () => {
+  it('gives the last handles to as many as there are, of many binds', async () => {
+    const arqs = await arqsOf(many);
+    const won = await fulfilledOf(arqs.map((arq) => bind(arq, nextInstance())));
+    expect(won).toBe(handleCount);
+    expect(new Set((await claims()).map(({ arqUuid }) => arqUuid)).size).toBe(handleCount);
+    await cleanUp(arqs);
+  });
+
+  it('binds an instance once, of many binds with different ARQs', async () => {
+    const arqs = await arqsOf(many);
+    const instance = nextInstance();
+    expect(await fulfilledOf(arqs.map((arq) => bind(arq, instance)))).toBe(1);
+    expect(await claims()).toHaveLength(1);
+    await cleanUp(arqs);
+  });
+
+  it('binds an ARQ once, of many binds to different instances', async () => {
+    const arq = await anArq();
+    const binds = Array.from({ length: many }, () => bind(arq, nextInstance()));
+    expect(await fulfilledOf(binds)).toBe(1);
+    expect(await claims()).toHaveLength(1);
+    await cleanUp([arq]);
+  });
+
+  it('answers many identical binds alike', async () => {
+    const arq = await anArq();
+    const instance = nextInstance();
+    const binds = Array.from({ length: many }, () => bind(arq, instance));
+    expect(await fulfilledOf(binds)).toBe(many);
+    expect(await claims()).toHaveLength(1);
+    await cleanUp([arq]);
+  });
+
+  it('leaves nothing claimed after binds against deletes', async () => {
+    const arqs = await arqsOf(8);
+    const instance = nextInstance();
+    await Promise.allSettled(
+      arqs.flatMap((arq, index) => [
+        bind(arq, index % 2 === 0 ? instance : nextInstance()),
+        deleteArqs(world.deps, nova, [arq.uuid]),
+        deleteArqsOfInstance(world.deps, nova, instance),
+      ]),
+    );
+    await cleanUp(arqs);
+  });
+
+  it('leaves nothing claimed of a device that vanishes meanwhile', async () => {
+    const arqs = await arqsOf(handleCount);
+    const sequence = 10 * instances;
+    const vanish = applyReport(world.deps, 'cmp1', aReport([], { sequence }), Date.now());
+    await Promise.allSettled([...arqs.map((arq) => bind(arq, nextInstance())), vanish]);
+    await cleanUp(arqs);
+    const back = aReport([aDevice({ handles: handleCount })], { sequence: sequence + 1 });
+    await applyReport(world.deps, 'cmp1', back, Date.now());
+    const stored = await world.deps.store.inventory.provider(provider);
+    expect(stored?.handles.filter(({ isGone }) => !isGone)).toHaveLength(handleCount);
+  });
+});

@@ -1,0 +1,178 @@
+// From a host's report to Placement, through streams and queues.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { everythingStored } from '#test/support/tables.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let sequence = 0;
+
+beforeAll(async () => {
+  world = await startWorld({ consumers: true });
+});
+afterAll(() => world.stop());
+
+async function report(
+  host: string,
+  devices: readonly ReportedDevice[],
+  given: Partial<InventoryReport> = {},
+): Promise<void> {
+  sequence += 1;
+  await applyReport(world.deps, host, aReport(devices, { sequence, ...given }), Date.now());
+}
+
+/** As nova-compute does when it starts. */
+async function startComputeNode(name: string): Promise<void> {
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name }),
+  });
+}
+
+async function inventoryOf(name: string) {
+  return (await world.deps.clients.placement.getInventories(providerUuid(name)))?.inventories;
+}
+
+const soon = { timeout: 15_000, interval: 20 };
+const region = {
+  name: 'region0',
+  'region-type-uuid': '9926ab6d-6c92-5a68-aabc-a7d84c545738',
+  resource_class: 'FPGA',
+  traits: [],
+  attach_handles: [aHandle(1, 'PCI')],
+};
+
+describe('a device that a host reports', () => {
+  it('becomes a provider below the compute node, with all its traits', async () => {
+    await startComputeNode('cmp1');
+    await report('cmp1', [aDevice({ handles: 16 })]);
+    await expect
+      .poll(() => inventoryOf('cmp1_FakeDevice'), soon)
+      .toMatchObject({
+        FPGA: { total: 16, reserved: 0, max_unit: 16 },
+      });
+    const uuid = providerUuid('cmp1_FakeDevice');
+    const compute = await world.deps.clients.placement.findProviderByName('cmp1');
+    expect(await world.deps.clients.placement.getProvider(uuid)).toMatchObject({
+      parentUuid: compute?.uuid,
+    });
+    await expect
+      .poll(async () => (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(), soon)
+      .toEqual(['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
+  });
+
+  it('is written once, however often it is reported', async () => {
+    const device = aDevice({ handles: 16 });
+    const rows = async () => (await everythingStored()).filter(({ sk }) => sk !== 'HOST');
+    const before = await rows();
+    await report('cmp1', [device]);
+    await report('cmp1', [device], { devices: [] });
+    expect(await rows()).toEqual(before);
+  });
+
+  it('puts the inventory of a region on a provider of its own', async () => {
+    await startComputeNode('cmp2');
+    const { offers: _, ...board } = aDevice({ regions: [region] });
+    await report('cmp2', [board]);
+    await expect
+      .poll(() => inventoryOf('cmp2_FakeDevice_region0'), soon)
+      .toMatchObject({ FPGA: { total: 1 } });
+    expect(await inventoryOf('cmp2_FakeDevice')).toEqual({});
+    const { placement } = world.deps.clients;
+    expect(await placement.getProvider(providerUuid('cmp2_FakeDevice_region0'))).toMatchObject({
+      parentUuid: providerUuid('cmp2_FakeDevice'),
+    });
+  });
+
+  it('waits for the compute node where the agent comes first', async () => {
+    await report('cmp3', [aDevice()]);
+    await expect
+      .poll(async () => (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'), soon)
+      .toBe(true);
+    expect(await inventoryOf('cmp3_FakeDevice')).toBeUndefined();
+    await startComputeNode('cmp3');
+    await expect
+      .poll(() => inventoryOf('cmp3_FakeDevice'), soon)
+      .toMatchObject({
+        FPGA: { total: 2 },
+      });
+  });
+});
+
+describe('a device that vanishes', () => {
+  const gone = async (name: string) =>
+    (await world.deps.clients.placement.getProvider(providerUuid(name))) === undefined;
+  const rowsOf = async (name: string, host: string) =>
+    (await everythingStored()).filter(
+      ({ pk, sk }) => pk === `RP#${providerUuid(name)}` || (pk === `HOST#${host}` && sk !== 'HOST'),
+    );
+
+  it('leaves Placement and our tables', async () => {
+    await startComputeNode('cmp4');
+    await report('cmp4', [aDevice()]);
+    await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
+    await report('cmp4', []);
+    await expect.poll(() => gone('cmp4_FakeDevice'), soon).toBe(true);
+    await expect.poll(() => rowsOf('cmp4_FakeDevice', 'cmp4'), soon).toEqual([]);
+  });
+
+  it('stays while a server has it, and is offered to nobody else', async () => {
+    await startComputeNode('cmp5');
+    await report('cmp5', [aDevice()]);
+    await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
+    await world.ask('POST', '/v2/device_profiles', {
+      body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+    });
+    const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+      device_profile_name: 'fpga',
+    });
+    const instance = 'aaaaaaaa-0000-4000-8000-000000000005';
+    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
+      [json.arqs[0].uuid]: [
+        { op: 'add', path: '/hostname', value: 'cmp5' },
+        { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp5_FakeDevice') },
+        { op: 'add', path: '/instance_uuid', value: instance },
+      ],
+    });
+    expect(bound.status).toBe(202);
+    await report('cmp5', []);
+    await expect
+      .poll(() => inventoryOf('cmp5_FakeDevice'), soon)
+      .toMatchObject({
+        FPGA: { total: 2, reserved: 2 },
+      });
+    const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect(listed.json.arqs).toMatchObject([{ state: 'Bound' }]);
+
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await expect.poll(() => gone('cmp5_FakeDevice'), soon).toBe(true);
+    await expect.poll(() => rowsOf('cmp5_FakeDevice', 'cmp5'), soon).toEqual([]);
+  });
+});
+
+describe('deadlines', () => {
+  it('delete ARQs that nobody has bound', async () => {
+    const late = { ...world.deps, clock: () => Date.now() - 20 * 60_000 };
+
+    const caller = {
+      requestId: 'r',
+      userId: 'u',
+      projectId: 'p',
+      roles: [],
+      hasServiceToken: true,
+    };
+    const [arq] = await createArqs(late, caller, 'fpga');
+    const [kept] = await createArqs(world.deps, caller, 'fpga');
+    await world.consumers?.sweep();
+    const left = await world.deps.store.arqs.byUuids(
+      [arq, kept].flatMap((each) => each?.uuid ?? []),
+    );
+    expect([...left.keys()]).toEqual([kept?.uuid]);
+  });
+});
