@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
+import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { everythingStored } from '#test/support/tables.ts';
-import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
+import { type Ask, startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const gpu = providerUuid('cmp1_0000:3b:00.0');
@@ -54,24 +54,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => world.stop());
-
-/** Asks, and makes sure that nothing stored has changed. */
-async function refused(method: string, path: string, ask: Ask): Promise<Answer> {
-  const before = await everythingStored();
-  const answer = await world.ask(method, path, ask);
-  expect(await everythingStored()).toEqual(before);
-  return answer;
-}
-
-function sentenceOf({ json }: Answer): string {
-  expect(Object.keys(json).sort()).toEqual(['error', 'error_message']);
-  expect(JSON.parse(json.error_message)).toEqual({
-    faultcode: 'Client',
-    faultstring: json.error,
-    debuginfo: null,
-  });
-  return json.error;
-}
 
 const arqs = '/v2/accelerator_requests';
 
@@ -380,116 +362,12 @@ const cases: Case[] = [
 describe('bad input changes nothing and is told what was wrong', () => {
   it.each(cases)('%s', async (_name, method, path, ask, status, sentence) => {
     const url = path.replace('FOREIGN', foreign).replace('BOUND', bound);
-    const answer = await refused(method, url, ask());
+    const answer = await refused(world, method, url, ask());
     expect([answer.status, sentenceOf(answer)]).toEqual([
       status,
       expect.stringContaining(sentence()),
     ]);
     expect(answer.headers.get('x-openstack-request-id')).toMatch(/^req-/);
-  });
-});
-
-describe('device profiles answer in the dialect of the request', () => {
-  const group = [{ 'resources:FPGA': '1' }];
-  const list = (profile: object) => ({ body: [profile] });
-  const object = (profile: object) => ({ body: profile });
-
-  it.each<[string, string, string, Ask, number, string]>([
-    [
-      'a taken name, as a list',
-      'POST',
-      '',
-      list({ name: 'fpga', groups: group }),
-      409,
-      'name fpga exists',
-    ],
-    [
-      'a taken name, as an object',
-      'POST',
-      '',
-      object({ name: 'fpga', groups: group }),
-      422,
-      'name fpga exists',
-    ],
-    [
-      'a bad group, as a list',
-      'POST',
-      '',
-      list({ name: 'x', groups: [{ a: '1' }] }),
-      400,
-      'groups[0]',
-    ],
-    [
-      'a bad group, as an object',
-      'POST',
-      '',
-      object({ name: 'x', groups: [{ a: '1' }] }),
-      422,
-      'groups[0]',
-    ],
-    ['an empty name', 'POST', '', list({ name: '', groups: group }), 400, 'name'],
-    ['a name too long', 'POST', '', list({ name: 'x'.repeat(256), groups: group }), 400, '255'],
-    ['no groups', 'POST', '', list({ name: 'x', groups: [] }), 400, 'at least one group'],
-    ['a body that is no profile', 'POST', '', { body: '"x"' }, 422, 'device profile'],
-    ['a missing one deleted by path', 'DELETE', '/nope', {}, 404, 'nope'],
-    ['a missing one deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
-    ['a missing one deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
-    ['nothing named', 'DELETE', '', {}, 400, '?name= or ?value='],
-    ['a missing uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
-    [
-      'a missing uuid at 2.1',
-      'GET',
-      `/${missing}`,
-      { microversion: 'accelerator 2.1' },
-      404,
-      missing,
-    ],
-    ['a missing name in the query at 2.0', 'GET', '?name=nope', {}, 422, 'nope'],
-    ['a name in the path at 2.1', 'GET', '/fpga', { microversion: '2.1' }, 406, '2.2'],
-    [
-      'no admin at 2.0',
-      'POST',
-      '',
-      { token: 'demo-token', ...list({ name: 'x', groups: group }) },
-      401,
-      'cyborg:device_profile:create',
-    ],
-    [
-      'no admin at 2.1',
-      'POST',
-      '',
-      { token: 'demo-token', microversion: '2.1', ...list({ name: 'x', groups: group }) },
-      403,
-      'cyborg:device_profile:create',
-    ],
-  ])('%s', async (_name, method, path, ask, status, sentence) => {
-    const answer = await refused(method, `/v2/device_profiles${path}`, ask);
-    expect([answer.status, sentenceOf(answer)]).toEqual([
-      status,
-      expect.stringContaining(sentence),
-    ]);
-  });
-});
-
-describe('tokens', () => {
-  it.each<[string, Ask]>([
-    ['no token', { token: null }],
-    ['an unknown token', { token: 'nope' }],
-    ['an expired token', { token: 'expired-token' }],
-    ['a service token that is unknown', { token: 'demo-token', serviceToken: 'nope' }],
-    ['a service token without the role', { token: 'demo-token', serviceToken: 'alt-token' }],
-  ])('%s is refused as keystonemiddleware refuses it', async (_name, ask) => {
-    const answer = await refused('GET', '/v2/no/such/path', ask);
-    expect(answer.status).toBe(401);
-    expect(answer.json).toEqual({
-      error: { code: 401, title: 'Unauthorized', message: expect.any(String) },
-    });
-    expect(answer.headers.get('www-authenticate')).toBe(`Keystone uri="${world.urls.keystone}"`);
-  });
-
-  it('an expired token is taken while Nova vouches for it', async () => {
-    const ask = { token: 'expired-token', serviceToken: 'nova-token' };
-    expect((await world.ask('GET', `${arqs}?instance=${instance}`, ask)).status).toBe(200);
   });
 });
 
@@ -501,7 +379,7 @@ it('refuses a second binding of an instance while handles are free', async () =>
     Date.now(),
   );
   const body = { [unbound]: patch({ instance_uuid: instance }) };
-  const answer = await refused('PATCH', arqs, { ...nova, body });
+  const answer = await refused(world, 'PATCH', arqs, { ...nova, body });
   expect([answer.status, sentenceOf(answer)]).toEqual([
     400,
     `Instance ${instance} already has accelerator requests. Cannot append a new one to it.`,

@@ -1,0 +1,89 @@
+// The table of routes is complete and true: what it names is there, what is there it names.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { queues } from '#core/contracts/queues.ts';
+import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
+import { actions as deployables } from '#functions/deployables/handler.ts';
+import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts';
+import { actions as devices } from '#functions/devices/handler.ts';
+import { apiPath, gatewayRoutes, matchPath, nounFor } from '#functions/gateway.ts';
+import type { Action } from '#functions/http/action.ts';
+import { policies } from '#functions/http/policy.ts';
+import { type Noun, routes } from '#functions/routes.ts';
+import { actions as versions } from '#functions/versions/handler.ts';
+
+const actions: Readonly<Record<Noun, Readonly<Record<string, Action>>>> = {
+  versions,
+  'device-profiles': deviceProfiles,
+  'accelerator-requests': acceleratorRequests,
+  devices,
+  deployables,
+};
+
+const root = join(import.meta.dirname, '../..');
+
+describe('every row of the table of routes', () => {
+  it.each(routes.map((row) => [`${row.method} ${row.path}`, row] as const))(
+    '%s has its module, and its noun serves it',
+    (_name, row) => {
+      expect(existsSync(join(root, 'functions', row.noun, `${row.action}.ts`))).toBe(true);
+      expect(Object.keys(actions[row.noun])).toContain(row.action);
+    },
+  );
+
+  it.each(routes.filter(({ method }) => method === 'GET').map(({ path }) => path))(
+    '%s is answered with a trailing slash and with .json, below either mount',
+    (path) => {
+      const filled = path.replace('{id}', 'x');
+      const noun = routes.find((row) => row.path === path)?.noun;
+      for (const spelled of [filled, `/accelerator${filled}`, `${filled}/`, `${filled}.json`]) {
+        expect([spelled, nounFor(spelled)]).toEqual([spelled, noun]);
+        expect(matchPath(apiPath(spelled)).map(({ row }) => row.path)).toContain(path);
+      }
+    },
+  );
+});
+
+describe('nothing is served beside the table', () => {
+  it.each(Object.entries(actions))('%s has no action without a row', (noun, own) => {
+    const rows = routes.filter((row) => row.noun === noun).map(({ action }) => action);
+    expect(Object.keys(own).filter((action) => !rows.includes(action))).toEqual([]);
+  });
+
+  it('knows no policy that no route enforces', () => {
+    const enforced = routes.flatMap(({ policy }) => policy ?? []);
+    expect(Object.keys(policies).filter((rule) => !enforced.includes(rule as never))).toEqual([]);
+  });
+
+  it('leaves only the version documents open', () => {
+    const open = routes.filter(({ policy }) => policy === undefined).map(({ path }) => path);
+    expect(open).toEqual(['/', '/v2']);
+  });
+
+  it('sends what no noun takes to versions', () => {
+    expect(gatewayRoutes.at(-1)).toEqual({ path: '$default', noun: 'versions' });
+    expect(nounFor('/v3/devices')).toBe('versions');
+  });
+});
+
+describe('every queue', () => {
+  it.each(queues.map(({ name }) => name))('%s has its consumer', (name) => {
+    expect(existsSync(join(root, 'functions/consumers', `${name}.ts`))).toBe(true);
+  });
+
+  it('is hidden at least as long as its consumer may take', () => {
+    const short = queues.filter((row) => row.visibilitySeconds < row.timeoutSeconds);
+    expect(short).toEqual([]);
+  });
+});
+
+describe('nouns', () => {
+  it('are the folders of functions/', () => {
+    const folders = readdirSync(join(root, 'functions'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !['http', 'consumers'].includes(entry.name))
+      .map(({ name }) => name);
+    expect(folders.sort()).toEqual(Object.keys(actions).sort());
+  });
+});

@@ -1,0 +1,116 @@
+// The rules of the house that no tool holds: which way imports go, how long a file may be.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+
+const files = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'],
+  {
+    cwd: root,
+    encoding: 'utf8',
+  },
+)
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(join(root, file)));
+
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+
+/** What a file imports of our own, as paths below the root. */
+function importsOf(file: string): string[] {
+  const aliases: Readonly<Record<string, string>> = {
+    '#core/': 'core/',
+    '#functions/': 'functions/',
+    '#agent/': 'edge-agent/',
+    '#infra/': 'infra/',
+    '#local/': 'local/',
+    '#test/': 'test/',
+  };
+  const named = [...textOf(file).matchAll(/(?:from|import)\s*\(?\s*'([#.][^']+)'/g)];
+  return named.flatMap(([, path = '']) => {
+    if (path.startsWith('.')) return [normalize(join(dirname(file), path))];
+    const alias = Object.keys(aliases).find((each) => path.startsWith(each));
+    return alias ? [path.replace(alias, aliases[alias] ?? '')] : [];
+  });
+}
+
+/** A folder → what files below it may import. The longest matching folder counts. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  'core/domain': ['core/domain'],
+  'core/contracts': ['core/contracts', 'core/domain'],
+  'core/store': ['core/store', 'core/contracts', 'core/domain'],
+  'core/clients': [
+    'core/clients',
+    'core/contracts',
+    'core/domain',
+    'core/settings.ts',
+    'core/log.ts',
+  ],
+  'core/operations': [
+    'core/operations',
+    'core/store',
+    'core/clients',
+    'core/contracts',
+    'core/domain',
+    'core/deps.ts',
+  ],
+  core: ['core'],
+  functions: ['functions', 'core'],
+  'edge-agent': ['edge-agent', 'core/contracts'],
+  infra: ['infra', 'functions/routes.ts', 'functions/gateway.ts', 'core', 'edge-agent/version.ts'],
+  local: ['local', 'functions', 'core'],
+  test: ['test', 'local', 'infra', 'functions', 'core', 'edge-agent', 'package.json'],
+};
+
+function isWithin(file: string, place: string): boolean {
+  return file === place || file.startsWith(`${place}/`);
+}
+
+describe('imports go one way', () => {
+  const folders = Object.keys(mayImport).sort((a, b) => b.length - a.length);
+
+  it.each(files.filter((file) => file.includes('/')))('%s', (file) => {
+    const folder = folders.find((each) => isWithin(file, each)) ?? '';
+    const allowed = mayImport[folder] ?? [];
+    const wrong = importsOf(file).filter((path) => !allowed.some((place) => isWithin(path, place)));
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('every file', () => {
+  it('is short enough to be read at once', () => {
+    // Tables of cases are read line by line.
+    const linesMax = (file: string) => (file.startsWith('test/') ? 400 : 300);
+    const lengths = files.map((file) => [file, textOf(file).split('\n').length] as const);
+    expect(lengths.filter(([file, lines]) => lines > linesMax(file))).toEqual([]);
+  });
+
+  it('leaves nothing behind for later', () => {
+    const marks = /\b(TODO|FIXME|XXX|HACK)\b/;
+    const left = files.filter((file) => marks.test(textOf(file)) && !file.endsWith('tidy.test.ts'));
+    expect(left).toEqual([]);
+  });
+
+  it('of the product is imported by something', () => {
+    const entries = [
+      /^infra\/(app|biome|bundle-agent|measure-bundles)\.ts$/,
+      /^local\/(main|demo|part)\.ts$/,
+      /^edge-agent\/main\.ts$/,
+      /^test\//,
+      /^vitest\.config\.ts$/,
+    ];
+    const imported = new Set(files.flatMap(importsOf));
+    const dead = files.filter(
+      (file) => !imported.has(file) && !entries.some((entry) => entry.test(file)),
+    );
+    expect(dead).toEqual([]);
+  });
+});
+
+it('runs on the Node that it was written for', () => {
+  expect(Number(process.versions.node.split('.')[0])).toBeGreaterThanOrEqual(24);
+});
