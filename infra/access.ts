@@ -1,0 +1,66 @@
+// What each function may touch, and so what its role allows and its environment names. DynamoDB's
+// actions are those of the calls themselves; a transaction needs the actions of its parts.
+//
+// Base tables and indexes are apart: a function on Nova's path cannot read an index by mistake.
+
+import type { QueueName } from '#core/contracts/queues.ts';
+import type { TableName } from '#core/store/tables.ts';
+import type { Noun } from '#functions/routes.ts';
+
+/** `changes` consumes the tables' streams; a queue's consumer has the queue's name. */
+export type FunctionName = Noun | QueueName | 'changes' | 'sweep';
+
+export type TableAction =
+  | 'GetItem'
+  | 'BatchGetItem'
+  | 'Query'
+  | 'PutItem'
+  | 'UpdateItem'
+  | 'DeleteItem';
+
+export interface Access {
+  readonly tables?: Readonly<Partial<Record<TableName, readonly TableAction[]>>>;
+  /** Indexes that may be queried. */
+  readonly indexes?: Readonly<Partial<Record<TableName, readonly string[]>>>;
+  readonly sendsTo?: readonly QueueName[];
+  /** Validates tokens, or calls Nova or Placement: it is given the service user's password. */
+  readonly callsOpenStack: boolean;
+}
+
+const listed = ['by-kind', 'by-created'] as const;
+
+export const access: Readonly<Record<FunctionName, Access>> = {
+  // Answers unknown paths, too, and those to holders of a token only.
+  versions: { callsOpenStack: true },
+  'device-profiles': {
+    tables: { 'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'] },
+    indexes: { 'device-profiles': listed },
+    callsOpenStack: true,
+  },
+  'accelerator-requests': {
+    tables: {
+      'device-profiles': ['GetItem'],
+      arqs: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      // A claim reads a provider's partition and marks the handle; the inventory is the hosts'.
+      inventory: ['Query', 'UpdateItem'],
+    },
+    indexes: { arqs: ['by-kind', 'by-project'] },
+    callsOpenStack: true,
+  },
+  devices: { indexes: { inventory: listed }, callsOpenStack: true },
+  deployables: { indexes: { inventory: listed }, callsOpenStack: true },
+
+  changes: { sendsTo: ['nova-events', 'provider-syncs'], callsOpenStack: false },
+  'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
+  'inventory-reports': {
+    tables: { inventory: ['Query', 'PutItem', 'UpdateItem', 'DeleteItem'] },
+    callsOpenStack: false,
+  },
+  'host-presence': { tables: { inventory: ['UpdateItem'] }, callsOpenStack: false },
+  'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
+  sweep: {
+    tables: { arqs: ['DeleteItem'] },
+    indexes: { arqs: ['by-due'] },
+    callsOpenStack: false,
+  },
+};

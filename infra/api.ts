@@ -1,0 +1,113 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
+import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
+import {
+  HttpApi,
+  HttpMethod,
+  HttpRoute,
+  HttpRouteKey,
+  HttpStage,
+  LogGroupLogDestination,
+} from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
+import { type Noun, routes } from '#functions/routes.ts';
+import { constructId } from './construct-id.ts';
+import { LambdaFunction, type Surroundings } from './lambda-function.ts';
+
+// API Gateway waits 30 s at most; what takes longer answers nobody.
+const timeoutSeconds = 29;
+
+// A function's share of a processor follows its memory; from here on more makes a request no faster.
+const memoryMb = 1024;
+
+/** The HTTP API of functions/gateway.ts and a function for each noun. */
+export class Api extends Construct {
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, surroundings: Surroundings) {
+    super(scope, id);
+    const { stage } = surroundings.settings;
+    const api = new HttpApi(this, 'HttpApi', {
+      apiName: `${stage}-cyborg`,
+      createDefaultStage: false,
+    });
+    const integrations = new Map(
+      [...new Set(routes.map((row) => row.noun))].map((noun) => [
+        noun,
+        this.#integration(surroundings, noun),
+      ]),
+    );
+    for (const route of gatewayRoutes.filter(isTaken)) {
+      new HttpRoute(this, routeId(route), {
+        httpApi: api,
+        routeKey:
+          route.path === '$default'
+            ? HttpRouteKey.DEFAULT
+            : HttpRouteKey.with(route.path, HttpMethod.ANY),
+        integration: integrations.get(route.noun) as HttpLambdaIntegration,
+      });
+    }
+    this.#addStage(api, surroundings);
+    this.url = api.apiEndpoint;
+  }
+
+  #integration(surroundings: Surroundings, noun: Noun): HttpLambdaIntegration {
+    const handler = new LambdaFunction(this, surroundings, {
+      name: noun,
+      entry: `functions/${noun}/handler.ts`,
+      timeoutSeconds,
+      memoryMb,
+    });
+    // One permission for all of a noun's routes. The default route has a permission of its own: its
+    // ARN has a segment less, and would not fit.
+    const isOfDefaultRoute = noun === 'versions';
+    return new HttpLambdaIntegration(constructId(noun), handler, {
+      scopePermissionToRoute: isOfDefaultRoute,
+    });
+  }
+
+  #addStage(httpApi: HttpApi, { settings }: Surroundings): void {
+    const log = new LogGroup(this, 'AccessLog', {
+      // Logs below this path share one resource policy; others would each need a place in it.
+      logGroupName: `/aws/vendedlogs/${settings.stage}-cyborg-api`,
+      retention: settings.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    new HttpStage(this, 'Stage', {
+      httpApi,
+      stageName: '$default',
+      autoDeploy: true,
+      accessLogSettings: {
+        destination: new LogGroupLogDestination(log),
+        format: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
+      },
+    });
+  }
+}
+
+/**
+ * API Gateway takes no route that ends with a slash. A request that does meets the noun's greedy
+ * route. https://github.com/storacha/w3infra/pull/166
+ */
+function isTaken(route: GatewayRoute): boolean {
+  return !route.path.endsWith('/');
+}
+
+function routeId({ path }: GatewayRoute): string {
+  return path === '$default' ? 'DefaultRoute' : `Route ${path.replaceAll('/', ' ').trim()}`;
+}
+
+/** What the functions' own logs cannot say: that one of them failed, and how long the whole took. */
+const accessLogFields = {
+  time: '$context.requestTimeEpoch',
+  request: '$context.requestId',
+  method: '$context.httpMethod',
+  path: '$context.path',
+  route: '$context.routeKey',
+  status: '$context.status',
+  ms: '$context.responseLatency',
+  function_ms: '$context.integrationLatency',
+  error: '$context.integrationErrorMessage',
+};

@@ -1,0 +1,7 @@
+import { App } from 'aws-cdk-lib';
+import { CyborgStack } from './cyborg-stack.ts';
+import { readSettings } from './settings.ts';
+
+const app = new App();
+const settings = readSettings(app.node);
+new CyborgStack(app, `cyborg-${settings.stage}`, settings);

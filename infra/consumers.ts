@@ -1,0 +1,87 @@
+import { Duration } from 'aws-cdk-lib';
+import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
+import { FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { DynamoEventSource, SqsDlq, SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
+import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
+import { Construct } from 'constructs';
+import { type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
+import { queueUrlVariable } from '#core/settings.ts';
+import { tables as tableRows } from '#core/store/tables.ts';
+import type { FunctionName } from './access.ts';
+import { LambdaFunction, type Surroundings } from './lambda-function.ts';
+import { deadQueue } from './queues.ts';
+import { followedChanges } from './stream-filters.ts';
+
+// Nobody waits for a consumer's first moments.
+const memoryMb = 512;
+const changesTimeoutSeconds = 30;
+const sweepTimeoutSeconds = 60;
+const sweepEvery = Duration.minutes(1);
+
+/** A function per queue, one for the tables' streams, and the sweep, each with what invokes it. */
+export class Consumers extends Construct {
+  constructor(scope: Construct, id: string, surroundings: Surroundings) {
+    super(scope, id);
+    for (const row of queueRows) this.#consumeQueue(surroundings, row);
+    this.#consumeChanges(surroundings);
+    this.#sweep(surroundings);
+  }
+
+  #consumeQueue(surroundings: Surroundings, row: QueueRow & (typeof queueRows)[number]): void {
+    const consumer = this.#function(surroundings, row.name, row.timeoutSeconds);
+    const queue = surroundings.queues[row.name];
+    consumer.addEventSource(
+      new SqsEventSource(queue, {
+        batchSize: row.batchSize,
+        maxConcurrency: row.concurrencyMax,
+        reportBatchItemFailures: true,
+      }),
+    );
+    // By this it hides a message until it is worth another try.
+    consumer.addEnvironment(queueUrlVariable(row.name), queue.queueUrl);
+  }
+
+  /**
+   * The streams are the outbox. A batch is tried until the records expire, 24 hours later, since to
+   * skip one is to lose what follows from it; the batch is halved on the way, so that one bad record
+   * does not hold back those before it.
+   */
+  #consumeChanges(surroundings: Surroundings): void {
+    const { settings, tables } = surroundings;
+    const consumer = this.#function(surroundings, 'changes', changesTimeoutSeconds);
+    const expired = deadQueue(this, 'ChangesDeadQueue', `${settings.stage}-changes-dead`);
+    for (const { name } of tableRows.filter((row) => row.hasStream)) {
+      consumer.addEventSource(
+        // The CDK's own types do not agree under exactOptionalPropertyTypes.
+        new DynamoEventSource(tables[name] as ITable, {
+          // Whatever was committed before the function was there is followed up, too.
+          startingPosition: StartingPosition.TRIM_HORIZON,
+          batchSize: 100,
+          bisectBatchOnError: true,
+          reportBatchItemFailures: true,
+          retryAttempts: -1,
+          onFailure: new SqsDlq(expired),
+          filters: followedChanges[name].map((pattern) => FilterCriteria.filter(pattern)),
+        }),
+      );
+    }
+  }
+
+  #sweep(surroundings: Surroundings): void {
+    const { stage } = surroundings.settings;
+    const consumer = this.#function(surroundings, 'sweep', sweepTimeoutSeconds);
+    new Schedule(this, 'SweepSchedule', {
+      scheduleName: `${stage}-sweep`,
+      schedule: ScheduleExpression.rate(sweepEvery),
+      timeWindow: TimeWindow.off(),
+      // The next sweep finds whatever this one did not.
+      target: new LambdaInvoke(consumer, { retryAttempts: 0, maxEventAge: sweepEvery }),
+    });
+  }
+
+  #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {
+    const entry = `functions/consumers/${name}.ts`;
+    return new LambdaFunction(this, surroundings, { name, entry, timeoutSeconds, memoryMb });
+  }
+}

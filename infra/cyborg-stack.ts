@@ -1,0 +1,42 @@
+import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { Api } from './api.ts';
+import { Consumers } from './consumers.ts';
+import { HostConnections } from './iot.ts';
+import { createQueues } from './queues.ts';
+import type { DeploymentSettings } from './settings.ts';
+import { createTables } from './tables.ts';
+
+/**
+ * The system, from the tables by which the local one is made, too:
+ *
+ *   clients → HTTP API → a function per noun → tables
+ *   tables' streams → `changes` → queues → a function per queue → Placement, Nova
+ *   hosts → IoT rules → queues → a function per queue → tables
+ *   every minute → `sweep` → tables
+ */
+export class CyborgStack extends Stack {
+  constructor(scope: Construct, id: string, settings: DeploymentSettings) {
+    super(scope, id, { description: `OpenStack Cyborg, stage ${settings.stage}` });
+    const tables = createTables(this, settings);
+    const queues = createQueues(this, settings);
+    const api = new Api(this, 'Api', { settings, tables, queues });
+    new Consumers(this, 'Consumers', { settings, tables, queues });
+    const hosts = new HostConnections(this, 'Hosts', { settings, queues });
+
+    new CfnOutput(this, 'Endpoint', {
+      value: `${api.url}/accelerator/v2`,
+      description: 'Of the service `accelerator` in the Keystone catalog',
+    });
+    new CfnOutput(this, 'HostPolicy', {
+      value: hosts.policyName,
+      description: 'IoT policy to attach to the certificate of each compute node',
+    });
+    if (settings.isExample) {
+      Annotations.of(this).addWarningV2(
+        'cyborg:example-keystone',
+        'keystoneUrl is the example of cdk.json: give your own there, or as -c keystoneUrl=...',
+      );
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import { Stack } from 'aws-cdk-lib';
+import {
+  Effect,
+  PolicyDocument,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
+import { CfnPolicy, CfnThingType, CfnTopicRule } from 'aws-cdk-lib/aws-iot';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
+import { inventoryTopic } from '#core/contracts/topics.ts';
+import { constructId } from './construct-id.ts';
+import { deadQueue, type Queues } from './queues.ts';
+import type { DeploymentSettings } from './settings.ts';
+
+/** The registry's name of the host at the other end: AWS fills it in by the host's certificate. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of IoT's, not of ours.
+export const thingVariable = '${iot:Connection.Thing.ThingName}';
+
+/** What hosts connect to: the rules of core/contracts/rules.ts, and what a host may do. */
+export class HostConnections extends Construct {
+  /** Goes with each host's certificate. */
+  readonly policyName: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    { settings, queues }: { settings: DeploymentSettings; queues: Queues },
+  ) {
+    super(scope, id);
+    const { stage } = settings;
+    // Messages of a rule whose queue could not be reached.
+    const undelivered = deadQueue(this, 'RulesDeadQueue', `${stage}-rules-dead`);
+    for (const row of rules) this.#addRule(stage, row, queues[row.queue], undelivered);
+    new CfnThingType(this, 'ComputeNode', { thingTypeName: `${stage}-compute-node` });
+    this.policyName = `${stage}-compute-node`;
+    new CfnPolicy(this, 'ComputeNodePolicy', {
+      policyName: this.policyName,
+      policyDocument: hostPolicy(Stack.of(this), stage),
+    });
+  }
+
+  #addRule(stage: string, row: RuleRow, queue: Queue, undelivered: Queue): void {
+    const { name, sql } = ruleStatement(row, stage);
+    const id = constructId(row.name.replaceAll('_', '-'));
+    const role = new Role(this, `${id}Role`, {
+      assumedBy: new ServicePrincipal('iot.amazonaws.com', {
+        // Only rules of this account may use the role.
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
+      inlinePolicies: {
+        Send: new PolicyDocument({
+          statements: [
+            new PolicyStatement({
+              actions: ['sqs:SendMessage'],
+              resources: [queue.queueArn, undelivered.queueArn],
+            }),
+          ],
+        }),
+      },
+    });
+    const sendTo = ({ queueUrl }: Queue) => ({
+      sqs: { queueUrl, roleArn: role.roleArn, useBase64: false },
+    });
+    new CfnTopicRule(this, `${id}Rule`, {
+      ruleName: name,
+      topicRulePayload: {
+        sql,
+        awsIotSqlVersion: '2016-03-23',
+        actions: [sendTo(queue)],
+        errorAction: sendTo(undelivered),
+      },
+    });
+  }
+}
+
+/**
+ * A host connects as itself, publishes its own inventory and speaks of its own jobs, nothing else.
+ * On one machine local/broker-policy.ts says the same.
+ */
+function hostPolicy(stack: Stack, stage: string): PolicyDocument {
+  const arn = (kind: string, name: string) =>
+    stack.formatArn({ service: 'iot', resource: kind, resourceName: name });
+  const ingested = inventoryTopic(stage, thingVariable);
+  const plain = ingested.split('/').slice(3).join('/');
+  const jobs = `$aws/things/${thingVariable}/jobs/*`;
+  return new PolicyDocument({
+    statements: [
+      new PolicyStatement({
+        effect: Effect.ALLOW,
+        actions: ['iot:Connect'],
+        resources: [arn('client', thingVariable)],
+        conditions: { Bool: { 'iot:Connection.Thing.IsAttached': 'true' } },
+      }),
+      new PolicyStatement({
+        actions: ['iot:Publish'],
+        resources: [ingested, plain, jobs].map((topic) => arn('topic', topic)),
+      }),
+      new PolicyStatement({
+        actions: ['iot:Subscribe'],
+        resources: [arn('topicfilter', jobs)],
+      }),
+      new PolicyStatement({ actions: ['iot:Receive'], resources: [arn('topic', jobs)] }),
+    ],
+  });
+}

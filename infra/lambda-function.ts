@@ -1,0 +1,128 @@
+import { fileURLToPath } from 'node:url';
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
+import {
+  type BundlingOptions,
+  LogLevel,
+  NodejsFunction,
+  OutputFormat,
+} from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Construct } from 'constructs';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { queueUrlVariable } from '#core/settings.ts';
+import type { TableName } from '#core/store/tables.ts';
+import { access, type FunctionName } from './access.ts';
+import { constructId } from './construct-id.ts';
+import type { Queues } from './queues.ts';
+import { type DeploymentSettings, passwordVariable } from './settings.ts';
+import type { Tables } from './tables.ts';
+
+/** What functions are made among. */
+export interface Surroundings {
+  readonly settings: DeploymentSettings;
+  readonly tables: Tables;
+  readonly queues: Queues;
+}
+
+export interface LambdaFunctionProps {
+  readonly name: FunctionName;
+  /** Module with the `handler`, from the project's root. */
+  readonly entry: string;
+  readonly timeoutSeconds: number;
+  readonly memoryMb: number;
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
+export const metafileContext = 'measureBundles';
+
+// The SDK is bundled: that is faster to load than the runtime's own, and the version is ours. The
+// ES modules of packages come first, since unused parts fall away only there.
+const bundling: BundlingOptions = {
+  format: OutputFormat.ESM,
+  minify: true,
+  mainFields: ['module', 'main'],
+  bundleAwsSDK: true,
+  logLevel: LogLevel.WARNING,
+  // Packages that are still CommonJS require Node's own modules.
+  banner:
+    "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+};
+
+/** A function with our defaults. What access.ts allows, its role allows and its environment names. */
+export class LambdaFunction extends NodejsFunction {
+  constructor(
+    scope: Construct,
+    { settings, tables, queues }: Surroundings,
+    { name, entry, timeoutSeconds, memoryMb }: LambdaFunctionProps,
+  ) {
+    const id = constructId(name);
+    const functionName = `${settings.stage}-${name}`;
+    const logGroup = new LogGroup(scope, `${id}Log`, {
+      logGroupName: `/aws/lambda/${functionName}`,
+      retention: settings.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    // Instead of AWS's managed policy, which allows writing to any log.
+    const role = new Role(scope, `${id}Role`, {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+    });
+    logGroup.grantWrite(role);
+    super(scope, `${id}Function`, {
+      functionName,
+      role,
+      logGroup,
+      entry: `${root}${entry}`,
+      projectRoot: root,
+      depsLockFilePath: `${root}package-lock.json`,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      timeout: Duration.seconds(timeoutSeconds),
+      memorySize: memoryMb,
+      environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
+      // A setting of the SDK of old.
+      awsSdkConnectionReuse: false,
+      bundling: {
+        ...bundling,
+        metafile: scope.node.tryGetContext(metafileContext) === true,
+      },
+    });
+    const { tables: actions = {}, indexes = {}, sendsTo = [] } = access[name];
+    for (const table of namesOf(actions)) {
+      this.#allow(actions[table] ?? [], [tables[table].tableArn]);
+    }
+    for (const table of namesOf(indexes)) {
+      const arn = tables[table].tableArn;
+      this.#allow(
+        ['Query'],
+        (indexes[table] ?? []).map((index) => `${arn}/index/${index}`),
+      );
+    }
+    for (const queue of sendsTo) this.#allowSending(queue, queues);
+  }
+
+  #allow(actions: readonly string[], resources: string[]): void {
+    this.addToRolePolicy(
+      new PolicyStatement({ actions: actions.map((action) => `dynamodb:${action}`), resources }),
+    );
+  }
+
+  #allowSending(name: QueueName, queues: Queues): void {
+    this.addEnvironment(queueUrlVariable(name), queues[name].queueUrl);
+    this.addToRolePolicy(
+      new PolicyStatement({ actions: ['sqs:SendMessage'], resources: [queues[name].queueArn] }),
+    );
+  }
+}
+
+/** Empty where it is of no use: what a function does not know it cannot give away. */
+function passwordFor(name: FunctionName, settings: DeploymentSettings): string {
+  return access[name].callsOpenStack ? settings.password.unsafeUnwrap() : '';
+}
+
+function namesOf(byTable: Readonly<Partial<Record<TableName, unknown>>>): TableName[] {
+  return Object.keys(byTable) as TableName[];
+}

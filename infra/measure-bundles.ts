@@ -1,0 +1,125 @@
+// What a cold start costs, as far as it can be told without AWS: the size of each function's bundle,
+// and how long Node takes to load it, as a multiple of its own start. The bundles are those of the
+// deployment: the stack itself makes them.
+//
+//   npm run bench:cold              all functions
+//   npm run bench:cold -- devices   and what weighs in these
+
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import type { Metafile } from 'esbuild';
+import { CyborgStack } from './cyborg-stack.ts';
+import { metafileContext } from './lambda-function.ts';
+import { readSettings } from './settings.ts';
+
+/** Nova waits for these; the others work behind the scenes, or for people. */
+const novaPath = ['accelerator-requests', 'device-profiles'];
+const targetKilobytes = 450;
+const targetRatio = 2.5;
+
+/** An odd number, so that one of them is the median. */
+const startsEach = 15;
+
+interface Bundle {
+  readonly name: string;
+  readonly file: string;
+  readonly kilobytes: number;
+  readonly metafile: Metafile;
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundles-'));
+try {
+  const bundles = makeBundles(join(directory, 'cdk.out'));
+  const ratios = measureStarts(bundles);
+  console.log(`\n${'function'.padEnd(24)}${'KB'.padStart(6)}${'import'.padStart(9)}`);
+  for (const { name, kilobytes } of bundles) {
+    const ratio = ratios.get(name) ?? Number.NaN;
+    const isOver = novaPath.includes(name) && (kilobytes > targetKilobytes || ratio > targetRatio);
+    const figures = `${`${kilobytes}`.padStart(6)}${`${ratio.toFixed(1)}x`.padStart(9)}`;
+    console.log(`${name.padEnd(24)}${figures}${isOver ? '  over the target' : ''}`);
+    if (isOver) process.exitCode = 1;
+  }
+  console.log(
+    `\nOn Nova's path at most ${targetKilobytes} KB and ${targetRatio}x bare Node's start.`,
+  );
+  const asked = process.argv.slice(2);
+  for (const bundle of bundles) {
+    if ((asked.length === 0 ? novaPath : asked).includes(bundle.name)) printContributors(bundle);
+  }
+} finally {
+  rmSync(directory, { recursive: true });
+}
+
+function makeBundles(outdir: string): Bundle[] {
+  const { context } = JSON.parse(readFileSync(new URL('../cdk.json', import.meta.url), 'utf8'));
+  const app = new App({ outdir, context: { ...context, [metafileContext]: true } });
+  const stack = new CyborgStack(app, 'bundles', readSettings(app.node));
+  const { template } = app.synth().getStackByName(stack.stackName);
+  const functions = Object.values(template.Resources as Record<string, FunctionResource>).filter(
+    ({ Type }) => Type === 'AWS::Lambda::Function',
+  );
+  return functions.map(({ Properties }) => {
+    const asset = join(outdir, `asset.${Properties.Code.S3Key.replace('.zip', '')}`);
+    const file = join(asset, 'index.mjs');
+    return {
+      name: Properties.FunctionName.slice(`${context.stage}-`.length),
+      file,
+      kilobytes: Math.round(statSync(file).size / 1024),
+      metafile: JSON.parse(readFileSync(join(asset, 'index.meta.json'), 'utf8')) as Metafile,
+    };
+  });
+}
+
+interface FunctionResource {
+  readonly Type: string;
+  readonly Properties: { readonly FunctionName: string; readonly Code: { readonly S3Key: string } };
+}
+
+/** Median time to load each bundle, over the median of starts that load nothing, taken in turns. */
+function measureStarts(bundles: readonly Bundle[]): Map<string, number> {
+  const nothing = join(directory, 'nothing.mjs');
+  writeFileSync(nothing, '');
+  const files = [nothing, ...bundles.map(({ file }) => file)];
+  const times = new Map<string, number[]>(files.map((file) => [file, []]));
+  for (let round = 0; round < startsEach; round++) {
+    for (const file of files) times.get(file)?.push(startMs(file));
+  }
+  const bare = median(times.get(nothing) ?? []);
+  console.log(`bare Node starts in ${bare.toFixed(0)} ms; medians of ${startsEach}`);
+  return new Map(bundles.map(({ name, file }) => [name, median(times.get(file) ?? []) / bare]));
+}
+
+function startMs(file: string): number {
+  const startedAt = performance.now();
+  const { status, stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`The bundle does not load: ${stderr}`);
+  return performance.now() - startedAt;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Packages, and our own folders, by what they take up in the bundle. */
+function printContributors({ name, metafile }: Bundle): void {
+  const bytes = new Map<string, number>();
+  for (const output of Object.values(metafile.outputs)) {
+    for (const [path, { bytesInOutput }] of Object.entries(output.inputs)) {
+      const owner = ownerOf(path);
+      bytes.set(owner, (bytes.get(owner) ?? 0) + bytesInOutput);
+    }
+  }
+  const heaviest = [...bytes].sort(([, a], [, b]) => b - a).slice(0, 15);
+  console.log(`\n${name}: what weighs`);
+  for (const [owner, size] of heaviest) {
+    console.log(`${(size / 1024).toFixed(1).padStart(8)} KB  ${owner}`);
+  }
+}
+
+function ownerOf(path: string): string {
+  const inPackage = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path);
+  return inPackage?.[1] ?? path.split('/').slice(0, 2).join('/');
+}

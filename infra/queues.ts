@@ -1,0 +1,38 @@
+import { Duration } from 'aws-cdk-lib';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import type { Construct } from 'constructs';
+import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { constructId } from './construct-id.ts';
+import type { DeploymentSettings } from './settings.ts';
+
+export type Queues = Readonly<Record<QueueName, Queue>>;
+
+/** The queues of core/contracts/queues.ts, each with a dead-letter queue. */
+export function createQueues(scope: Construct, { stage }: DeploymentSettings): Queues {
+  return Object.fromEntries(
+    queues.map((row) => {
+      const id = constructId(row.name);
+      const dead = deadQueue(scope, `${id}DeadQueue`, deadLetterQueueName(stage, row.name));
+      const queue = new Queue(scope, `${id}Queue`, {
+        queueName: queueName(stage, row.name),
+        visibilityTimeout: Duration.seconds(row.visibilitySeconds),
+        // Less than the dead-letter queue's: a message keeps the time at which it was first sent.
+        retentionPeriod: Duration.days(4),
+        deadLetterQueue: { queue: dead, maxReceiveCount: row.receiveCountMax },
+        ...guarded,
+      });
+      return [row.name, queue];
+    }),
+  ) as Record<QueueName, Queue>;
+}
+
+/** Where something ends that nobody could deliver: kept as long as SQS can, for an operator. */
+export function deadQueue(scope: Construct, id: string, name: string): Queue {
+  return new Queue(scope, id, {
+    queueName: name,
+    retentionPeriod: Duration.days(14),
+    ...guarded,
+  });
+}
+
+const guarded = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };

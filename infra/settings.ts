@@ -1,0 +1,130 @@
+// Settings of one deployment: from the context in cdk.json, or `-c name=value` at the command line.
+// What functions read is only passed on: core/settings.ts says what it means and what it may be.
+
+import { SecretValue } from 'aws-cdk-lib';
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Node } from 'constructs';
+import * as z from 'zod';
+import { loadSettings, SettingsInvalid } from '#core/settings.ts';
+
+export interface DeploymentSettings {
+  readonly stage: string;
+  /** What every function is given; the password is not in it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /**
+   * The service user's password in Keystone. CloudFormation puts it in the environment of those
+   * functions that speak to OpenStack, where whoever may read their configuration reads it, too;
+   * after a rotation the stack has to be deployed again.
+   */
+  readonly password: SecretValue;
+  /** Tables survive the stack and cannot be deleted by mistake. */
+  readonly keepData: boolean;
+  readonly logRetention: RetentionDays;
+  /** The Keystone of the example: good for a look at the template, not for a deployment. */
+  readonly isExample: boolean;
+}
+
+/** The deployment's settings are wrong; the message names each, and says where it is set. */
+export class DeploymentInvalid extends Error {
+  override readonly name = 'DeploymentInvalid';
+}
+
+/** Name of the setting → variable of core/settings.ts. */
+const passedOn = {
+  stage: 'CYBORG_STAGE',
+  defaultMicroversion: 'CYBORG_DEFAULT_MICROVERSION',
+  publicEndpoint: 'CYBORG_PUBLIC_ENDPOINT',
+  requireServiceToken: 'CYBORG_REQUIRE_SERVICE_TOKEN',
+  serviceTokenRoles: 'CYBORG_SERVICE_TOKEN_ROLES',
+  eventStyle: 'CYBORG_EVENT_STYLE',
+  attachTypes: 'CYBORG_ATTACH_TYPES',
+  bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
+  unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
+  keystoneUrl: 'KEYSTONE_URL',
+  keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',
+  username: 'CYBORG_OS_USERNAME',
+  projectName: 'CYBORG_OS_PROJECT_NAME',
+  userDomainName: 'CYBORG_OS_USER_DOMAIN_NAME',
+  projectDomainName: 'CYBORG_OS_PROJECT_DOMAIN_NAME',
+  regionName: 'CYBORG_OS_REGION_NAME',
+  interface: 'CYBORG_OS_INTERFACE',
+  placementUrl: 'PLACEMENT_URL',
+  novaUrl: 'NOVA_URL',
+} as const;
+
+export const passwordVariable = 'CYBORG_OS_PASSWORD';
+
+// The command line gives text, cdk.json whatever JSON has.
+const own = z.object({
+  // CloudFormation resolves `ssm-secure` in a few properties only, and a function's environment is
+  // none of them: the password has to be in Secrets Manager.
+  passwordSecret: z
+    .string('the name or ARN of the secret in Secrets Manager that holds the password')
+    .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
+  /** Key in the secret, where that is a JSON object. */
+  passwordField: z.string().optional(),
+  keepData: z.stringbool().default(true),
+  logRetentionDays: z.coerce
+    .number()
+    .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
+    .default(RetentionDays.THREE_MONTHS),
+  logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+});
+
+/** @throws DeploymentInvalid */
+export function readSettings(node: Node): DeploymentSettings {
+  if (node.tryGetContext('password') !== undefined) {
+    throw new DeploymentInvalid(
+      'The password is no setting: put it in Secrets Manager and name the secret in passwordSecret.',
+    );
+  }
+  const passed = Object.entries(passedOn).flatMap(([setting, variable]) => {
+    const text = textOf(node.tryGetContext(setting));
+    return text === undefined ? [] : [[variable, text] as const];
+  });
+  const contextOf = (setting: string) => [setting, textOf(node.tryGetContext(setting))] as const;
+  const parsed = own.safeParse(Object.fromEntries(Object.keys(own.shape).map(contextOf)));
+  const environment = Object.fromEntries(passed);
+  const faults = [
+    ...faultsOfFunctions(environment),
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+  ];
+  if (!parsed.success || faults.length > 0) {
+    throw new DeploymentInvalid(
+      `The deployment's settings are wrong. ${faults.join('; ')}. ` +
+        'They are in the context of cdk.json, or given as -c name=value.',
+    );
+  }
+  const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
+  return {
+    stage: String(environment[passedOn.stage]),
+    environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
+    password: SecretValue.secretsManager(
+      passwordSecret,
+      passwordField === undefined ? {} : { jsonField: passwordField },
+    ),
+    keepData,
+    logRetention: logRetentionDays,
+    isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  return Array.isArray(value) ? value.join(',') : String(value);
+}
+
+/** What functions would refuse at their start is refused here, by the settings' names. */
+function faultsOfFunctions(environment: Readonly<Record<string, string>>): string[] {
+  try {
+    loadSettings({ ...environment, [passwordVariable]: 'in Secrets Manager' });
+    return [];
+  } catch (error) {
+    if (!(error instanceof SettingsInvalid)) throw error;
+    const named = Object.entries(passedOn).reduce(
+      (text, [setting, variable]) => text.replaceAll(`${variable}:`, `${setting}:`),
+      error.message.replace('Settings are wrong. ', ''),
+    );
+    return [named];
+  }
+}

@@ -1,0 +1,47 @@
+// Which changes of a table's rows invoke the stream consumer: those that core/domain/outbox.ts can
+// follow up, as far as a pattern can tell. A pattern may let through what nothing follows from, never
+// keep back what something does; test/infra/stream-filters.test.ts holds the two together.
+//
+// Lambda matches on the record's `dynamodb` part only; a deleted row has no new image.
+// https://docs.aws.amazon.com/lambda/latest/dg/with-ddb-filtering.html
+
+import type { tables } from '#core/store/tables.ts';
+
+type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name'];
+
+export interface ChangePattern {
+  readonly dynamodb: { readonly NewImage: Readonly<Record<string, AttributePattern>> };
+}
+
+/** By the type of the value: any of these holds. */
+export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
+
+export type Match =
+  | { readonly prefix: string }
+  | { readonly exists: boolean }
+  | { readonly 'anything-but': readonly string[] };
+
+/** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
+export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePattern[]>> = {
+  arqs: [
+    // An instance's binding that is resolved. ARQs themselves change much more often.
+    changeOf({
+      pk: { S: [{ prefix: 'INSTANCE#' }] },
+      state: { S: [{ 'anything-but': ['BindStarted'] }] },
+    }),
+  ],
+  inventory: [
+    changeOf({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
+    // A handle that is gone, and whose last claim has ended. Claims and releases of others are most
+    // of what happens to this table.
+    changeOf({
+      sk: { S: [{ prefix: 'HANDLE#' }] },
+      is_gone: { BOOL: [{ exists: true }] },
+      arq_uuid: { S: [{ exists: false }] },
+    }),
+  ],
+};
+
+function changeOf(NewImage: ChangePattern['dynamodb']['NewImage']): ChangePattern {
+  return { dynamodb: { NewImage } };
+}

@@ -1,0 +1,56 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
+import {
+  AttributeType,
+  Billing,
+  ProjectionType,
+  StreamViewType,
+  TableV2,
+} from 'aws-cdk-lib/aws-dynamodb';
+import type { Construct } from 'constructs';
+import { type TableDefinition, type TableName, tableName, tables } from '#core/store/tables.ts';
+import { constructId } from './construct-id.ts';
+import type { DeploymentSettings } from './settings.ts';
+
+export type Tables = Readonly<Record<TableName, TableV2>>;
+
+/**
+ * Seconds since 1970 after which DynamoDB deletes a row that has it. No row does so far; turning this
+ * on for a table that is in use would take up to an hour.
+ */
+const timeToLiveAttribute = 'expires_at';
+
+/** The tables of core/store/tables.ts. */
+export function createTables(scope: Construct, settings: DeploymentSettings): Tables {
+  return Object.fromEntries(
+    tables.map((row) => [row.name, createTable(scope, settings, row)]),
+  ) as Record<TableName, TableV2>;
+}
+
+function createTable(
+  scope: Construct,
+  { stage, keepData }: DeploymentSettings,
+  row: TableDefinition,
+): TableV2 {
+  return new TableV2(scope, `${constructId(row.name)}Table`, {
+    tableName: tableName(stage, row.name),
+    partitionKey: text('pk'),
+    ...(row.hasSortKey && { sortKey: text('sk') }),
+    globalSecondaryIndexes: row.indexes.map(({ name, partitionKey, sortKey, projection }) => ({
+      indexName: name,
+      partitionKey: text(partitionKey),
+      sortKey: text(sortKey),
+      projectionType: ProjectionType[projection],
+    })),
+    // Launches come in bursts, and an idle cloud should cost nothing.
+    billing: Billing.onDemand(),
+    ...(row.hasStream && { dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES }),
+    timeToLiveAttribute,
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: keepData,
+    removalPolicy: keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+  });
+}
+
+function text(name: string) {
+  return { name, type: AttributeType.STRING };
+}
