@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { type Config, loadConfig } from '#agent/config.ts';
+
+const complete = {
+  CYBORG_AGENT_STAGE: 'dev',
+  CYBORG_AGENT_ENDPOINT: 'iot.example:8883',
+  CYBORG_AGENT_CERTIFICATE: '/etc/agent.pem',
+  CYBORG_AGENT_KEY: '/etc/agent-key.pem',
+  CYBORG_AGENT_DRIVERS: 'fake',
+};
+
+function configOf(
+  environment: Readonly<Record<string, string>>,
+  options: { file?: string; unreadable?: string } = {},
+): Config {
+  return loadConfig({
+    environment: { ...complete, ...environment },
+    hostname: 'cmp1.example',
+    isReadable: (path) => path !== options.unreadable,
+    ...(options.file !== undefined && { file: options.file }),
+  });
+}
+
+function faultOf(environment: Record<string, string>, options = {}): string {
+  try {
+    configOf(environment, options);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'no fault';
+}
+
+describe('settings of the agent', () => {
+  it('are few, the others have defaults', () => {
+    expect(configOf({})).toEqual({
+      hostname: 'cmp1.example',
+      stage: 'dev',
+      endpoint: { host: 'iot.example', port: 8883 },
+      certificateFile: '/etc/agent.pem',
+      keyFile: '/etc/agent-key.pem',
+      drivers: ['fake'],
+      pciAllowList: [],
+      intervalSeconds: 60,
+      sysfsRoot: '/sys',
+      stateDirectory: '/var/lib/cyborg-agent',
+      bootIdFile: '/proc/sys/kernel/random/boot_id',
+      logLevel: 'info',
+    });
+  });
+
+  it('come from the file where the environment does not say', () => {
+    const file = JSON.stringify({ stage: 'file', interval_seconds: 30, drivers: ['pci', 'fake'] });
+    const environment = { CYBORG_AGENT_PCI_ALLOW_LIST: '{"vendor_id":"10DE"}' };
+    const fromFile = configOf({ ...environment, CYBORG_AGENT_DRIVERS: '' }, { file });
+    expect(fromFile).toMatchObject({ stage: 'dev', intervalSeconds: 30, drivers: ['pci', 'fake'] });
+    expect(fromFile.pciAllowList).toMatchObject([{ vendor_id: '10de' }]);
+  });
+
+  it.each([
+    ['iot.example', { host: 'iot.example', port: 8883 }],
+    ['iot.example:443', { host: 'iot.example', port: 443 }],
+    ['127.0.0.1:18883', { host: '127.0.0.1', port: 18883 }],
+    ['[::1]:8883', { host: '::1', port: 8883 }],
+  ])('read the endpoint %s', (text, endpoint) => {
+    expect(configOf({ CYBORG_AGENT_ENDPOINT: text }).endpoint).toEqual(endpoint);
+  });
+
+  it('understand the names that Cyborg has for drivers', () => {
+    expect(configOf({ CYBORG_AGENT_DRIVERS: ' fake_driver' }).drivers).toEqual(['fake']);
+  });
+});
+
+describe('wrong settings', () => {
+  it.each([
+    [{ CYBORG_AGENT_STAGE: '' }, 'CYBORG_AGENT_STAGE is missing.'],
+    [{ CYBORG_AGENT_STAGE: 'Dev' }, 'CYBORG_AGENT_STAGE: must be lower case'],
+    [{ CYBORG_AGENT_HOSTNAME: 'a b' }, 'CYBORG_AGENT_HOSTNAME: must be the name'],
+    [{ CYBORG_AGENT_ENDPOINT: 'https://x' }, 'CYBORG_AGENT_ENDPOINT: must be host:port'],
+    [{ CYBORG_AGENT_ENDPOINT: 'x:99999' }, 'CYBORG_AGENT_ENDPOINT: must have a port'],
+    [{ CYBORG_AGENT_KEY: 'key.pem' }, 'CYBORG_AGENT_KEY: must be an absolute path'],
+    [{ CYBORG_AGENT_INTERVAL_SECONDS: '0' }, 'CYBORG_AGENT_INTERVAL_SECONDS: must be at least 1'],
+    [{ CYBORG_AGENT_INTERVAL_SECONDS: 'x' }, 'CYBORG_AGENT_INTERVAL_SECONDS: must be a number'],
+    [{ CYBORG_AGENT_DRIVERS: 'fake,gpu' }, 'there is no driver "gpu"; valid are fake, pci'],
+    [{ CYBORG_AGENT_DRIVERS: ',' }, 'CYBORG_AGENT_DRIVERS: name at least one of fake, pci'],
+    [{ CYBORG_AGENT_DRIVERS: 'fake,fake' }, 'CYBORG_AGENT_DRIVERS: names a driver twice'],
+    [{ CYBORG_AGENT_DRIVERS: 'pci' }, 'CYBORG_AGENT_PCI_ALLOW_LIST must say which devices'],
+    [{ CYBORG_AGENT_PCI_ALLOW_LIST: '{' }, 'CYBORG_AGENT_PCI_ALLOW_LIST: must be JSON'],
+    [
+      { CYBORG_AGENT_PCI_ALLOW_LIST: '[{"vendor_id":"10de"},{"vendor_id":"nvidia"}]' },
+      'CYBORG_AGENT_PCI_ALLOW_LIST (at 1.vendor_id): must be four hexadecimal digits',
+    ],
+    [
+      { CYBORG_AGENT_PCI_ALLOW_LIST: '{"vendor_id":"10de"}' },
+      'CYBORG_AGENT_PCI_ALLOW_LIST is of no use: CYBORG_AGENT_DRIVERS lacks pci.',
+    ],
+    [{ CYBORG_AGENT_INTERVAL: '5' }, 'CYBORG_AGENT_INTERVAL is no setting of the agent.'],
+  ])('%j is answered by a sentence', (environment, sentence) => {
+    expect(faultOf(environment)).toContain(sentence);
+  });
+
+  it('name each file that cannot be read', () => {
+    expect(faultOf({}, { unreadable: '/etc/agent-key.pem' })).toBe(
+      'CYBORG_AGENT_KEY: /etc/agent-key.pem cannot be read.',
+    );
+  });
+
+  it('are all told at once', () => {
+    const fault = faultOf({ CYBORG_AGENT_STAGE: '', CYBORG_AGENT_ENDPOINT: '' });
+    expect(fault).toBe('CYBORG_AGENT_STAGE is missing. CYBORG_AGENT_ENDPOINT is missing.');
+  });
+
+  it('include a file that is not one JSON object', () => {
+    expect(faultOf({}, { file: '[]' })).toBe('The settings file must be one JSON object.');
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { createDiscovery } from '#agent/discover.ts';
+import type { Driver } from '#agent/drivers/driver.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
+
+const gpu = aReportedDevice({ address: '0000:3b:00.0' });
+const nic = aReportedDevice({ address: '0000:17:00.0' });
+
+function discoveryOf(...drivers: Driver[]) {
+  const log = aLog();
+  const clock = aClock();
+  return { log, clock, discover: createDiscovery({ drivers, clock, log }) };
+}
+
+const throwing: Driver = {
+  name: 'throwing',
+  discover: async () => {
+    throw new Error('no such class');
+  },
+};
+
+const hanging: Driver = { name: 'hanging', discover: () => new Promise(() => {}) };
+
+describe('asking the drivers', () => {
+  it('gives the devices of all, in the order of their addresses', async () => {
+    const { discover } = discoveryOf(aDriver('one', gpu), aDriver('two', nic));
+    const { devices, failedDrivers } = await discover();
+    expect(devices.map(({ device }) => device.address)).toEqual(['0000:17:00.0', '0000:3b:00.0']);
+    expect(failedDrivers).toEqual([]);
+  });
+
+  it('names a driver that throws and keeps the devices of the others', async () => {
+    const { discover } = discoveryOf(throwing, aDriver('one', gpu));
+    const { devices, failedDrivers } = await discover();
+    expect(devices).toHaveLength(1);
+    expect(failedDrivers).toEqual(['throwing']);
+  });
+
+  it('gives up on a driver that hangs after 30 seconds', async () => {
+    const { discover, clock } = discoveryOf(hanging, aDriver('one', gpu));
+    const found = discover();
+    await clock.advance(30_000);
+    expect((await found).failedDrivers).toEqual(['hanging']);
+    expect((await found).devices).toHaveLength(1);
+  });
+
+  it('does not ask a driver again that still hangs, and asks it when it is back', async () => {
+    // Prepare
+    let asked = 0;
+    let comeBack = (_: Record<string, ReportedDevice>) => {};
+    const slow: Driver = {
+      name: 'slow',
+      discover: () => {
+        asked += 1;
+        return new Promise((resolve) => {
+          comeBack = resolve;
+        });
+      },
+    };
+    const { discover, clock } = discoveryOf(slow);
+
+    // Act
+    const first = discover();
+    await clock.advance(30_000);
+    await first;
+    const second = await discover();
+    comeBack({});
+    await clock.advance(0);
+    const third = discover();
+    comeBack({});
+
+    // Assess
+    expect(second.failedDrivers).toEqual(['slow']);
+    expect((await third).failedDrivers).toEqual([]);
+    expect(asked).toBe(2);
+  });
+
+  it('leaves a device to the first driver that claims it', async () => {
+    const { discover, log } = discoveryOf(aDriver('one', gpu), aDriver('two', gpu));
+    const { devices } = await discover();
+    expect(devices.map(({ device }) => device.driver)).toEqual(['one']);
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ address: gpu.address, kept: 'one', driver: 'two' }),
+    );
+  });
+
+  it.each<[string, Partial<ReportedDevice>, string]>([
+    ['a product of 65 characters', { product: 'x'.repeat(65) }, 'product'],
+    ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
+    ['another driver', { driver: 'other' }, 'it names driver other'],
+    ['fields that reports do not know', { colour: 'red' } as object, 'has fields'],
+  ])('leaves out a device with %s', async (_what, wrong, fault) => {
+    const found = { ...gpu, driver: 'one', ...wrong };
+    const driver = { name: 'one', discover: async () => ({ [gpu.address]: found }) };
+    const { discover, log } = discoveryOf(driver);
+    expect(await discover()).toEqual({ devices: [], failedDrivers: [] });
+    expect(log.lines).toEqual([
+      expect.objectContaining({ fault: expect.stringContaining(fault) as string }),
+    ]);
+  });
+});

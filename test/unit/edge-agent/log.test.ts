@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { createLog } from '#agent/log.ts';
+
+it('keeps text from devices on one line', () => {
+  const lines: string[] = [];
+  createLog('info', (line) => lines.push(line)).warn('A device.', {
+    model: 'x\n{"level":"forged"}',
+  });
+  expect(lines.join('').trimEnd().split('\n')).toHaveLength(1);
+  expect(JSON.parse(lines.join(''))).toMatchObject({
+    level: 'warn',
+    message: 'A device.',
+    model: 'x\n{"level":"forged"}',
+  });
+});
+
+it('leaves out what is below its level', () => {
+  const lines: string[] = [];
+  const log = createLog('warn', (line) => lines.push(line));
+  log.debug('no');
+  log.info('no');
+  log.error('yes');
+  expect(lines).toHaveLength(1);
+});

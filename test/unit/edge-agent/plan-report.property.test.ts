@@ -1,0 +1,77 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Found } from '#agent/discover.ts';
+import { acknowledge, nothingAcknowledged, planReport } from '#agent/plan-report.ts';
+import { digestOf } from '#core/contracts/device-digest.ts';
+import { aReportedDevice } from '#test/support/agent.ts';
+import { aControlPlane, type ModelReport } from '#test/support/control-plane-model.ts';
+
+/** Hosts with few addresses and few states of each device, so that changes meet. */
+const host: fc.Arbitrary<Found> = fc
+  .dictionary(
+    fc.constantFrom('0000:01:00.0', '0000:02:00.0', '0000:03:00.0', '10000:e1:00.0'),
+    fc.record({ model: fc.constantFrom('a', 'b'), handles: fc.constantFrom(0, 1, 600) }),
+  )
+  .map((states) => ({
+    failedDrivers: [],
+    devices: Object.entries(states)
+      .sort()
+      .map(([address, { model, handles }]) => {
+        const handle = { type: 'PCI' as const, info: { domain: address, bus: '00', device: '00' } };
+        const attach_handles = Array.from({ length: handles }, () => handle);
+        const offers = { resource_class: 'PGPU', traits: [], attach_handles };
+        const device = aReportedDevice({ address, model, offers });
+        return { device, digest: digestOf(device) };
+      }),
+  }));
+
+/** All reports of a session in which the host looked like this, one look after the other. */
+function reportsOf(looks: readonly Found[]): ModelReport[] {
+  const reports: ModelReport[] = [];
+  let known = nothingAcknowledged;
+  for (const [minute, found] of looks.entries()) {
+    const plan = planReport(found, known, minute * 60_000);
+    for (const [part, devices] of plan.parts.entries()) {
+      reports.push({ sequence: reports.length, manifest: plan.manifest, devices });
+      known = acknowledge(known, plan, part, minute * 60_000);
+    }
+  }
+  return reports;
+}
+
+it('brings the control plane to what the host is, whatever happened before', () => {
+  fc.assert(
+    fc.property(fc.array(host, { minLength: 1, maxLength: 6 }), (looks) => {
+      const controlPlane = aControlPlane();
+      for (const report of reportsOf(looks)) controlPlane.apply(report);
+      expect(controlPlane.devices()).toEqual(looks.at(-1)?.devices.map(({ device }) => device));
+      expect(controlPlane.wanted()).toEqual([]);
+    }),
+  );
+});
+
+it('does so in whatever order the reports of one look arrive, and twice', () => {
+  fc.assert(
+    fc.property(host, fc.infiniteStream(fc.nat()), (found, random) => {
+      const reports = reportsOf([found]);
+      const controlPlane = aControlPlane();
+      for (const report of shuffled([...reports, ...reports], random)) controlPlane.apply(report);
+      expect(controlPlane.devices()).toEqual(found.devices.map(({ device }) => device));
+    }),
+  );
+});
+
+it('says nothing about what was said', () => {
+  fc.assert(
+    fc.property(host, (found) => {
+      expect(reportsOf([found, found, found])).toEqual(reportsOf([found]));
+    }),
+  );
+});
+
+function shuffled<T>(items: T[], random: Iterator<number>): T[] {
+  return items
+    .map((item) => ({ item, key: random.next().value as number }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ item }) => item);
+}

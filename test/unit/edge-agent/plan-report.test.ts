@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import type { Found } from '#agent/discover.ts';
+import {
+  type Acknowledged,
+  acknowledge,
+  nothingAcknowledged,
+  planReport,
+} from '#agent/plan-report.ts';
+import { digestOf } from '#core/contracts/device-digest.ts';
+import {
+  type InventoryReport,
+  type ReportedDevice,
+  reportBytesMax,
+} from '#core/contracts/inventory-report.ts';
+import { aReportedDevice } from '#test/support/agent.ts';
+
+const seconds = 1000;
+const gpu = aReportedDevice({ address: '0000:3b:00.0' });
+const nic = aReportedDevice({ address: '0000:17:00.0' });
+const gpuChanged = { ...gpu, model: 'other' };
+
+function found(devices: readonly ReportedDevice[], failedDrivers: string[] = []): Found {
+  return {
+    devices: devices.map((device) => ({ device, digest: digestOf(device) })),
+    failedDrivers,
+  };
+}
+
+/** What is acknowledged after everything of this was reported at time 0. */
+function reported(first: Found): Acknowledged {
+  return acknowledge(nothingAcknowledged, planReport(first, nothingAcknowledged, 0), 0, 0);
+}
+
+function addressesOf(parts: readonly (readonly ReportedDevice[])[]): string[][] {
+  return parts.map((devices) => devices.map(({ address }) => address));
+}
+
+describe('what is reported', () => {
+  it('is everything, at first', () => {
+    const plan = planReport(found([nic, gpu]), nothingAcknowledged, 0);
+    expect(plan.occasion).toBe('everything');
+    expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
+  });
+
+  it('is a manifest alone when a host has no devices', () => {
+    expect(planReport(found([]), nothingAcknowledged, 0).parts).toEqual([[]]);
+  });
+
+  it('is nothing while nothing changes', () => {
+    const known = reported(found([gpu]));
+    expect(planReport(found([gpu]), known, 299 * seconds).occasion).toBe('nothing');
+  });
+
+  it('is the manifest alone as a heartbeat', () => {
+    const plan = planReport(found([gpu]), reported(found([gpu])), 300 * seconds);
+    expect(plan).toMatchObject({ occasion: 'heartbeat', parts: [[]] });
+    expect(plan.manifest).toEqual({ [gpu.address]: digestOf(gpu) });
+  });
+
+  it('is everything again after an hour', () => {
+    const plan = planReport(found([gpu]), reported(found([gpu])), 3600 * seconds);
+    expect(plan).toMatchObject({ occasion: 'everything', parts: [[gpu]] });
+  });
+
+  it('describes what changed and what is new, no more', () => {
+    const known = reported(found([gpu]));
+    const plan = planReport(found([nic, gpuChanged]), known, 1);
+    expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
+    expect(addressesOf(planReport(found([nic, gpu]), known, 1).parts)).toEqual([[nic.address]]);
+  });
+
+  it('is a manifest without the device when one is gone', () => {
+    const plan = planReport(found([nic]), reported(found([nic, gpu])), 1);
+    expect(plan).toMatchObject({ occasion: 'change', parts: [[]] });
+    expect(Object.keys(plan.manifest)).toEqual([nic.address]);
+  });
+
+  it('says when a driver begins to fail and when it works again', () => {
+    const working = reported(found([gpu]));
+    const failing = planReport(found([gpu], ['pci']), working, 1);
+    expect(failing).toMatchObject({ occasion: 'change', failedDrivers: ['pci'] });
+    const known = acknowledge(working, failing, 0, 1);
+    expect(planReport(found([gpu], ['pci']), known, 2).occasion).toBe('nothing');
+    expect(planReport(found([gpu]), known, 2).occasion).toBe('change');
+  });
+
+  it('describes a device again if only an older state of it was acknowledged', () => {
+    const known = reported(found([gpu]));
+    const unacknowledged = planReport(found([gpuChanged]), known, 1);
+    expect(planReport(found([gpuChanged]), known, 2)).toEqual(unacknowledged);
+  });
+});
+
+describe('large reports', () => {
+  const handles = Array.from({ length: 200 }, (_, index) => ({
+    type: 'PCI' as const,
+    info: { domain: '0000', bus: '3b', device: '00', function: String(index) },
+  }));
+  const large = Array.from({ length: 40 }, (_, index) =>
+    aReportedDevice({
+      address: `0000:${index.toString(16).padStart(2, '0')}:00.0`,
+      offers: { resource_class: 'CUSTOM_PCI', traits: [], attach_handles: handles },
+    }),
+  );
+
+  function messageOf(
+    manifest: Readonly<Record<string, string>>,
+    devices: readonly ReportedDevice[],
+  ) {
+    const report: InventoryReport = {
+      version: 1,
+      agent_version: '0.1.0',
+      boot_id: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
+      sequence: 17_952_267_837,
+      manifest,
+      failed_drivers: [],
+      devices: [...devices],
+    };
+    return JSON.stringify(report);
+  }
+
+  it('are split, and each part fits in a message', () => {
+    const plan = planReport(found(large), nothingAcknowledged, 0);
+    expect(plan.parts.length).toBeGreaterThan(1);
+    expect(plan.parts.flat()).toEqual(large);
+    for (const devices of plan.parts) {
+      const bytes = Buffer.byteLength(messageOf(plan.manifest, devices));
+      expect(bytes).toBeLessThanOrEqual(reportBytesMax - 512);
+    }
+  });
+
+  it('count as everything only when the last part is acknowledged', () => {
+    const plan = planReport(found(large), nothingAcknowledged, 0);
+    const first = acknowledge(nothingAcknowledged, plan, 0, 0);
+    expect(planReport(found(large), first, 0).occasion).toBe('everything');
+    let known = nothingAcknowledged;
+    for (const part of plan.parts.keys()) known = acknowledge(known, plan, part, 0);
+    expect(planReport(found(large), known, 1).occasion).toBe('nothing');
+  });
+
+  it('leave out a device that no message can hold, and say so', () => {
+    const offers = {
+      resource_class: 'CUSTOM_PCI',
+      traits: [],
+      attach_handles: Array.from({ length: 10 }, () => handles).flat(),
+    };
+    const plan = planReport(found([nic, { ...gpu, offers }]), nothingAcknowledged, 0);
+    expect(plan.oversized).toEqual([gpu.address]);
+    expect(Object.keys(plan.manifest)).toEqual([nic.address]);
+    expect(addressesOf(plan.parts)).toEqual([[nic.address]]);
+  });
+});
