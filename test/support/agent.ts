@@ -3,6 +3,7 @@
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import type { Log, LogFields } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -70,4 +71,18 @@ export function aClock(): Clock & { advance(milliseconds: number): Promise<void>
 /** Lets everything run that waits for nothing but its turn, files included. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+export function aPciFunction(given: Partial<PciFunction> = {}): PciFunction {
+  const address = given.address ?? '0000:3b:00.0';
+  return {
+    address,
+    path: `bus/pci/devices/${address}`,
+    vendorId: '10de',
+    productId: '2235',
+    subsystemId: '10de:145a',
+    classCode: '030200',
+    iommuGroup: '1',
+    ...given,
+  };
 }

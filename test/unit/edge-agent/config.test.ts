@@ -84,7 +84,7 @@ describe('wrong settings', () => {
     [{ CYBORG_AGENT_DRIVERS: ',' }, 'CYBORG_AGENT_DRIVERS: name at least one of fake, pci'],
     [{ CYBORG_AGENT_DRIVERS: 'fake,fake' }, 'CYBORG_AGENT_DRIVERS: names a driver twice'],
     [{ CYBORG_AGENT_DRIVERS: 'pci' }, 'CYBORG_AGENT_PCI_ALLOW_LIST must say which devices'],
-    [{ CYBORG_AGENT_PCI_ALLOW_LIST: '{' }, 'CYBORG_AGENT_PCI_ALLOW_LIST: must be JSON'],
+    [{ CYBORG_AGENT_PCI_ALLOW_LIST: '{' }, 'CYBORG_AGENT_PCI_ALLOW_LIST: must be a JSON list'],
     [
       { CYBORG_AGENT_PCI_ALLOW_LIST: '[{"vendor_id":"10de"},{"vendor_id":"nvidia"}]' },
       'CYBORG_AGENT_PCI_ALLOW_LIST (at 1.vendor_id): must be four hexadecimal digits',

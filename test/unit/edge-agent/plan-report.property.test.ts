@@ -15,7 +15,7 @@ const host: fc.Arbitrary<Found> = fc
   .map((states) => ({
     failedDrivers: [],
     devices: Object.entries(states)
-      .sort()
+      .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([address, { model, handles }]) => {
         const handle = { type: 'PCI' as const, info: { domain: address, bus: '00', device: '00' } };
         const attach_handles = Array.from({ length: handles }, () => handle);

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { runAgent } from '#agent/agent.ts';
+import { createDiscovery } from '#agent/discover.ts';
+import type { Driver, NoticesChange } from '#agent/drivers/driver.ts';
+import type { Session } from '#agent/mqtt.ts';
+import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
+
+const gpu = aReportedDevice({ address: '0000:3b:00.0' });
+const nic = aReportedDevice({ address: '0000:17:00.0' });
+const seconds = 1000;
+
+/** An agent of a host whose devices and whose broker the test has in its hands. */
+function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
+  const clock = aClock();
+  const stop = new AbortController();
+  const host = { devices: [gpu], signature: '' };
+  const reports: InventoryReport[] = [];
+  const topics = new Set<string>();
+  const openedMs: number[] = [];
+  let sequence = 0;
+  let loseConnection = () => {};
+  let broker: 'up' | 'down' = 'up';
+
+  const driver: Driver & NoticesChange = {
+    name: 'a_driver',
+    discover: () => aDriver('a_driver', ...host.devices).discover(),
+    signature: () => host.signature,
+  };
+  const openSession = async (): Promise<Session> => {
+    openedMs.push(clock.monotonicMs());
+    if (broker === 'down') throw new Error('connect ECONNREFUSED');
+    const lost = new AbortController();
+    loseConnection = () => lost.abort(new Error('the connection was closed'));
+    return {
+      lost: lost.signal,
+      end: async () => {},
+      publish: async (topic, payload) => {
+        await options.publish?.();
+        topics.add(topic);
+        reports.push(inventoryReport.parse(JSON.parse(payload)));
+      },
+    };
+  };
+  const ended = runAgent(
+    {
+      stage: 'dev',
+      thing: 'cmp1:example',
+      bootId: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
+      drivers: [driver],
+      intervalSeconds: 60,
+      discover: createDiscovery({ drivers: [driver], clock, log: silentLog }),
+      sequence: { next: async () => sequence++ },
+      openSession,
+      random: () => 0.5,
+      clock,
+      log: silentLog,
+    },
+    stop.signal,
+  );
+  return {
+    host,
+    reports,
+    topics,
+    openedMs,
+    ended,
+    advance: (milliseconds: number) => clock.advance(milliseconds),
+    loseConnection: () => loseConnection(),
+    turn: (now: 'up' | 'down') => {
+      broker = now;
+    },
+    stop: () => stop.abort(),
+  };
+}
+
+function described(reports: readonly InventoryReport[]): string[][] {
+  return reports.map(({ devices }) => devices.map(({ address }) => address));
+}
+
+describe('the agent', () => {
+  it('reports everything, on its own topic, as soon as it is connected', async () => {
+    const { advance, reports, topics } = anAgent();
+    await advance(0);
+    expect(described(reports)).toEqual([[gpu.address]]);
+    expect([...topics]).toEqual([
+      '$aws/rules/dev_inventory_reports/dev/hosts/cmp1:example/inventory',
+    ]);
+  });
+
+  it('is silent while nothing changes, but for a heartbeat each five minutes', async () => {
+    const { advance, reports } = anAgent();
+    await advance(299 * seconds);
+    expect(reports).toHaveLength(1);
+    await advance(302 * seconds);
+    expect(described(reports)).toEqual([[gpu.address], [], []]);
+  });
+
+  it('reports everything again after an hour', async () => {
+    const { advance, reports } = anAgent();
+    await advance(3601 * seconds);
+    expect(described(reports).at(-1)).toEqual([gpu.address]);
+    expect(reports).toHaveLength(13);
+  });
+
+  it('reports a change at its next tick', async () => {
+    const { advance, reports, host } = anAgent();
+    await advance(1 * seconds);
+    host.devices = [gpu, nic];
+    await advance(60 * seconds);
+    expect(described(reports)).toEqual([[gpu.address], [nic.address]]);
+  });
+
+  it('reports a change that the host shows within five seconds', async () => {
+    const { advance, reports, host } = anAgent();
+    await advance(1 * seconds);
+    host.devices = [];
+    host.signature = 'gone';
+    await advance(5 * seconds);
+    expect(reports.at(-1)?.manifest).toEqual({});
+  });
+
+  it('reports everything to each new session', async () => {
+    const { advance, reports, loseConnection } = anAgent();
+    await advance(0);
+    loseConnection();
+    await advance(2 * seconds);
+    expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
+    expect(reports.map(({ sequence }) => sequence)).toEqual([0, 1]);
+  });
+
+  it('tries ever more rarely while the broker is away, and anew once it is back', async () => {
+    const { advance, openedMs, reports, turn, loseConnection } = anAgent();
+    await advance(0);
+    turn('down');
+    loseConnection();
+    await advance(10 * seconds);
+    expect(openedMs).toEqual([0, 1500, 4000, 8500]);
+    turn('up');
+    await advance(10 * seconds);
+    loseConnection();
+    await advance(2 * seconds);
+    expect(openedMs).toEqual([0, 1500, 4000, 8500, 17_000, 21_500]);
+    expect(reports).toHaveLength(3);
+  });
+
+  it('counts a broker that takes no report as away', async () => {
+    const failing = anAgent({
+      publish: async () => {
+        throw new Error('the broker did not acknowledge');
+      },
+    });
+    await failing.advance(10 * seconds);
+    expect(failing.openedMs).toEqual([0, 1500, 4000, 8500]);
+  });
+
+  it('ends when it is told to, connected or not', async () => {
+    const connected = anAgent();
+    await connected.advance(1 * seconds);
+    connected.stop();
+    await expect(connected.ended).resolves.toBeUndefined();
+
+    const waiting = anAgent();
+    waiting.turn('down');
+    await waiting.advance(1 * seconds);
+    waiting.stop();
+    await expect(waiting.ended).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { choosePciFunctions } from '#agent/drivers/pci-choice.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { aPciFunction } from '#test/support/agent.ts';
+
+const nvidia = { vendor_id: '10de' };
+const nvidiaVirtual = { vendor_id: '10de', virtual_functions: true };
+const card = aPciFunction({ address: '0000:3b:00.0', iommuGroup: '1' });
+
+function virtual(...numbers: number[]): PciFunction[] {
+  return numbers.map((number) =>
+    aPciFunction({
+      address: `0000:3b:00.${number}`,
+      physicalFunction: card.address,
+      iommuGroup: String(100 + number),
+    }),
+  );
+}
+
+function choose(functions: PciFunction[], allowList: object[]) {
+  const { choices, refusals } = choosePciFunctions(functions, pciAllowList.parse(allowList));
+  return {
+    offered: choices.map(({ offered }) => offered.map(({ address }) => address)),
+    refusals: Object.fromEntries(refusals),
+    choices,
+  };
+}
+
+describe('what is offered', () => {
+  it('is what the allow-list names', () => {
+    const other = aPciFunction({ address: '0000:5e:00.0', vendorId: '8086', iommuGroup: '2' });
+    expect(choose([card, other], [nvidia])).toMatchObject({
+      offered: [[card.address]],
+      refusals: {},
+    });
+  });
+
+  it('is described by the first entry that matches', () => {
+    const first = { ...nvidia, resource_class: 'CUSTOM_FIRST' };
+    const { choices } = choose([card], [first, nvidia]);
+    expect(choices[0]?.entry.resource_class).toBe('CUSTOM_FIRST');
+  });
+
+  it('is never a function that virtual ones are carved from', () => {
+    expect(choose([card, ...virtual(1, 2)], [nvidia])).toMatchObject({
+      offered: [],
+      refusals: { [card.address]: expect.stringContaining('has virtual functions') as string },
+    });
+  });
+
+  it('is each virtual function, as one device, if the entry says so', () => {
+    const { offered, choices } = choose([card, ...virtual(1, 2)], [nvidiaVirtual]);
+    expect(offered).toEqual([['0000:3b:00.1', '0000:3b:00.2']]);
+    expect(choices[0]?.physical).toBe(card);
+  });
+
+  it('is the whole card until it has virtual functions, with an entry for either', () => {
+    expect(choose([card], [nvidiaVirtual, nvidia]).offered).toEqual([[card.address]]);
+    expect(choose([card, ...virtual(1)], [nvidiaVirtual, nvidia]).offered).toEqual([
+      ['0000:3b:00.1'],
+    ]);
+  });
+
+  it('compares the ids of virtual functions, not those of their card', () => {
+    const functions = virtual(1).map((fn) => ({ ...fn, productId: '154c' }));
+    const entry = { product_id: '154c', virtual_functions: true };
+    expect(choose([card, ...functions], [entry]).offered).toEqual([['0000:3b:00.1']]);
+    expect(choose([card, ...functions], [{ ...entry, product_id: '2235' }]).offered).toEqual([]);
+  });
+
+  it('is only those virtual functions whose card is there', () => {
+    expect(choose(virtual(1), [nvidiaVirtual]).offered).toEqual([]);
+  });
+});
+
+describe('what cannot be assigned is not offered', () => {
+  it('as a bridge', () => {
+    const bridge = { ...card, classCode: '060400' };
+    expect(choose([bridge], [nvidia])).toMatchObject({
+      offered: [],
+      refusals: { [card.address]: 'is a bridge' },
+    });
+  });
+
+  it('without an IOMMU group', () => {
+    const { iommuGroup: _, ...without } = card;
+    expect(choose([without], [nvidia]).refusals[card.address]).toContain('no IOMMU group');
+  });
+
+  it('beside a function of its group that the host uses', () => {
+    const audio = { ...card, address: '0000:3b:00.1', boundDriver: 'snd_hda_intel' };
+    const { offered, refusals } = choose([card, audio], [{ address: card.address }]);
+    expect(offered).toEqual([]);
+    expect(refusals[card.address]).toContain('snd_hda_intel');
+  });
+
+  it.each([undefined, 'vfio-pci', 'pci-stub', 'mlx5_vfio_pci'])(
+    'but beside one of its group that is bound to %s',
+    (boundDriver) => {
+      const audio = { ...card, address: '0000:3b:00.1', ...(boundDriver && { boundDriver }) };
+      expect(choose([card, audio], [{ address: card.address }]).offered).toEqual([[card.address]]);
+    },
+  );
+
+  it('but beside a bridge of its group', () => {
+    const bridge = {
+      ...card,
+      address: '0000:3a:00.0',
+      classCode: '060400',
+      boundDriver: 'pcieport',
+    };
+    expect(choose([bridge, card], [{ address: card.address }]).offered).toEqual([[card.address]]);
+  });
+
+  it('beside another of its group that is offered: a group has one user', () => {
+    const sibling = { ...card, address: '0000:3b:00.1' };
+    const { offered, refusals } = choose([card, sibling], [nvidia]);
+    expect(offered).toEqual([[card.address]]);
+    expect(refusals[sibling.address]).toContain('is offered');
+  });
+});
+
+describe('the device type', () => {
+  it.each([
+    ['030200', '10de', '2235', 'GPU'],
+    ['030000', '1002', '744c', 'GPU'],
+    ['020000', '8086', '1572', 'NIC'],
+    ['010802', '144d', 'a80a', 'SSD'],
+    ['0b4000', '8086', '4940', 'QAT'],
+    ['120000', '10ee', '5004', 'FPGA'],
+    ['120000', '8086', '09c4', 'FPGA'],
+    ['120000', '19e5', 'd100', 'AICHIP'],
+    ['120000', '8086', '7d1d', 'AICHIP'],
+  ])('of class %s, %s:%s is %s', (classCode, vendorId, productId, type) => {
+    const fn = { ...card, classCode, vendorId, productId };
+    expect(choose([fn], [{ address: fn.address }]).choices[0]?.type).toBe(type);
+  });
+
+  it('is what the entry says', () => {
+    const { choices } = choose([card], [{ ...nvidia, device_type: 'AICHIP' }]);
+    expect(choices[0]?.type).toBe('AICHIP');
+  });
+
+  it('has to be said for a class that tells nothing', () => {
+    const { offered, refusals } = choose([{ ...card, classCode: 'ff0000' }], [nvidia]);
+    expect(offered).toEqual([]);
+    expect(refusals[card.address]).toContain('device_type');
+  });
+});

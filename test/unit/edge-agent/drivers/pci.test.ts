@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPciDriver } from '#agent/drivers/pci.ts';
+import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { openSysfs } from '#agent/sysfs/root.ts';
+import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { aLog } from '#test/support/agent.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+
+const address = '0000:3b:00.0';
+let tree: SysfsTree;
+beforeEach(() => {
+  tree = aSysfsTree();
+});
+afterEach(() => tree.remove());
+
+function driverOf(...allowList: object[]) {
+  const log = aLog();
+  const sysfs = openSysfs(tree.root);
+  return { log, ...createPciDriver({ sysfs, allowList: pciAllowList.parse(allowList), log }) };
+}
+
+describe('driver pci', () => {
+  it('describes a function as Cyborg does, but for its type', async () => {
+    tree.addFunction({ address, numaNode: 1 });
+    const { [address]: device } = await driverOf({ vendor_id: '10de' }).discover();
+    expect(reportedDevice.parse(device)).toEqual({
+      address,
+      driver: 'pci',
+      type: 'GPU',
+      vendor: '10de',
+      product: '2235',
+      model: '2235',
+      std_board_info:
+        '{"product_id":"2235","subsystem_id":"10de:145a","class":"0x030200",' +
+        '"revision":"0xa1","numa_node":1}',
+      vendor_board_info: 'miss_vb_info',
+      offers: {
+        resource_class: 'CUSTOM_PCI',
+        traits: ['CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],
+        attach_handles: [
+          { type: 'PCI', info: { domain: '0000', bus: '3b', device: '00', function: '0' } },
+        ],
+      },
+      regions: [],
+    });
+  });
+
+  it('has no trait for a vendor that Cyborg has no name for', async () => {
+    tree.addFunction({ address, vendor: '144d', product: 'a80a', classCode: '010802' });
+    const { [address]: device } = await driverOf({ vendor_id: '144d' }).discover();
+    expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_PRODUCT_ID_A80A']);
+  });
+
+  it('offers what the entry says', async () => {
+    tree.addFunction({ address });
+    const entry = { vendor_id: '10de', resource_class: 'PGPU', traits: ['CUSTOM_FAST'] };
+    const { [address]: device } = await driverOf(entry).discover();
+    expect(device?.offers).toMatchObject({
+      resource_class: 'PGPU',
+      traits: ['CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235', 'CUSTOM_FAST'],
+    });
+  });
+
+  it('offers virtual functions as handles of their card', async () => {
+    const virtual = { vendor: '8086', product: '154c', classCode: '020000' };
+    tree
+      .addFunction({ address, ...virtual, product: '1572', driver: 'i40e', sriovTotalvfs: 64 })
+      .addVirtualFunctions(address, 9, virtual);
+    const driver = driverOf({ product_id: '154c', virtual_functions: true });
+    const { [address]: device } = await driver.discover();
+    expect(device).toMatchObject({ address, type: 'NIC', product: '1572' });
+    expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_INTEL', 'CUSTOM_PCI_PRODUCT_ID_154C']);
+    const handles = device?.offers?.attach_handles.map(({ info }) => info);
+    expect(handles).toHaveLength(9);
+    expect(handles?.at(-1)).toEqual({ domain: '0000', bus: '3b', device: '01', function: '1' });
+  });
+
+  it('reports a domain of five digits', async () => {
+    tree.addFunction({ address: '10000:e1:00.0' });
+    const { '10000:e1:00.0': device } = await driverOf({ vendor_id: '10de' }).discover();
+    expect(device?.offers?.attach_handles[0]?.info.domain).toBe('10000');
+  });
+
+  it('does not offer a device that fell off the bus, and says so once', async () => {
+    tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
+    const { discover, log } = driverOf({ vendor_id: '10de' });
+    expect(await discover()).toEqual({});
+    await discover();
+    expect(log.lines).toEqual([
+      { message: 'A PCI function is not offered.', address, reason: 'fell off the bus' },
+    ]);
+  });
+
+  it('says a reason again when it returns', async () => {
+    const { discover, log } = driverOf({ vendor_id: '10de' });
+    for (const iommuGroup of [undefined, 1, undefined]) {
+      tree.addFunction({ address, iommuGroup });
+      await discover();
+      tree.removeFunction(address);
+    }
+    expect(log.lines).toHaveLength(2);
+  });
+
+  it('changes nothing of what it says while the host stays as it is', async () => {
+    tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
+    const { discover } = driverOf({ vendor_id: '10de' });
+    expect(await discover()).toEqual(await discover());
+  });
+});

@@ -1,0 +1,167 @@
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  answersOnBus,
+  type PciFunction,
+  pciSignature,
+  readPciDetails,
+  readPciFunctions,
+} from '#agent/sysfs/pci.ts';
+import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+
+const address = '0000:3b:00.0';
+let tree: SysfsTree;
+let sysfs: Sysfs;
+let skipped: [address: string, reason: string][];
+beforeEach(() => {
+  tree = aSysfsTree();
+  sysfs = openSysfs(tree.root);
+  skipped = [];
+});
+afterEach(() => tree.remove());
+
+function read(from: Sysfs = sysfs): PciFunction[] {
+  return readPciFunctions(from, (...skip) => skipped.push(skip));
+}
+
+function only(): PciFunction {
+  const [first, ...rest] = read();
+  if (!first || rest.length > 0) throw new Error('not one function');
+  return first;
+}
+
+describe('reading PCI functions', () => {
+  it('tells what the kernel knows', () => {
+    tree.addFunction({
+      address,
+      vendor: '10de',
+      product: '26b9',
+      subsystem: '10de:1851',
+      classCode: '030200',
+      driver: 'nvidia',
+      iommuGroup: 71,
+    });
+    expect(only()).toMatchObject({
+      address,
+      vendorId: '10de',
+      productId: '26b9',
+      subsystemId: '10de:1851',
+      classCode: '030200',
+      boundDriver: 'nvidia',
+      iommuGroup: '71',
+    });
+  });
+
+  it('tells virtual functions by the one they are carved from', () => {
+    tree.addFunction({ address, sriovTotalvfs: 8 }).addVirtualFunctions(address, 2);
+    expect(read().map(({ physicalFunction }) => physicalFunction)).toEqual([
+      undefined,
+      address,
+      address,
+    ]);
+  });
+
+  it('has no driver and no group where there is none', () => {
+    tree.addFunction({ address, driver: undefined, iommuGroup: undefined });
+    expect(only()).not.toHaveProperty('boundDriver');
+    expect(only()).not.toHaveProperty('iommuGroup');
+  });
+
+  it('reads class codes with leading zeros', () => {
+    tree.addFunction({ address, classCode: '010802' });
+    expect(only().classCode).toBe('010802');
+  });
+
+  it('takes domains of more than four digits', () => {
+    tree.addFunction({ address: '10000:e1:00.0' });
+    expect(only().address).toBe('10000:e1:00.0');
+  });
+
+  it('finds nothing where there is no PCI bus', () => {
+    rmSync(join(tree.root, 'bus'), { recursive: true });
+    expect(read()).toEqual([]);
+    expect(pciSignature(sysfs)).toBe('');
+  });
+
+  it('skips what is no PCI address', () => {
+    mkdirSync(join(tree.root, 'bus/pci/devices/not-an-address'));
+    expect(read()).toEqual([]);
+  });
+
+  it('skips a function that goes between listing and reading', () => {
+    tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
+    const vanishing: Sysfs = {
+      ...sysfs,
+      list: (directory) => {
+        const names = sysfs.list(directory);
+        tree.removeFunction('0000:5e:00.0');
+        return names;
+      },
+    };
+    expect(read(vanishing).map((found) => found.address)).toEqual([address]);
+    expect(skipped).toEqual([]);
+  });
+
+  it('skips a dangling link', () => {
+    symlinkSync('../../../devices/gone', join(tree.root, 'bus/pci/devices/0000:00:01.0'));
+    expect(read()).toEqual([]);
+  });
+
+  it('skips one function whose read fails, with the reason, and reads the others', () => {
+    tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
+    const failing: Sysfs = {
+      ...sysfs,
+      readAttribute: (path) => {
+        if (path.includes('5e')) throw Object.assign(new Error('i/o error'), { code: 'EIO' });
+        return sysfs.readAttribute(path);
+      },
+    };
+    expect(read(failing).map((found) => found.address)).toEqual([address]);
+    expect(skipped).toEqual([['0000:5e:00.0', 'cannot be read (EIO)']]);
+  });
+
+  it('skips a function whose vendor reads as all ones', () => {
+    tree.addFunction({ address, vendor: 'ffff', product: 'ffff' });
+    expect(read()).toEqual([]);
+    expect(skipped).toEqual([[address, 'fell off the bus']]);
+  });
+});
+
+describe('details', () => {
+  it('know a device without a NUMA node', () => {
+    tree.addFunction({ address, numaNode: -1, revision: '0b' });
+    expect(readPciDetails(sysfs, only())).toEqual({ numaNode: -1, revision: '0x0b' });
+  });
+});
+
+describe('whether a function answers', () => {
+  it('is told by its configuration space', async () => {
+    tree.addFunction({ address });
+    expect(await answersOnBus(sysfs, only())).toBe(true);
+  });
+
+  it('is denied when that is all ones, though the kernel remembers its ids', async () => {
+    tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
+    expect(only().vendorId).toBe('10de');
+    expect(await answersOnBus(sysfs, only())).toBe(false);
+  });
+
+  it('is not asked of a function that sleeps', async () => {
+    tree.addFunction({ address, config: Buffer.alloc(256, 0xff), powerState: 'D3cold' });
+    expect(await answersOnBus(sysfs, only())).toBe(true);
+  });
+});
+
+describe('the signature', () => {
+  it('changes when virtual functions come and go, and only then', () => {
+    tree.addFunction({ address, sriovTotalvfs: 8 });
+    const before = pciSignature(sysfs);
+    expect(pciSignature(sysfs)).toBe(before);
+    tree.addVirtualFunctions(address, 1);
+    expect(pciSignature(sysfs)).not.toBe(before);
+    tree.removeFunction('0000:3b:00.1');
+    expect(pciSignature(sysfs)).toBe(before);
+  });
+});
