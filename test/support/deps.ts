@@ -1,0 +1,27 @@
+// Deps of which a unit test gives just those that its subject touches.
+
+import type { Deps } from '#core/deps.ts';
+import { silentLog } from '#core/log.ts';
+import { loadSettings } from '#core/settings.ts';
+
+type Partly<T> = T extends (...args: never[]) => unknown
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]?: Partly<T[Key]> }
+    : T;
+
+export const someSettings = loadSettings({
+  CYBORG_STAGE: 'test',
+  KEYSTONE_URL: 'http://127.0.0.1:1/v3',
+  CYBORG_OS_PASSWORD: 'secret',
+});
+
+/** Touching anything that was not given fails the test by a TypeError. */
+export function someDeps(given: Partly<Deps>): Deps {
+  return {
+    settings: someSettings,
+    log: silentLog,
+    clock: () => Date.parse('2026-07-01T01:02:03.000Z'),
+    ...given,
+  } as Deps;
+}
