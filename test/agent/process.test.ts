@@ -1,0 +1,64 @@
+// How the agent's process starts and ends.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { startBroker } from '#local/broker.ts';
+import { openCertificates } from '#local/certificates.ts';
+import { run, startAgent } from './agent-process.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+it('ends with 78 and a sentence for each setting that is wrong', async () => {
+  const agent = run('edge-agent/main.ts', { CYBORG_AGENT_DRIVERS: 'gpu' });
+  expect(await agent.exited()).toBe(78);
+  expect(agent.output()).toContain('CYBORG_AGENT_STAGE is missing.');
+  expect(agent.output()).toContain('there is no driver "gpu"; valid are fake, pci');
+});
+
+it('ends with 78 when its settings file is missing', async () => {
+  const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: '/nowhere/agent.json' });
+  expect(await agent.exited()).toBe(78);
+  expect(agent.output()).toContain('CYBORG_AGENT_CONFIG: /nowhere/agent.json cannot be read.');
+});
+
+it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', async (signal) => {
+  const certificates = openCertificates(directory);
+  const reasons: string[] = [];
+  const broker = await startBroker({
+    stage: 'test',
+    certificates: certificates.server,
+    deliver: async (topic, payload) => {
+      if (topic.includes('/disconnected/')) {
+        reasons.push(
+          (JSON.parse(payload.toString()) as { disconnectReason: string }).disconnectReason,
+        );
+      }
+    },
+  });
+  try {
+    const certificate = certificates.issueHostCertificate('cmp1:example');
+    const agent = startAgent({ directory, broker, certificate });
+    await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Reported');
+    expect(await agent.stop(signal)).toBe(0);
+    await expect.poll(() => reasons).toEqual(['CLIENT_INITIATED_DISCONNECT']);
+  } finally {
+    await broker.stop();
+  }
+});
+
+it('ends at once when there is no broker', async () => {
+  const certificates = openCertificates(directory);
+  const certificate = certificates.issueHostCertificate('cmp1:example');
+  const broker = await startBroker({
+    stage: 'test',
+    certificates: certificates.server,
+    deliver: async () => {},
+  });
+  await broker.stop();
+  const agent = startAgent({ directory, broker, certificate });
+  await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Not connected.');
+  expect(await agent.stop()).toBe(0);
+});

@@ -1,0 +1,203 @@
+// The agent's process against a real broker: what it tells, and that no kill makes it lie.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { inventoryTopic } from '#core/contracts/topics.ts';
+import { type LocalBroker, startBroker } from '#local/broker.ts';
+import { type Certificates, openCertificates } from '#local/certificates.ts';
+import { aControlPlane, type ControlPlaneModel } from '#test/support/control-plane-model.ts';
+import { SysfsTree } from '#test/support/sysfs.ts';
+import { type AgentProcess, startAgent } from './agent-process.ts';
+
+const thing = 'cmp1:example';
+const topic = inventoryTopic('test', thing);
+const card = '0000:3b:00.0';
+const ourAuthority = mkdtempSync(join(tmpdir(), 'agent-certificates-'));
+let certificates: Certificates;
+let directory: string;
+let tree: SysfsTree;
+let broker: LocalBroker;
+let controlPlane: ControlPlaneModel;
+let reports: InventoryReport[];
+/** Awaited before the broker acknowledges. */
+let beforeAcknowledging: () => Promise<void>;
+const agents: AgentProcess[] = [];
+
+beforeAll(() => {
+  certificates = openCertificates(ourAuthority);
+});
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agent-'));
+  tree = new SysfsTree(join(directory, 'sys'));
+  controlPlane = aControlPlane();
+  reports = [];
+  beforeAcknowledging = async () => {};
+  broker = await aBroker();
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) await agent.killHard();
+  await broker.stop();
+  rmSync(directory, { recursive: true });
+});
+afterAll(() => rmSync(ourAuthority, { recursive: true }));
+
+function aBroker(port = 0): Promise<LocalBroker> {
+  return startBroker({
+    stage: 'test',
+    port,
+    certificates: certificates.server,
+    deliver: async (published, payload) => {
+      if (published.startsWith('$aws/events/')) return;
+      expect(published).toBe(topic);
+      const report = inventoryReport.parse(JSON.parse(payload.toString()));
+      reports.push(report);
+      await beforeAcknowledging();
+      controlPlane.apply(report);
+    },
+  });
+}
+
+function anAgent(settings: Readonly<Record<string, string>> = {}, program?: string): AgentProcess {
+  const agent = startAgent({
+    directory,
+    broker,
+    certificate: certificates.issueHostCertificate(thing),
+    settings,
+    ...(program && { program }),
+  });
+  agents.push(agent);
+  return agent;
+}
+
+const pci = {
+  CYBORG_AGENT_DRIVERS: 'fake,pci',
+  CYBORG_AGENT_PCI_ALLOW_LIST: JSON.stringify([
+    { vendor_id: '10de', virtual_functions: true },
+    { vendor_id: '10de' },
+  ]),
+};
+
+function eventually<T>(read: () => T) {
+  return expect.poll(read, { timeout: 20_000, interval: 10 });
+}
+
+function addresses(): string[] {
+  return controlPlane.devices().map(({ address }) => address);
+}
+
+function handleCount(): number {
+  return (
+    controlPlane.devices().find(({ address }) => address === card)?.offers?.attach_handles.length ??
+    0
+  );
+}
+
+describe('an agent', () => {
+  it('tells its host, over mutual TLS', async () => {
+    tree.addFunction({ address: card });
+    anAgent(pci);
+    await eventually(addresses).toEqual(['0000:0c:00.0', card]);
+  });
+
+  it('is one file that tells the same', async () => {
+    execFileSync(process.execPath, ['infra/bundle-agent.ts']);
+    anAgent({}, 'dist/cyborg-agent.mjs');
+    await eventually(addresses).toEqual(['0000:0c:00.0']);
+  });
+
+  it('notices virtual functions and lost devices by itself', async () => {
+    tree.addFunction({ address: card, sriovTotalvfs: 8 });
+    anAgent({ ...pci, CYBORG_AGENT_INTERVAL_SECONDS: '3600' });
+    await eventually(handleCount).toBe(1);
+    tree.addVirtualFunctions(card, 8);
+    await eventually(handleCount).toBe(8);
+    tree.removeFunction(card);
+    await eventually(addresses).toEqual(['0000:0c:00.0']);
+  });
+
+  it('tells a new boot', async () => {
+    const bootIdFile = join(directory, 'boot_id');
+    const bootIds = [
+      '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
+      '0d3f8f4a-7f5e-4a51-b8a4-64c5a5b6b3a1',
+    ];
+    for (const bootId of bootIds) {
+      writeFileSync(bootIdFile, `${bootId}\n`);
+      const agent = anAgent({ CYBORG_AGENT_BOOT_ID_FILE: bootIdFile });
+      await eventually(() => reports.at(-1)?.boot_id).toBe(bootId);
+      await agent.stop();
+    }
+  });
+
+  it('tells everything again when the broker comes back', async () => {
+    anAgent();
+    await eventually(addresses).toHaveLength(1);
+    await broker.stop();
+    controlPlane = aControlPlane();
+    broker = await aBroker(broker.port);
+    await eventually(addresses).toHaveLength(1);
+  });
+
+  it('tells nothing to a broker of another authority', async () => {
+    await broker.stop();
+    const ours = certificates;
+    certificates = openCertificates(join(directory, 'other'));
+    broker = await aBroker();
+    certificates = ours;
+    const agent = anAgent();
+    await eventually(() => agent.output()).toContain('Not connected.');
+    expect(agent.output()).toContain('certificate');
+    expect(reports).toEqual([]);
+  });
+});
+
+describe('a killed agent', () => {
+  it('leaves the control plane right when it dies between publish and acknowledgement', async () => {
+    // Prepare: the broker has the report, and sits on it.
+    let acknowledge = () => {};
+    const held = new Promise<void>((resolve) => {
+      acknowledge = resolve;
+    });
+    beforeAcknowledging = () => held;
+    tree.addFunction({ address: card });
+    const first = anAgent(pci);
+    await eventually(() => reports.length).toBe(1);
+
+    // Act: the host changes while nobody looks; the old report arrives last.
+    await first.killHard();
+    beforeAcknowledging = async () => {};
+    tree.removeFunction(card).addFunction({ address: '0000:5e:00.0' });
+    anAgent(pci);
+    await eventually(addresses).toEqual(['0000:0c:00.0', '0000:5e:00.0']);
+    acknowledge();
+    await delay(50);
+
+    // Assess
+    expect(addresses()).toEqual(['0000:0c:00.0', '0000:5e:00.0']);
+    expect(reports.at(-1)?.sequence).toBeGreaterThan(reports[0]?.sequence ?? Number.NaN);
+  });
+
+  it('never uses a sequence number twice, whenever it dies, with its state or without', async () => {
+    // Counted from its connection: around its first report.
+    const lifetimesMs = [0, 2, 5, 10, 20];
+    for (const [round, lifetimeMs] of lifetimesMs.entries()) {
+      tree.addFunction({ address: `0000:4${round}:00.0` });
+      const agent = anAgent(pci);
+      await eventually(() => agent.output()).toContain('Connected.');
+      await delay(lifetimeMs);
+      await agent.killHard();
+      if (round !== 2) continue;
+      mkdirSync(join(directory, 'state'), { recursive: true });
+      writeFileSync(join(directory, 'state/sequence.json'), '{"boot_');
+    }
+    anAgent(pci);
+    await eventually(addresses).toHaveLength(1 + lifetimesMs.length);
+    const sequences = reports.map(({ sequence }) => sequence);
+    expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
+  });
+});
