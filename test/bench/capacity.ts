@@ -1,0 +1,189 @@
+// What one server costs: DynamoDB's request units as the engine accounts for them, messages and
+// jobs, by the calls of Nova and by what follows from them in the consumers.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { environmentFor } from '#local/environment.ts';
+import { type Layout, urlOf } from '#local/layout.ts';
+import { createApi } from './api.ts';
+import { type CountingProxy, type Exchange, startCountingProxy } from './counting-proxy.ts';
+import { type CallName, callNames, novaCycle } from './nova-cycle.ts';
+import { type OwnSystem, stage, startOwnSystem } from './own-system.ts';
+import { printTable } from './print-table.ts';
+
+export const capacityTargets = { writes: 25, reads: 12, messages: 2, jobs: 0 } as const;
+
+type Phase = CallName | 'consumers' | 'not counted';
+type Unit = keyof typeof capacityTargets;
+type Cost = Record<Unit, number>;
+
+/** By whom it was caused. */
+type Costs = Map<Phase, Cost>;
+
+/** Attach handles of the provider that is bound from: a bind reads them all. */
+const handleCounts = [1, 16, 64] as const;
+/** Of which all is printed: as many as Cyborg's fake driver has. */
+const handlesUsual = 16;
+/** One kind of work has been done when nothing has been asked for so long. */
+const quietMs = 500;
+const settledSecondsMax = 30;
+
+/** Prints what was counted. False where a target is missed. */
+export async function benchCapacity(): Promise<boolean> {
+  const meter = new Meter();
+  const own = await startOwnSystem({
+    handles: handleCounts,
+    arqCount: 0,
+    variables: (layout) => meter.start(layout),
+  });
+  try {
+    await meter.settled();
+    let isWithin = true;
+    for (const [index, handles] of handleCounts.entries()) {
+      const costs = await costsOf(own, index, meter);
+      if (handles === handlesUsual) printCosts(handles, costs);
+      else printTotals(handles, costs);
+      isWithin = isWithinTargets(costs) && isWithin;
+    }
+    console.log(isWithin ? 'Within the targets.' : 'MISSED: more than a target allows.');
+    return isWithin;
+  } finally {
+    await own.stop();
+    await meter.stop();
+  }
+}
+
+/**
+ * The consumers are started only when Nova waits, so that what they ask for cannot be taken for what
+ * a call asks for.
+ */
+async function costsOf(own: OwnSystem, index: number, meter: Meter): Promise<Costs> {
+  const place = own.places[index];
+  if (!place) throw new RangeError(`There is no place ${index}.`);
+  const api = createApi(own.target);
+  await own.system.kill('consumers');
+  meter.reset();
+  for (const step of novaCycle(api, place)) {
+    meter.phase = step.call;
+    await step.run();
+    if (step.call !== 'PATCH' && step.call !== 'DELETE ?instance=') continue;
+    meter.phase = 'consumers';
+    await own.system.start('consumers');
+    await meter.settled();
+    if (step.call === 'PATCH') await own.system.kill('consumers');
+  }
+  meter.phase = 'not counted';
+  api.close();
+  return meter.costs;
+}
+
+const readActions = ['GetItem', 'BatchGetItem', 'Query', 'Scan', 'TransactGetItems'];
+
+class Meter {
+  phase: Phase = 'not counted';
+  costs: Costs = new Map();
+  #lastAt = 0;
+  #messagesUnderWay = 0;
+  #proxies: CountingProxy[] = [];
+
+  /** Returns the variables by which the system's processes find us in place of the engines. */
+  async start(layout: Layout): Promise<Record<string, string>> {
+    const [dynamoDb, sqs, jobs] = await Promise.all([
+      startCountingProxy({
+        target: urlOf(layout, 'dynamodb'),
+        alter: (asked) => ({ ...asked, ReturnConsumedCapacity: 'INDEXES' }),
+        onExchange: (exchange) => this.#countUnits(exchange),
+      }),
+      startCountingProxy({
+        target: urlOf(layout, 'sqs'),
+        onExchange: (exchange) => this.#countMessages(exchange),
+      }),
+      startCountingProxy({ onExchange: () => this.#add('jobs', 1) }),
+    ]);
+    this.#proxies = [dynamoDb, sqs, jobs];
+    const keystone = `${urlOf(layout, 'keystone')}/v3`;
+    return {
+      ...environmentFor(stage, { dynamoDb: dynamoDb.url, sqs: sqs.url, keystone }),
+      // Reading a stream costs a Lambda function nothing.
+      AWS_ENDPOINT_URL_DYNAMODB_STREAMS: urlOf(layout, 'dynamodb'),
+      AWS_ENDPOINT_URL_IOT: jobs.url,
+    };
+  }
+
+  reset(): void {
+    this.costs = new Map();
+  }
+
+  /** Resolves when every message has been consumed and nobody asks for anything more. */
+  async settled(): Promise<void> {
+    const until = Date.now() + settledSecondsMax * 1000;
+    this.#lastAt = Date.now();
+    while (this.#messagesUnderWay > 0 || Date.now() - this.#lastAt < quietMs) {
+      if (Date.now() > until) throw new Error('The consumers do not come to an end.');
+      await sleep(20);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const proxy of this.#proxies) await proxy.stop();
+  }
+
+  #countUnits({ action, asked, answered }: Exchange): void {
+    const consumed = [answered.ConsumedCapacity ?? []].flat() as { CapacityUnits: number }[];
+    const units = consumed.reduce((sum, each) => sum + each.CapacityUnits, 0);
+    // The sweep looks for deadlines once a minute, whatever the number of servers.
+    if (asked.IndexName === 'by-due') return;
+    this.#add(readActions.includes(action) ? 'reads' : 'writes', units);
+  }
+
+  #countMessages({ action, asked, answered }: Exchange): void {
+    const entries = (asked.Entries as unknown[] | undefined)?.length ?? 1;
+    const failed = (answered.Failed as unknown[] | undefined)?.length ?? 0;
+    if (action.startsWith('SendMessage')) {
+      this.#messagesUnderWay += entries - failed;
+      this.#add('messages', entries - failed);
+    } else if (action.startsWith('DeleteMessage')) {
+      this.#messagesUnderWay -= entries - failed;
+      this.#lastAt = Date.now();
+    }
+  }
+
+  #add(unit: Unit, count: number): void {
+    this.#lastAt = Date.now();
+    const cost = this.costs.get(this.phase) ?? { writes: 0, reads: 0, messages: 0, jobs: 0 };
+    cost[unit] += count;
+    this.costs.set(this.phase, cost);
+  }
+}
+
+const units = Object.keys(capacityTargets) as Unit[];
+const phases = [...callNames, 'consumers'] as const;
+
+function costOf(costs: Costs, phase: Phase, unit: Unit): number {
+  return costs.get(phase)?.[unit] ?? 0;
+}
+
+function totalOf(costs: Costs, unit: Unit): number {
+  return phases.reduce((sum, phase) => sum + costOf(costs, phase, unit), 0);
+}
+
+function isWithinTargets(costs: Costs): boolean {
+  return units.every((unit) => totalOf(costs, unit) <= capacityTargets[unit]);
+}
+
+function printCosts(handles: number, costs: Costs): void {
+  printTable(
+    `One server with one accelerator, of a provider with ${handles} attach handles`,
+    ['', 'WRU', 'RRU', 'SQS messages', 'IoT jobs'],
+    [
+      ...phases.map((phase) => [phase, ...units.map((unit) => `${costOf(costs, phase, unit)}`)]),
+      ['in all', ...units.map((unit) => `${totalOf(costs, unit)}`)],
+      ['target', ...units.map((unit) => `${capacityTargets[unit]}`)],
+    ],
+  );
+}
+
+function printTotals(handles: number, costs: Costs): void {
+  const [writes, reads, messages, jobs] = units.map((unit) => totalOf(costs, unit));
+  const cost = `${writes} WRU, ${reads} RRU, SQS messages: ${messages}, IoT jobs: ${jobs}`;
+  console.log(`\nOf a provider with ${handles} attach handle${handles === 1 ? '' : 's'}: ${cost}.`);
+}

@@ -1,0 +1,110 @@
+// What Nova asks in the life of a server with accelerators, call by call.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Api, expectAnswer } from './api.ts';
+
+export const callNames = [
+  'GET profile',
+  'POST',
+  'PATCH',
+  'GET ?instance=',
+  'DELETE ?instance=',
+] as const;
+export type CallName = (typeof callNames)[number];
+
+/** Where the server is, and what it is given. */
+export interface Place {
+  readonly hostname: string;
+  readonly providerUuid: string;
+  readonly profileName: string;
+  /** Of a server that Nova knows; without it, each cycle has a new one that it does not. */
+  readonly instanceUuid?: string;
+}
+
+export interface Step {
+  readonly call: CallName;
+  /** Milliseconds that the call took. @throws Error where it does not do what it should */
+  run(): Promise<number>;
+}
+
+interface Arq {
+  readonly uuid: string;
+  readonly state: string;
+}
+
+/** Nova waits 300 s for a bind; a server that takes longer is not worth measuring. */
+const bindSecondsMax = 300;
+
+export function novaCycle(api: Api, place: Place): Step[] {
+  const instance = place.instanceUuid ?? crypto.randomUUID();
+  const byInstance = `/accelerator_requests?instance=${instance}`;
+  let uuids: string[] = [];
+  return [
+    {
+      call: 'GET profile',
+      run: async () => {
+        const name = encodeURIComponent(place.profileName);
+        return (await expectAnswer(api, 200, 'GET', `/device_profiles?name=${name}`)).ms;
+      },
+    },
+    {
+      call: 'POST',
+      run: async () => {
+        const body = { device_profile_name: place.profileName };
+        const { text, ms } = await expectAnswer(api, 201, 'POST', '/accelerator_requests', body);
+        uuids = arqsIn(text).map(({ uuid }) => uuid);
+        return ms;
+      },
+    },
+    {
+      call: 'PATCH',
+      run: async () => {
+        const patch = [
+          { op: 'add', path: '/hostname', value: place.hostname },
+          { op: 'add', path: '/device_rp_uuid', value: place.providerUuid },
+          { op: 'add', path: '/instance_uuid', value: instance },
+        ];
+        const body = Object.fromEntries(uuids.map((uuid) => [uuid, patch]));
+        return (await expectAnswer(api, 202, 'PATCH', '/accelerator_requests', body)).ms;
+      },
+    },
+    {
+      call: 'GET ?instance=',
+      run: async () => {
+        const { text, ms } = await expectAnswer(api, 200, 'GET', byInstance);
+        await untilBound(api, byInstance, arqsIn(text), uuids.length);
+        return ms;
+      },
+    },
+    {
+      call: 'DELETE ?instance=',
+      run: async () => (await expectAnswer(api, 204, 'DELETE', byInstance)).ms,
+    },
+  ];
+}
+
+function arqsIn(text: string): readonly Arq[] {
+  return (JSON.parse(text) as { arqs: Arq[] }).arqs;
+}
+
+/** Deployed Cyborg may answer the PATCH before it has bound; an ARQ is not deleted while it does. */
+async function untilBound(
+  api: Api,
+  byInstance: string,
+  found: readonly Arq[],
+  count: number,
+): Promise<void> {
+  const until = Date.now() + bindSecondsMax * 1000;
+  let arqs = found;
+  while (arqs.length !== count || arqs.some(({ state }) => state !== 'Bound')) {
+    const states = arqs.map(({ state }) => state).join(', ');
+    if (states.includes('BindFailed') || Date.now() > until) {
+      throw new Error(`${count} ARQs should be bound; the states are: ${states || 'none'}.`);
+    }
+    await sleep(5);
+    const { status, text } = await api.ask('GET', `${byInstance}&bind_state=resolved`);
+    if (status === 200) arqs = arqsIn(text);
+    // 423: not resolved yet.
+    else if (status !== 423) throw new Error(`GET ${byInstance} answered ${status}: ${text}`);
+  }
+}

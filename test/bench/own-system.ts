@@ -1,0 +1,102 @@
+// A system of the bench's own: each part in a process of its own, as `npm start` has it, on free
+// ports and in a temporary directory; with devices, a profile, and as many other ARQs as wanted.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createDeps } from '#core/deps.ts';
+import { silentLog } from '#core/log.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { announceHost } from '#local/announce-host.ts';
+import { chooseLayout, type Layout, replacedBy } from '#local/layout.ts';
+import { apiUrl } from '#local/parts.ts';
+import { type System, startSystem } from '#local/system.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { type ApiTarget, createApi, expectAnswer } from './api.ts';
+import type { Place } from './nova-cycle.ts';
+import { storeArqs } from './stored-arqs.ts';
+
+export const stage = 'bench';
+const hostname = 'cmp1';
+const profileName = 'bench';
+
+export interface OwnSystem {
+  readonly layout: Layout;
+  readonly system: System;
+  /** As Nova asks: the user's token and its own service token. */
+  readonly target: ApiTarget;
+  /** One for each device, in the order of {@link OwnSystemOptions.handles}. */
+  readonly places: readonly Place[];
+  stop(): Promise<void>;
+}
+
+export interface OwnSystemOptions {
+  /** A device with so many attach handles each. */
+  readonly handles: readonly number[];
+  /** Other ARQs that are stored. */
+  readonly arqCount: number;
+  readonly variables?: (layout: Layout) => Promise<Readonly<Record<string, string>>>;
+}
+
+export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSystem> {
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-bench-'));
+  const inherited = { ...process.env };
+  // Whatever the caller's shell points to: the load is for our own engines and stand-ins.
+  for (const name of [...Object.values(replacedBy), 'AWS_ENDPOINT_URL']) delete process.env[name];
+  try {
+    const layout = await chooseLayout({ stage, directory, anyPorts: true });
+    if (options.arqCount > 0) storeArqs(layout, options.arqCount);
+    const variables = await options.variables?.(layout);
+    const system = await startSystem({
+      layout,
+      agents: [],
+      restart: false,
+      ...(variables && { variables }),
+    });
+    const stop = async () => {
+      await system.stop();
+      rmSync(directory, { recursive: true, force: true });
+    };
+    try {
+      await announceHost(layout, hostname);
+      const target = { url: apiUrl(layout), token: 'demo-token', serviceToken: 'nova-token' };
+      const providers = await storeDevices(options.handles);
+      await createProfile(target);
+      const places = providers.map((providerUuid) => ({ hostname, providerUuid, profileName }));
+      return { layout, system, target, places, stop };
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+  } finally {
+    // A system leaves its endpoints in the environment; the next one must not take them for given.
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, inherited);
+  }
+}
+
+/** Does what the consumer of a host's report does, and returns the resource providers. */
+async function storeDevices(handles: readonly number[]): Promise<string[]> {
+  const deps = { ...createDeps('bench'), log: silentLog };
+  const devices = handles.map((count, index) =>
+    aDevice({
+      address: `0000:${(index + 16).toString(16)}:00.0`,
+      provider_suffix: `Bench${index}`,
+      handles: count,
+    }),
+  );
+  await applyReport(deps, hostname, aReport(devices), deps.clock());
+  const { devices: stored } = await deps.store.inventory.host(hostname);
+  return devices.map(({ address }) => {
+    const provider = stored.find((each) => each.address === address)?.providers[0];
+    if (!provider) throw new Error(`Device ${address} has no resource provider.`);
+    return provider;
+  });
+}
+
+async function createProfile(target: ApiTarget): Promise<void> {
+  const api = createApi({ ...target, token: 'admin-token' });
+  const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
+  await expectAnswer(api, 201, 'POST', '/device_profiles', [{ name: profileName, groups }]);
+  api.close();
+}
