@@ -1,0 +1,129 @@
+// How long Nova waits for each call, how many servers a second go through, and how that changes with
+// the number of ARQs that others have stored.
+
+import { type Api, createApi } from './api.ts';
+import { type CallName, callNames, novaCycle, type Place } from './nova-cycle.ts';
+
+/** A server that is measured. */
+export interface Subject {
+  readonly title: string;
+  readonly api: Api;
+  /** Workers share them evenly. */
+  readonly places: readonly Place[];
+}
+
+export interface LatencyOptions {
+  /** Cycles at each concurrency. */
+  readonly iterations: number;
+  readonly concurrencies: readonly number[];
+}
+
+export interface Round {
+  readonly concurrency: number;
+  cycles: number;
+  seconds: number;
+  /** Milliseconds. */
+  readonly samples: Readonly<Record<CallName, number[]>>;
+}
+
+export interface Measured {
+  readonly subject: Subject;
+  readonly rounds: readonly Round[];
+  /** Why not all of the cycles were measured. */
+  failure?: string;
+}
+
+/** Of one subject, with all that belongs to its table. */
+const secondsMax = 600;
+/** Before anything counts: connections, tokens and compiled code are there then. */
+const warmUpCycles = 200;
+/**
+ * Subjects take turns after so many cycles: where something else slows the machine for a while, it
+ * slows all of them alike, and their ratios still hold.
+ */
+const turnCycles = 25;
+
+export async function measure(
+  subjects: readonly Subject[],
+  { iterations, concurrencies }: LatencyOptions,
+): Promise<Measured[]> {
+  const deadline = performance.now() + secondsMax * 1000 * subjects.length;
+  const measured = subjects.map((subject): Measured => {
+    return { subject, rounds: concurrencies.map(emptyRound) };
+  });
+  const most = Math.max(...concurrencies);
+  for (const each of measured) {
+    await turn(each, emptyRound(most), Math.min(warmUpCycles, iterations), deadline);
+  }
+  for (const at of concurrencies.keys()) {
+    for (let done = 0; done < iterations; done += turnCycles) {
+      for (const each of measured) {
+        const round = each.rounds[at];
+        if (round) await turn(each, round, Math.min(turnCycles, iterations - done), deadline);
+      }
+    }
+  }
+  return measured;
+}
+
+function emptyRound(concurrency: number): Round {
+  const samples = Object.fromEntries(callNames.map((name) => [name, [] as number[]]));
+  return { concurrency, cycles: 0, seconds: 0, samples: samples as Record<CallName, number[]> };
+}
+
+/** Does nothing more for a subject that has failed: what it measured until then is printed. */
+async function turn(
+  measured: Measured,
+  round: Round,
+  cycles: number,
+  deadline: number,
+): Promise<void> {
+  if (measured.failure !== undefined) return;
+  const { api, places } = measured.subject;
+  const startedAt = performance.now();
+  let left = cycles;
+  async function work(worker: number): Promise<void> {
+    const place = places[worker % places.length];
+    if (!place) throw new RangeError('There is no place to bind to.');
+    while (left-- > 0 && measured.failure === undefined) {
+      if (performance.now() > deadline) throw new Error('The time was up.');
+      await cycle(api, place, round);
+    }
+  }
+  const workers = Array.from({ length: round.concurrency }, (_, worker) =>
+    work(worker).catch((error: Error) => {
+      measured.failure ??= error.message;
+    }),
+  );
+  await Promise.all(workers);
+  round.seconds += (performance.now() - startedAt) / 1000;
+}
+
+async function cycle(api: Api, place: Place, round: Round): Promise<void> {
+  const steps = novaCycle(api, place);
+  try {
+    for (const { call, run } of steps) round.samples[call].push(await run());
+    round.cycles++;
+  } catch (error) {
+    // What the cycle holds is given back, as far as that goes.
+    await steps
+      .at(-1)
+      ?.run()
+      .catch(() => {});
+    throw error;
+  }
+}
+
+/** The value below which this share of the sorted samples is; NaN without samples. */
+export function percentile(samples: readonly number[], share: number): number {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
+export function createSubject(
+  title: string,
+  target: Parameters<typeof createApi>[0],
+  places: readonly Place[],
+): Subject {
+  return { title, api: createApi(target), places };
+}

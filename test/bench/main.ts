@@ -1,0 +1,61 @@
+// `npm run bench`: see options.ts for what it takes.
+
+import { resolve } from 'node:path';
+import { benchCapacity } from './capacity.ts';
+import { benchForeignServer } from './foreign-server.ts';
+import { createSubject, type LatencyOptions, measure } from './latency.ts';
+import { type BenchOptions, readOptions, UsageError } from './options.ts';
+import { type OwnSystem, startOwnSystem } from './own-system.ts';
+import { printLatency } from './print-latency.ts';
+
+/** Several providers, as a deployment has; each with as many handles as Cyborg's fake driver. */
+const handles = [16, 16, 16, 16];
+
+async function bench(options: BenchOptions): Promise<boolean> {
+  const { foreign, parts, latency } = options;
+  if (foreign) return benchForeignServer(foreign, latency);
+  const isWithin = parts.includes('capacity') ? await benchCapacity() : true;
+  const isDone = parts.includes('latency') ? await benchLatency(options, latency) : true;
+  return isWithin && isDone;
+}
+
+async function benchLatency(
+  { arqCounts, profileDirectory }: BenchOptions,
+  latency: LatencyOptions,
+): Promise<boolean> {
+  const systems: OwnSystem[] = [];
+  try {
+    for (const arqCount of arqCounts) {
+      systems.push(
+        await startOwnSystem({
+          handles,
+          arqCount,
+          ...(profileDirectory !== undefined && {
+            variables: async () => profiling(resolve(profileDirectory, `arqs-${arqCount}`)),
+          }),
+        }),
+      );
+    }
+    const subjects = systems.map(({ target, places }, index) => {
+      const count = (arqCounts[index] ?? 0).toLocaleString('en');
+      return createSubject(`${count} other ARQs`, target, places);
+    });
+    const measured = await measure(subjects, latency);
+    for (const { api } of subjects) api.close();
+    printLatency(measured);
+    return measured.every(({ failure }) => failure === undefined);
+  } finally {
+    for (const system of systems) await system.stop();
+  }
+}
+
+function profiling(directory: string): Record<string, string> {
+  return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${directory}` };
+}
+
+try {
+  process.exitCode = (await bench(readOptions(process.argv.slice(2)))) ? 0 : 1;
+} catch (error) {
+  console.error(error instanceof UsageError ? error.message : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,136 @@
+import { parseArgs } from 'node:util';
+import type { ApiTarget } from './api.ts';
+import type { LatencyOptions } from './latency.ts';
+
+export const usage = `npm run bench -- [options]
+
+What one server costs in DynamoDB units and messages, and how long Nova's calls take, in a system of
+the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
+
+  --only capacity|latency   one of the two
+  --arqs N                  with N other ARQs stored as well, up to 1000000
+  --iterations N            servers at each concurrency (200)
+  --concurrency N,N         servers at once (1,8)
+  --cpu-prof DIR            CPU profile of each process of the system
+
+Any server that speaks Cyborg's API, latency only:
+
+  --url URL                 http://host:port/accelerator/v2
+  --token T                 a member's
+  --service-token S         Nova's
+  --host H                  hostname to bind to
+  --provider UUID           resource provider there, with a free handle for each server at once
+  --profile NAME            device profile; without it one is made (token of an admin) and deleted
+  --instance UUID           a server that its Nova knows; concurrency is 1 then
+  --i-own-this-server       needed where the address is not loopback`;
+
+export interface Foreign {
+  readonly target: ApiTarget;
+  readonly hostname: string;
+  readonly providerUuid: string;
+  readonly profileName?: string;
+  readonly instanceUuid?: string;
+}
+
+export interface BenchOptions {
+  readonly parts: readonly ('capacity' | 'latency')[];
+  /** Numbers of other ARQs that are stored. */
+  readonly arqCounts: readonly number[];
+  readonly latency: LatencyOptions;
+  readonly profileDirectory?: string;
+  readonly foreign?: Foreign;
+}
+
+/** The message is all that the user is shown. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const arqsMax = 1_000_000;
+/** Devices of our own system have 64 attach handles in all. */
+const concurrencyMax = 64;
+
+/** @throws UsageError */
+export function readOptions(args: readonly string[]): BenchOptions {
+  const values = parse(args);
+  if (values.help) throw new UsageError(usage);
+  const { only } = values;
+  if (only !== undefined && only !== 'capacity' && only !== 'latency') {
+    throw new UsageError('--only is capacity or latency.');
+  }
+  const arqs = values.arqs === undefined ? [] : [numberIn('--arqs', values.arqs, 0, arqsMax)];
+  const foreign =
+    values.url === undefined ? undefined : readForeign({ ...values, url: values.url });
+  const concurrencies =
+    foreign?.instanceUuid !== undefined
+      ? [1]
+      : values.concurrency
+          .split(',')
+          .map((text) => numberIn('--concurrency', text, 1, concurrencyMax));
+  return {
+    parts: only ? [only] : ['capacity', 'latency'],
+    arqCounts: [...new Set([0, 1000, ...arqs])],
+    latency: {
+      iterations: numberIn('--iterations', values.iterations, 1, 100_000),
+      concurrencies,
+    },
+    ...(values['cpu-prof'] !== undefined && { profileDirectory: values['cpu-prof'] }),
+    ...(foreign && { foreign }),
+  };
+}
+
+type Values = ReturnType<typeof parse>;
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        only: { type: 'string' },
+        arqs: { type: 'string' },
+        iterations: { type: 'string', default: '200' },
+        concurrency: { type: 'string', default: '1,8' },
+        'cpu-prof': { type: 'string' },
+        url: { type: 'string' },
+        token: { type: 'string' },
+        'service-token': { type: 'string' },
+        host: { type: 'string' },
+        provider: { type: 'string' },
+        profile: { type: 'string' },
+        instance: { type: 'string' },
+        'i-own-this-server': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+  }
+}
+
+function numberIn(name: string, text: string, least: number, most: number): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  throw new UsageError(`${name} takes whole numbers from ${least} to ${most}, not ${text}.`);
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+function readForeign(values: Values & { url: string }): Foreign {
+  const { token, 'service-token': serviceToken, host, provider, profile, instance } = values;
+  if (token === undefined || host === undefined || provider === undefined) {
+    throw new UsageError('--url needs --token, --host and --provider, too.');
+  }
+  const url = values.url.replace(/\/+$/, '');
+  if (!URL.canParse(url)) throw new UsageError(`${url} is no URL.`);
+  // The load of a bench is an attack to whoever did not ask for it.
+  if (!loopback.test(new URL(url).hostname) && !values['i-own-this-server']) {
+    throw new UsageError(`${url} is not on this machine: --i-own-this-server says you may.`);
+  }
+  return {
+    target: { url, token, ...(serviceToken !== undefined && { serviceToken }) },
+    hostname: host,
+    providerUuid: provider,
+    ...(profile !== undefined && { profileName: profile }),
+    ...(instance !== undefined && { instanceUuid: instance }),
+  };
+}
