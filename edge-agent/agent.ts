@@ -44,26 +44,26 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
 /** Begins with everything: the control plane may have lost what an earlier session told it. */
 async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
   let known = nothingAcknowledged;
+  const interrupted = AbortSignal.any([stop, session.lost]);
   while (!stop.aborted) {
     // Taken before looking, so that what changes meanwhile makes us look again.
     const signature = signatureOf(deps.drivers);
     known = await reportInventory(deps, session.publish, known);
     reported();
     const tickMs = deps.clock.monotonicMs() + deps.intervalSeconds * 1000;
-    await untilOccasion(deps, session, stop, Math.min(tickMs, nextReportMs(known)), signature);
+    const dueMs = Math.min(tickMs, nextReportMs(known));
+    await untilOccasion(deps, interrupted, dueMs, signature);
+    session.lost.throwIfAborted();
   }
 }
 
 async function untilOccasion(
   { clock, drivers }: AgentDeps,
-  session: Session,
-  stop: AbortSignal,
+  interrupted: AbortSignal,
   dueMs: number,
   signature: string,
 ): Promise<void> {
-  const interrupted = AbortSignal.any([stop, session.lost]);
-  while (!stop.aborted) {
-    session.lost.throwIfAborted();
+  while (!interrupted.aborted) {
     const leftMs = dueMs - clock.monotonicMs();
     if (leftMs <= 0 || signatureOf(drivers) !== signature) return;
     await clock.sleep(Math.min(watchMs, leftMs), interrupted);
@@ -71,5 +71,14 @@ async function untilOccasion(
 }
 
 function signatureOf(drivers: readonly Driver[]): string {
-  return drivers.map((driver) => (noticesChange(driver) ? driver.signature() : '')).join('\n');
+  return drivers.map(signatureOrNone).join('\n');
+}
+
+function signatureOrNone(driver: Driver): string {
+  try {
+    return noticesChange(driver) ? driver.signature() : '';
+  } catch {
+    // The look that is due anyway will tell what is wrong.
+    return '';
+  }
 }

@@ -1,11 +1,11 @@
 // Asks all drivers what there is. None can spoil it for the others: one that throws, hangs or talks
-// nonsense is named as failed, and what it said before stays as it was.
+// nonsense is named as failed, so that what it said before is kept and not taken for gone.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
 import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
-import { type Log, reasonOf } from './log.ts';
+import { type Log, type LogFields, reasonOf } from './log.ts';
 
 /** A read of a dying device may take a minute or never end; all of a healthy host takes one second. */
 const discoverSecondsMax = 30;
@@ -37,37 +37,47 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
   const ask = async (driver: Driver) => {
     if (busy.has(driver)) throw new Error('still busy with an earlier look');
     busy.add(driver);
-    const answer = driver.discover().finally(() => busy.delete(driver));
+    const answer = started(driver).finally(() => busy.delete(driver));
     return await withinTime(answer, clock);
   };
 
   return async () => {
     const answers = await Promise.allSettled(drivers.map(ask));
     const devices = new Map<string, FoundDevice>();
-    const failedDrivers: string[] = [];
+    const failedDrivers = new Set<string>();
+    const fail = (driver: Driver, message: string, fields: LogFields) => {
+      failedDrivers.add(driver.name);
+      log.error(message, { driver: driver.name, ...fields });
+    };
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
-      if (answer?.status === 'fulfilled') {
-        for (const [address, device] of Object.entries(answer.value)) {
-          const digest = digestOf(device);
-          // What was right stays right: a host has the same devices minute after minute.
-          const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
-          if (!fault) claim(devices, { device, digest }, log);
-          else log.error('A device is described wrongly.', { driver: driver.name, address, fault });
-        }
-      } else {
-        const reason = reasonOf(answer?.reason);
-        failedDrivers.push(driver.name);
-        log.error('A driver could not look.', { driver: driver.name, reason });
+      if (answer?.status !== 'fulfilled') {
+        fail(driver, 'A driver could not look.', { reason: reasonOf(answer?.reason) });
+        continue;
+      }
+      for (const [address, device] of Object.entries(answer.value)) {
+        const digest = digestOf(device);
+        // What was right stays right: a host has the same devices minute after minute.
+        const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
+        if (fault) fail(driver, 'A device is described wrongly.', { address, fault });
+        else claim(devices, { device, digest }, log);
       }
     }
     digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
-    return { devices: [...devices.values()].sort(byAddress), failedDrivers };
+    return {
+      devices: [...devices.values()].sort(byAddress),
+      failedDrivers: [...failedDrivers],
+    };
   };
 }
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {
   return a.device.address < b.device.address ? -1 : 1;
+}
+
+/** Rejects also if the driver throws before it promises anything. */
+async function started(driver: Driver) {
+  return await driver.discover();
 }
 
 async function withinTime<T>(answer: Promise<T>, clock: Clock): Promise<T> {

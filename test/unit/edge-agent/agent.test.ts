@@ -14,7 +14,7 @@ const seconds = 1000;
 function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const clock = aClock();
   const stop = new AbortController();
-  const host = { devices: [gpu], signature: '' };
+  const host = { devices: [gpu], signature: '' as string | undefined };
   const reports: InventoryReport[] = [];
   const topics = new Set<string>();
   const openedMs: number[] = [];
@@ -25,7 +25,10 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const driver: Driver & NoticesChange = {
     name: 'a_driver',
     discover: () => aDriver('a_driver', ...host.devices).discover(),
-    signature: () => host.signature,
+    signature: () => {
+      if (host.signature === undefined) throw new Error('EIO');
+      return host.signature;
+    },
   };
   const openSession = async (): Promise<Session> => {
     openedMs.push(clock.monotonicMs());
@@ -117,6 +120,16 @@ describe('the agent', () => {
     host.signature = 'gone';
     await advance(5 * seconds);
     expect(reports.at(-1)?.manifest).toEqual({});
+  });
+
+  it('goes on reporting while nobody can tell whether the host has changed', async () => {
+    const { advance, reports, host, openedMs } = anAgent();
+    host.signature = undefined;
+    await advance(1 * seconds);
+    host.devices = [gpu, nic];
+    await advance(60 * seconds);
+    expect(described(reports)).toEqual([[gpu.address], [nic.address]]);
+    expect(openedMs).toEqual([0]);
   });
 
   it('reports everything to each new session', async () => {

@@ -76,6 +76,19 @@ describe('asking the drivers', () => {
     expect(asked).toBe(2);
   });
 
+  it('asks a driver again that threw before it promised anything', async () => {
+    const sudden: Driver = {
+      name: 'sudden',
+      discover: () => {
+        throw new Error('no such class');
+      },
+    };
+    const { discover, log } = discoveryOf(sudden);
+    await discover();
+    await discover();
+    expect(log.lines.map(({ reason }) => reason)).toEqual(['no such class', 'no such class']);
+  });
+
   it('leaves a device to the first driver that claims it', async () => {
     const { discover, log } = discoveryOf(aDriver('one', gpu), aDriver('two', gpu));
     const { devices } = await discover();
@@ -90,13 +103,16 @@ describe('asking the drivers', () => {
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
     ['fields that reports do not know', { colour: 'red' } as object, 'has fields'],
-  ])('leaves out a device with %s', async (_what, wrong, fault) => {
-    const found = { ...gpu, driver: 'one', ...wrong };
-    const driver = { name: 'one', discover: async () => ({ [gpu.address]: found }) };
-    const { discover, log } = discoveryOf(driver);
-    expect(await discover()).toEqual({ devices: [], failedDrivers: [] });
-    expect(log.lines).toEqual([
-      expect.objectContaining({ fault: expect.stringContaining(fault) as string }),
-    ]);
-  });
+  ])(
+    'leaves out a device with %s, and counts its driver as failed',
+    async (_what, wrong, fault) => {
+      const found = { ...gpu, driver: 'one', ...wrong };
+      const driver = { name: 'one', discover: async () => ({ [gpu.address]: found }) };
+      const { discover, log } = discoveryOf(driver);
+      expect(await discover()).toEqual({ devices: [], failedDrivers: ['one'] });
+      expect(log.lines).toEqual([
+        expect.objectContaining({ fault: expect.stringContaining(fault) as string }),
+      ]);
+    },
+  );
 });
