@@ -35,6 +35,7 @@ export interface LambdaFunctionProps {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
 
 /** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
 export const metafileContext = 'measureBundles';
@@ -46,6 +47,7 @@ const bundling: BundlingOptions = {
   minify: true,
   mainFields: ['module', 'main'],
   bundleAwsSDK: true,
+  esbuildArgs: { '--alias:@aws-sdk/credential-provider-node': credentials },
   logLevel: LogLevel.WARNING,
   // Packages that are still CommonJS require Node's own modules.
   banner:

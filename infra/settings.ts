@@ -122,7 +122,8 @@ function faultsOfFunctions(environment: Readonly<Record<string, string>>): strin
   } catch (error) {
     if (!(error instanceof SettingsInvalid)) throw error;
     const named = Object.entries(passedOn).reduce(
-      (text, [setting, variable]) => text.replaceAll(`${variable}:`, `${setting}:`),
+      (text, [setting, variable]) =>
+        text.replaceAll(new RegExp(`\\b${variable}(?=[.:])`, 'g'), setting),
       error.message.replace('Settings are wrong. ', ''),
     );
     return [named];

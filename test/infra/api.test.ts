@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { nounFor } from '#functions/gateway.ts';
+import { routes } from '#functions/routes.ts';
+import { stage, synthesize } from './synthesized.ts';
+
+const stack = synthesize();
+const deployed = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => ({
+  key: String(properties.RouteKey),
+  functionName: functionBehind(String(properties.Target)),
+}));
+
+/** Name of the function, without the stage, that a route's target calls. */
+function functionBehind(target: string): string {
+  const integration = stack
+    .ofType('AWS::ApiGatewayV2::Integration')
+    .find(({ id }) => target === `integrations/${id}`);
+  expect(integration?.properties).toMatchObject({
+    IntegrationType: 'AWS_PROXY',
+    PayloadFormatVersion: '2.0',
+  });
+  return String(integration?.properties.IntegrationUri).split(`:function:${stage}-`)[1] ?? '';
+}
+
+/**
+ * Which route API Gateway chooses: the exact one, then the greedy one, then the default. A path that
+ * ends with a slash meets the greedy route.
+ */
+function reached(path: string): string | undefined {
+  const exact = deployed.find(({ key }) => key === `ANY ${path}`);
+  const greedy = deployed.find(
+    ({ key }) => key.endsWith('/{proxy+}') && `ANY ${path}`.startsWith(key.slice(0, -8)),
+  );
+  return (exact ?? greedy ?? deployed.find(({ key }) => key === '$default'))?.functionName;
+}
+
+const requests = routes.flatMap(({ path, noun }) => {
+  const asked = path.replace('{id}', '5c1a1c1e-7a3b-4b0c-8f1e-0d7d6a1f2b3c');
+  return ['', '/accelerator'].flatMap((mount) =>
+    ['', '/', '.json'].map((end) => ({ path: `${mount}${asked}${end}`, noun })),
+  );
+});
+
+describe('the API', () => {
+  it('brings every row of the table of routes to the function of its noun', () => {
+    for (const { path, noun } of requests) expect(reached(path), path).toBe(noun);
+  });
+
+  it('routes as one machine does', () => {
+    const strange = [
+      '/',
+      '/v2',
+      '/v3/devices',
+      '/v2/devicesx',
+      '/v2/devices/a/b/c',
+      '/favicon.ico',
+    ];
+    for (const path of [...requests.map((each) => each.path), ...strange]) {
+      expect(reached(path), path).toBe(nounFor(path));
+    }
+  });
+
+  it('has no route that API Gateway refuses', () => {
+    for (const { key } of deployed) expect(key).toMatch(/^(\$default|ANY \/.*[^/])$/);
+    expect(new Set(deployed.map(({ key }) => key)).size).toBe(deployed.length);
+  });
+
+  it('may call each function behind it', () => {
+    const permitted = new Map(
+      stack
+        .ofType('AWS::Lambda::Permission')
+        .map(({ properties }) => [properties.FunctionName.split(`:${stage}-`)[1], properties]),
+    );
+    for (const { key, functionName } of deployed) {
+      const { Principal: principal, SourceArn: source } = permitted.get(functionName) ?? {};
+      expect(principal, key).toBe('apigateway.amazonaws.com');
+      // What API Gateway calls itself: a default route has one segment less than any other.
+      const caller = key === '$default' ? '/$default/$default' : `/$default/ANY${key.slice(4)}`;
+      const pattern = source.replace(/^[^/]*/, '').replaceAll('*', '.*');
+      expect(caller).toMatch(new RegExp(`^${pattern}$`));
+    }
+  });
+
+  it('answers before API Gateway gives up', () => {
+    for (const { functionName } of deployed) {
+      expect(stack.functionNamed(functionName).properties.Timeout).toBeLessThan(30);
+    }
+  });
+
+  it('deploys each change at once, and logs what functions cannot', () => {
+    const [only] = stack.ofType('AWS::ApiGatewayV2::Stage');
+    expect(only?.properties).toMatchObject({ StageName: '$default', AutoDeploy: true });
+    expect(JSON.parse(only?.properties.AccessLogSettings.Format)).toMatchObject({
+      error: '$context.integrationErrorMessage',
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import { App, Stack, Tokenization } from 'aws-cdk-lib';
+import { describe, expect, it } from 'vitest';
+import { loadSettings } from '#core/settings.ts';
+import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
+
+const least = {
+  stage: 'test',
+  keystoneUrl: 'https://keystone.cloud.test/v3',
+  passwordSecret: 'cyborg/password',
+};
+
+function read(context: Readonly<Record<string, unknown>>) {
+  return readSettings(new App({ context: { ...context } }).node);
+}
+
+describe('the deployment', () => {
+  it('needs a stage, a Keystone and a secret, and no more', () => {
+    const { stage, keepData, isExample, environment } = read(least);
+    expect([stage, keepData, isExample]).toEqual(['test', true, false]);
+    expect(loadSettings({ ...environment, CYBORG_OS_PASSWORD: '' })).toMatchObject({
+      stage: 'test',
+      defaultMicroversion: '2.0',
+      keystone: { url: least.keystoneUrl },
+    });
+  });
+
+  it.each([
+    ['stage', { stage: 'Not a stage' }],
+    ['stage', { stage: undefined }],
+    ['keystoneUrl', { keystoneUrl: undefined }],
+    ['keystoneUrl', { keystoneUrl: 'keystone' }],
+    ['passwordSecret', { passwordSecret: undefined }],
+    ['passwordSecret', { passwordSecret: 'pass word!' }],
+    ['defaultMicroversion', { defaultMicroversion: '3.0' }],
+    ['attachTypes', { attachTypes: 'PCI,USB' }],
+    ['eventStyle', { eventStyle: 'loud' }],
+    ['bindDeadlineSeconds', { bindDeadlineSeconds: 900 }],
+    ['logRetentionDays', { logRetentionDays: 8 }],
+    ['logLevel', { logLevel: 'LOUD' }],
+    ['keepData', { keepData: 'perhaps' }],
+  ])('names %s in its refusal of %o', (name, given) => {
+    expect(() => read({ ...least, ...given })).toThrow(DeploymentInvalid);
+    expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${name}\\b.*cdk\\.json`));
+  });
+
+  it('says what is wrong all at once', () => {
+    expect(() => read({})).toThrow(/stage.*keystoneUrl.*passwordSecret/);
+  });
+
+  it('takes no password in plain', () => {
+    expect(() => read({ ...least, password: 'secret' })).toThrow(/Secrets Manager/);
+  });
+
+  it('takes settings as JSON has them, and as the command line does', () => {
+    const asJson = read({ ...least, attachTypes: ['PCI', 'MDEV'], requireServiceToken: false });
+    const asText = read({ ...least, attachTypes: 'PCI,MDEV', requireServiceToken: 'false' });
+    expect(asJson.environment).toEqual(asText.environment);
+    expect(loadSettings({ ...asJson.environment, CYBORG_OS_PASSWORD: '' })).toMatchObject({
+      attachTypes: ['PCI', 'MDEV'],
+      requireServiceToken: false,
+    });
+  });
+
+  it('refers to one key of a secret that holds several', () => {
+    const { password } = read({ ...least, passwordField: 'password' });
+    expect(new Stack().resolve(password.unsafeUnwrap())).toBe(
+      '{{resolve:secretsmanager:cyborg/password:SecretString:password::}}',
+    );
+    expect(Tokenization.isResolvable(password)).toBe(true);
+  });
+
+  it('knows the Keystone of the example', () => {
+    expect(read({ ...least, keystoneUrl: 'https://keystone.example.org/v3' }).isExample).toBe(true);
+  });
+});

@@ -1,0 +1,228 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { queues } from '#core/contracts/queues.ts';
+import { loadSettings } from '#core/settings.ts';
+import { tables } from '#core/store/tables.ts';
+import { routes } from '#functions/routes.ts';
+import { access, type FunctionName } from '#infra/access.ts';
+import { streamTimeoutSeconds, sweepSeconds } from '#local/consumers.ts';
+import { tableInput } from '#local/dynamodb.ts';
+import { stage, synthesize } from './synthesized.ts';
+
+const stack = synthesize();
+const functions = stack.ofType('AWS::Lambda::Function');
+const functionNames = Object.keys(access) as FunctionName[];
+
+describe('tables', () => {
+  it.each(tables)('$name is the table of one machine', (row) => {
+    const expected = tableInput(stage, row);
+    const deployed = stack
+      .ofType('AWS::DynamoDB::GlobalTable')
+      .find(({ properties }) => properties.TableName === expected.TableName)?.properties;
+    expect(deployed).toMatchObject({
+      KeySchema: expected.KeySchema,
+      BillingMode: 'PAY_PER_REQUEST',
+      GlobalSecondaryIndexes: expected.GlobalSecondaryIndexes,
+    });
+    expect(deployed.StreamSpecification?.StreamViewType).toBe(
+      row.hasStream ? 'NEW_AND_OLD_IMAGES' : undefined,
+    );
+    expect(deployed.AttributeDefinitions).toHaveLength(expected.AttributeDefinitions?.length ?? 0);
+  });
+
+  it('outlive the stack, and can be brought back to any second', () => {
+    for (const { properties, deletionPolicy } of stack.ofType('AWS::DynamoDB::GlobalTable')) {
+      expect(deletionPolicy).toBe('Retain');
+      expect(properties.TimeToLiveSpecification).toMatchObject({ Enabled: true });
+      for (const replica of properties.Replicas) {
+        expect(replica).toMatchObject({
+          DeletionProtectionEnabled: true,
+          PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+        });
+      }
+    }
+  });
+
+  it('go with the stack where the deployment says so', () => {
+    const trial = synthesize({ keepData: 'false' });
+    for (const { properties, deletionPolicy } of trial.ofType('AWS::DynamoDB::GlobalTable')) {
+      expect(deletionPolicy).toBe('Delete');
+      expect(properties.Replicas[0].DeletionProtectionEnabled).toBe(false);
+    }
+  });
+});
+
+describe('queues', () => {
+  const all = stack.ofType('AWS::SQS::Queue').map(({ properties }) => properties);
+  const named = (name: string) => all.find(({ QueueName }) => QueueName === `${stage}-${name}`);
+
+  it('have a dead-letter queue each, in which messages stay as long as SQS can keep them', () => {
+    for (const { name, receiveCountMax } of queues) {
+      expect(named(name).RedrivePolicy).toEqual({
+        deadLetterTargetArn: expect.stringMatching(`:${stage}-${name}-dead$`),
+        maxReceiveCount: receiveCountMax,
+      });
+      expect(named(`${name}-dead`).MessageRetentionPeriod).toBe(14 * 24 * 3600);
+      expect(named(name).MessageRetentionPeriod).toBeLessThan(14 * 24 * 3600);
+    }
+  });
+
+  it('are encrypted, and only spoken to over TLS', () => {
+    const guarded = stack.ofType('AWS::SQS::QueuePolicy').flatMap(({ properties }) => {
+      const [statement] = properties.PolicyDocument.Statement;
+      expect(statement).toMatchObject({
+        Effect: 'Deny',
+        Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+      });
+      return properties.Queues;
+    });
+    expect(guarded).toHaveLength(all.length);
+    for (const queue of all) expect(queue.SqsManagedSseEnabled).toBe(true);
+  });
+
+  it.each(queues)('$name invokes its consumer as its row says', (row) => {
+    expect(named(row.name).VisibilityTimeout).toBe(row.visibilitySeconds);
+    expect(sourcesOf(row.name)).toMatchObject([
+      {
+        EventSourceArn: expect.stringMatching(`:${stage}-${row.name}$`),
+        BatchSize: row.batchSize,
+        ScalingConfig: { MaximumConcurrency: row.concurrencyMax },
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+      },
+    ]);
+    const { Timeout } = stack.functionNamed(row.name).properties;
+    expect(Timeout).toBe(row.timeoutSeconds);
+    // Lambda refuses a source whose messages come again while they are worked on.
+    expect(row.visibilitySeconds).toBeGreaterThanOrEqual(Timeout);
+  });
+});
+
+describe('streams', () => {
+  const sources = sourcesOf('changes');
+
+  it('are consumed where the table of tables says so, from the first record on', () => {
+    const streamed = tables.filter((row) => row.hasStream).map((row) => `${stage}-${row.name}`);
+    expect(sources.map((source) => source.EventSourceArn)).toEqual(
+      streamed.map((name) => `stream of ${name}`),
+    );
+    for (const source of sources) expect(source.StartingPosition).toBe('TRIM_HORIZON');
+  });
+
+  it('lose nothing: a batch comes again until it expires, and then is put aside', () => {
+    for (const source of sources) {
+      expect(source).toMatchObject({
+        MaximumRetryAttempts: -1,
+        BisectBatchOnFunctionError: true,
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+      });
+      expect(source.MaximumRecordAgeInSeconds).toBeUndefined();
+      expect(source.DestinationConfig.OnFailure.Destination).toMatch(/:test-changes-dead$/);
+    }
+  });
+
+  it('time out as on one machine', () => {
+    expect(stack.functionNamed('changes').properties.Timeout).toBe(streamTimeoutSeconds);
+  });
+});
+
+describe('functions', () => {
+  it('are one per noun, per queue, for the streams and for the sweep', () => {
+    const expected = [
+      ...new Set(routes.map((row) => row.noun)),
+      ...queues.map((row) => row.name),
+      'changes',
+      'sweep',
+    ];
+    expect(functions.map(({ properties }) => properties.FunctionName).sort()).toEqual(
+      expected.map((name) => `${stage}-${name}`).sort(),
+    );
+  });
+
+  it('have an entry point each', () => {
+    const nouns = new Set<string>(routes.map((row) => row.noun));
+    for (const name of functionNames) {
+      const entry = nouns.has(name) ? `${name}/handler.ts` : `consumers/${name}.ts`;
+      expect(existsSync(new URL(`../../functions/${entry}`, import.meta.url)), entry).toBe(true);
+    }
+  });
+
+  it('run on arm64, on the newest Node', () => {
+    for (const { properties } of functions) {
+      expect(properties).toMatchObject({ Architectures: ['arm64'], Runtime: 'nodejs24.x' });
+    }
+  });
+
+  it('are given an environment that they accept, and the stage of their tables', () => {
+    for (const { properties } of functions) {
+      expect(loadSettings(properties.Environment.Variables).stage).toBe(stage);
+    }
+  });
+
+  it('know the queues that they use, and no others', () => {
+    for (const name of functionNames) {
+      const { queueUrls } = loadSettings(
+        stack.functionNamed(name).properties.Environment.Variables,
+      );
+      const used = queues.filter(
+        (row) => row.name === name || access[name].sendsTo?.includes(row.name),
+      );
+      expect(queueUrls).toEqual(
+        Object.fromEntries(
+          queues.map((row) => [
+            row.name,
+            used.includes(row) ? `https://sqs/000000000000/${stage}-${row.name}` : '',
+          ]),
+        ),
+      );
+    }
+  });
+
+  it('are given the password by reference, and only to speak to OpenStack', () => {
+    for (const name of functionNames) {
+      const { CYBORG_OS_PASSWORD } = stack.functionNamed(name).properties.Environment.Variables;
+      expect(CYBORG_OS_PASSWORD).toMatch(
+        access[name].callsOpenStack ? /^\{\{resolve:secretsmanager:[^}]+\}\}$/ : /^$/,
+      );
+    }
+  });
+});
+
+describe('the sweep', () => {
+  it('comes as often as on one machine', () => {
+    const [schedule] = stack.ofType('AWS::Scheduler::Schedule');
+    expect(sweepSeconds).toBe(60);
+    expect(schedule?.properties).toMatchObject({
+      Name: `${stage}-sweep`,
+      ScheduleExpression: 'rate(1 minute)',
+      State: 'ENABLED',
+      Target: { Arn: expect.stringMatching(/function:test-sweep$/) },
+    });
+  });
+});
+
+describe('names', () => {
+  it.each([
+    ['AWS::DynamoDB::GlobalTable', 'TableName'],
+    ['AWS::SQS::Queue', 'QueueName'],
+    ['AWS::Lambda::Function', 'FunctionName'],
+    ['AWS::Logs::LogGroup', 'LogGroupName'],
+    ['AWS::ApiGatewayV2::Api', 'Name'],
+    ['AWS::Scheduler::Schedule', 'Name'],
+    ['AWS::IoT::TopicRule', 'RuleName'],
+    ['AWS::IoT::ThingType', 'ThingTypeName'],
+    ['AWS::IoT::Policy', 'PolicyName'],
+  ])('of %s carry the stage, so that two stages fit into one account', (type, key) => {
+    const names = stack.ofType(type).map(({ properties }) => properties[key]);
+    expect(names).not.toHaveLength(0);
+    for (const name of names) expect(name).toMatch(/^(\/aws\/(lambda|vendedlogs)\/)?test[-_]/);
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a template has no type.
+function sourcesOf(functionName: string): any[] {
+  const { FunctionName } = stack.functionNamed(functionName).properties;
+  return stack
+    .ofType('AWS::Lambda::EventSourceMapping')
+    .map(({ properties }) => properties)
+    .filter((properties) => properties.FunctionName === FunctionName);
+}

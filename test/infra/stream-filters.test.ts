@@ -1,0 +1,163 @@
+import { marshall } from '@aws-sdk/util-dynamodb';
+import type { Context, DynamoDBRecord } from 'aws-lambda';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  arqRow,
+  deployableRow,
+  deviceRow,
+  handleRow,
+  hostKey,
+  instanceRow,
+  type Row,
+} from '#core/store/rows.ts';
+import { changesConsumer } from '#functions/consumers/changes.ts';
+import { type AttributePattern, followedChanges, type Match } from '#infra/stream-filters.ts';
+import {
+  aBinding,
+  aDeployable,
+  anArq,
+  aStoredDevice,
+  aStoredHandle,
+} from '#test/support/builders.ts';
+import { someDeps } from '#test/support/deps.ts';
+
+type Table = keyof typeof followedChanges;
+interface Change {
+  readonly table: Table;
+  readonly before?: Row;
+  readonly after?: Row;
+}
+
+/** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
+function invokes({ table, after }: Change): boolean {
+  const image = marshall(after ?? {}, { removeUndefinedValues: true }) as Record<string, unknown>;
+  return followedChanges[table].some(({ dynamodb: { NewImage } }) =>
+    Object.entries(NewImage).every(([name, pattern]) => attributeMatches(image[name], pattern)),
+  );
+}
+
+function attributeMatches(value: unknown, pattern: AttributePattern): boolean {
+  return Object.entries(pattern).every(([type, matches]) => {
+    const held = (value as Record<string, unknown> | undefined)?.[type];
+    return matches.some((match) => holds(held, match));
+  });
+}
+
+function holds(held: unknown, match: Match): boolean {
+  if ('exists' in match) return (held !== undefined) === match.exists;
+  if (typeof held !== 'string') return false;
+  return 'prefix' in match ? held.startsWith(match.prefix) : !match['anything-but'].includes(held);
+}
+
+/** How many messages the deployed consumer sends because of the change. */
+async function messagesAfter({ before, after }: Change): Promise<number> {
+  let sent = 0;
+  const deps = someDeps({
+    queues: {
+      send: async (_queue, messages) => {
+        sent += messages.length;
+      },
+    },
+  });
+  const image = (row: Row) => marshall(row, { removeUndefinedValues: true });
+  const record = {
+    dynamodb: {
+      ...(before && { OldImage: image(before) }),
+      ...(after && { NewImage: image(after) }),
+    },
+  } as DynamoDBRecord;
+  await changesConsumer(() => deps)({ Records: [record] }, {} as Context);
+  return sent;
+}
+
+const instance = fc
+  .record({
+    state: fc.constantFrom('BindStarted', 'Bound', 'BindFailed'),
+    bindId: fc.constantFrom('bind-1', 'bind-2'),
+  })
+  .map((given) => instanceRow(aBinding(given as Parameters<typeof aBinding>[0])));
+const arq = fc
+  .constantFrom('Initial', 'Bound', 'BindFailed')
+  .map((state) => arqRow(anArq({ state: state as 'Initial' })));
+const device = fc
+  .record({ isGone: fc.boolean(), digest: fc.string({ maxLength: 3 }), hasProvider: fc.boolean() })
+  .map(({ hasProvider, ...given }) =>
+    deviceRow(aStoredDevice({ ...given, ...(!hasProvider && { providers: [] }) }), 1),
+  );
+const handle = fc
+  .record({ isGone: fc.boolean(), isClaimed: fc.boolean(), epoch: fc.nat(3) })
+  .map(({ isGone, isClaimed, epoch }) => ({
+    ...handleRow(aStoredHandle({ isGone, epoch })),
+    ...(isClaimed && { arq_uuid: 'arq-1', instance_uuid: 'instance-1' }),
+  }));
+const deployable = fc.boolean().map((isGone) => deployableRow(aDeployable({ isGone })));
+const host = fc.nat(9).map((sequence) => ({ ...hostKey('cmp1'), sequence }));
+
+/** Inserted, changed or removed. */
+function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
+  return fc.oneof(
+    row.map((after) => ({ table, after })),
+    row.map((before) => ({ table, before })),
+    fc.tuple(row, row).map(([before, after]) => ({ table, before, after })),
+  );
+}
+
+describe('the filters of the streams', () => {
+  it('never keep back a change that something follows from', async () => {
+    const any = fc.oneof(
+      changesOf('arqs', fc.oneof(instance, arq)),
+      changesOf('inventory', fc.oneof(device, handle, deployable, host)),
+    );
+    await fc.assert(
+      fc.asyncProperty(any, async (change) => {
+        if ((await messagesAfter(change)) > 0) expect(invokes(change)).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('spare an invocation where nothing can follow', () => {
+    const quiet = fc.oneof(
+      changesOf('arqs', arq),
+      changesOf('inventory', fc.oneof(deployable, host)),
+      changesOf(
+        'inventory',
+        handle.filter((row) => !('is_gone' in row) || 'arq_uuid' in row),
+      ),
+      changesOf(
+        'arqs',
+        instance.filter(({ state }) => state === 'BindStarted'),
+      ),
+      fc.oneof(device, handle).map((before): Change => ({ table: 'inventory', before })),
+      instance.map((before): Change => ({ table: 'arqs', before })),
+    );
+    fc.assert(
+      fc.property(quiet, (change) => {
+        expect(invokes(change)).toBe(false);
+      }),
+    );
+  });
+
+  it('let through what follows in the life of an instance and of a device', async () => {
+    const followed: Change[] = [
+      { table: 'arqs', after: instanceRow(aBinding({ state: 'Bound' })) },
+      {
+        table: 'arqs',
+        before: instanceRow(aBinding({ state: 'BindStarted' })),
+        after: instanceRow(aBinding({ state: 'BindFailed' })),
+      },
+      { table: 'inventory', after: deviceRow(aStoredDevice(), 1) },
+      { table: 'inventory', after: handleRow(aStoredHandle({ isGone: true })) },
+    ];
+    for (const change of followed) {
+      expect([invokes(change), await messagesAfter(change)]).toEqual([true, 1]);
+    }
+  });
+
+  it('are no more than Lambda takes', () => {
+    for (const patterns of Object.values(followedChanges)) {
+      expect(patterns.length).toBeLessThanOrEqual(5);
+    }
+  });
+});

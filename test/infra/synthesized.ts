@@ -1,0 +1,132 @@
+// The stack as CloudFormation gets it, with references made readable: a table's ARN is
+// `arn:aws:dynamodb:…:table/test-arqs`, whatever the CDK calls the resource.
+
+import { readFileSync } from 'node:fs';
+import { App } from 'aws-cdk-lib';
+import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { readSettings } from '#infra/settings.ts';
+
+export const stage = 'test';
+const account = '000000000000';
+const region = 'us-east-1';
+
+/** CloudFormation's JSON, whatever its resources hold. */
+// biome-ignore lint/suspicious/noExplicitAny: a template has no type.
+type Json = any;
+
+export interface Resource {
+  readonly id: string;
+  readonly type: string;
+  readonly properties: Json;
+  /** What becomes of it when it is no longer in the stack. */
+  readonly deletionPolicy?: string;
+}
+
+export interface Statement {
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface Synthesized {
+  readonly resources: readonly Resource[];
+  ofType(type: string): readonly Resource[];
+  /** By a function's name without the stage. */
+  functionNamed(name: string): Resource;
+  /** What the function's role allows. */
+  allowedTo(functionName: string): readonly Statement[];
+}
+
+export function contextOfProject(): Record<string, unknown> {
+  const file = new URL('../../cdk.json', import.meta.url);
+  return JSON.parse(readFileSync(file, 'utf8')).context;
+}
+
+/** Bundles nothing: what functions are made of is not the point here. */
+export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesized {
+  const app = new App({
+    context: { ...contextOfProject(), stage, 'aws:cdk:bundling-stacks': [], ...context },
+  });
+  new CyborgStack(app, 'cyborg', readSettings(app.node));
+  const { template } = app.synth().getStackByName('cyborg');
+  const raw = template.Resources as Record<string, Json>;
+  const resources = Object.entries(raw).map(([id, resource]) => ({
+    id,
+    type: resource.Type as string,
+    properties: readable(raw, resource.Properties ?? {}),
+    ...(resource.DeletionPolicy && { deletionPolicy: resource.DeletionPolicy as string }),
+  }));
+  const ofType = (type: string) => resources.filter((resource) => resource.type === type);
+  const functionNamed = (name: string) => {
+    const found = ofType('AWS::Lambda::Function').find(
+      ({ properties }) => properties.FunctionName === `${stage}-${name}`,
+    );
+    if (!found) throw new Error(`There is no function ${name}.`);
+    return found;
+  };
+  return {
+    resources,
+    ofType,
+    functionNamed,
+    allowedTo: (name) => {
+      const role = functionNamed(name).properties.Role;
+      return ofType('AWS::IAM::Policy')
+        .filter(({ properties }) => properties.Roles.some((each: string) => role.endsWith(each)))
+        .flatMap(({ properties }) => properties.PolicyDocument.Statement.map(statementOf));
+    },
+  };
+}
+
+export function statementOf(statement: Json): Statement {
+  return { actions: [statement.Action].flat(), resources: [statement.Resource].flat() };
+}
+
+function readable(raw: Record<string, Json>, value: Json): Json {
+  if (Array.isArray(value)) return value.map((each) => readable(raw, each));
+  if (typeof value !== 'object' || value === null) return value;
+  const { Ref: ref, 'Fn::GetAtt': attribute, 'Fn::Join': join } = value;
+  if (ref !== undefined) return reference(raw, ref);
+  if (attribute !== undefined) return attributeOf(raw, attribute[0], attribute[1]);
+  if (join !== undefined) return readable(raw, join[1]).join(join[0]);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, readable(raw, each)]),
+  );
+}
+
+function reference(raw: Record<string, Json>, id: string): string {
+  const pseudo: Record<string, string> = {
+    'AWS::Partition': 'aws',
+    'AWS::Region': region,
+    'AWS::AccountId': account,
+    'AWS::URLSuffix': 'amazonaws.com',
+  };
+  if (pseudo[id]) return pseudo[id];
+  const { Type: type, Properties: properties = {} } = raw[id] ?? {};
+  if (type === 'AWS::SQS::Queue') return `https://sqs/${account}/${properties.QueueName}`;
+  return nameOf(properties) ?? id;
+}
+
+function attributeOf(raw: Record<string, Json>, id: string, attribute: string): string {
+  const { Type: type, Properties: properties = {} } = raw[id] ?? {};
+  const [service, kind] = arnParts[type] ?? [type, ''];
+  const name = nameOf(properties) ?? id;
+  if (attribute === 'Arn') return `arn:aws:${service}:${region}:${account}:${kind}${name}`;
+  if (attribute === 'StreamArn') return `stream of ${name}`;
+  return `${id}.${attribute}`;
+}
+
+const arnParts: Readonly<Record<string, readonly [service: string, kind: string]>> = {
+  'AWS::DynamoDB::GlobalTable': ['dynamodb', 'table/'],
+  'AWS::SQS::Queue': ['sqs', ''],
+  'AWS::Lambda::Function': ['lambda', 'function:'],
+  'AWS::IAM::Role': ['iam', 'role/'],
+  'AWS::Logs::LogGroup': ['logs', 'log-group:'],
+};
+
+function nameOf(properties: Json): string | undefined {
+  return (
+    properties.TableName ??
+    properties.QueueName ??
+    properties.FunctionName ??
+    properties.LogGroupName
+  );
+}
