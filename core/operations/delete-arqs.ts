@@ -15,7 +15,7 @@ export async function deleteArqsOfInstance(
   await refuseWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (!binding || !maySee(caller, binding.projectId)) return;
-  await releaseArqs(deps, instanceUuid, 'all', 'deleted');
+  await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
 }
 
 /**

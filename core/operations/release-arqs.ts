@@ -8,15 +8,19 @@ const roundsMax = 30;
 /**
  * Ends an instance's claims: of all its ARQs, or of those named. Repeatable: what is released already
  * stays so.
+ *
+ * @param known the instance's binding, where the caller has just read it
  */
 export async function releaseArqs(
   deps: Deps,
   instanceUuid: string,
   which: 'all' | ReadonlySet<ArqUuid>,
   fate: Release['fate'],
+  known?: InstanceBinding,
 ): Promise<void> {
   for (let round = 1; round <= roundsMax; round++) {
-    const binding = await deps.store.arqs.binding(instanceUuid);
+    const isKnown = round === 1 && known !== undefined;
+    const binding = isKnown ? known : await deps.store.arqs.binding(instanceUuid);
     if (!binding) return;
     const stored = await deps.store.arqs.byUuids(binding.arqUuids);
     const bound = binding.arqUuids
