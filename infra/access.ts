@@ -56,7 +56,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { inventory: ['Query', 'PutItem', 'UpdateItem', 'DeleteItem'] },
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: ['UpdateItem'] }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
   sweep: {
     tables: { arqs: ['DeleteItem'] },

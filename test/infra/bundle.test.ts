@@ -1,0 +1,97 @@
+// The bundle as it is deployed, loaded and called: what a bundler leaves out or a stand-in for
+// credentials breaks shows nowhere else.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { App, Stack } from 'aws-cdk-lib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LambdaFunction } from '#infra/lambda-function.ts';
+import { createQueues } from '#infra/queues.ts';
+import { readSettings } from '#infra/settings.ts';
+import { createTables } from '#infra/tables.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+import { contextOfProject } from './synthesized.ts';
+
+let world: World;
+let bundle: string;
+const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundle-'));
+
+beforeAll(async () => {
+  world = await startWorld();
+  bundle = makeBundle();
+});
+afterAll(async () => {
+  await world.stop();
+  rmSync(directory, { recursive: true });
+});
+
+function makeBundle(): string {
+  const app = new App({ context: contextOfProject(), outdir: directory });
+  const stack = new Stack(app, 'bundle');
+  const settings = readSettings(app.node);
+  const tables = createTables(stack, settings);
+  const queues = createQueues(stack, settings);
+  const name = 'device-profiles';
+  const entry = `functions/${name}/handler.ts`;
+  new LambdaFunction(
+    stack,
+    { settings, tables, queues },
+    { name, entry, timeoutSeconds: 29, memoryMb: 1024 },
+  );
+  const { template } = app.synth().getStackByName('bundle');
+  const [code] = Object.values(template.Resources as Record<string, { Properties: Code }>).flatMap(
+    ({ Properties }) => Properties.Code ?? [],
+  );
+  return join(directory, `asset.${code?.S3Key.replace('.zip', '')}`, 'index.mjs');
+}
+
+interface Code {
+  readonly Code?: { readonly S3Key: string };
+}
+
+/** Node in a process of its own: nothing of ours is there but the file and the environment. */
+async function call(path: string, environment: Readonly<Record<string, string | undefined>> = {}) {
+  const [rawPath, rawQueryString = ''] = path.split('?');
+  const event = {
+    version: '2.0',
+    rawPath,
+    rawQueryString,
+    queryStringParameters: Object.fromEntries(new URLSearchParams(rawQueryString)),
+    headers: { 'x-auth-token': 'admin-token', host: 'cyborg.test' },
+    requestContext: { http: { method: 'GET' }, domainName: 'cyborg.test' },
+  };
+  const script = `
+    const { handler } = await import(${JSON.stringify(bundle)});
+    const answer = await handler(${JSON.stringify(event)}, {});
+    process.stdout.write('ANSWER' + JSON.stringify(answer));`;
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { cwd: tmpdir(), env: { ...process.env, ...environment } },
+  );
+  const answer = stdout.split('ANSWER')[1];
+  if (answer === undefined) throw new Error(`The bundle did not answer: ${stdout}${stderr}`);
+  return { ...JSON.parse(answer), output: `${stdout}${stderr}` };
+}
+
+describe('a deployed bundle', () => {
+  it('answers from DynamoDB, with the credentials of its environment', async () => {
+    const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
+    await world.ask('POST', '/v2/device_profiles', { body: [profile] });
+    const { statusCode, body } = await call('/v2/device_profiles?name=fpga');
+    expect(statusCode).toBe(200);
+    expect(JSON.parse(body).device_profiles).toMatchObject([{ name: 'fpga' }]);
+  });
+
+  it('has no other way to credentials', () => {
+    const { statusCode, output } = await call('/v2/device_profiles', {
+      AWS_ACCESS_KEY_ID: '',
+      POWERTOOLS_LOG_LEVEL: 'INFO',
+    });
+    expect(statusCode).toBe(500);
+    expect(output).toContain('The environment has no AWS credentials');
+  });
+});

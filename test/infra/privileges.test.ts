@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { tableName, tables } from '#core/store/tables.ts';
+import { access, type FunctionName } from '#infra/access.ts';
+import { type Statement, stage, statementOf, synthesize } from './synthesized.ts';
+
+const stack = synthesize();
+const names = Object.keys(access) as FunctionName[];
+
+/** All that any role allows. */
+const granted: Statement[] = [
+  ...stack.ofType('AWS::IAM::Policy').map(({ properties }) => properties.PolicyDocument),
+  ...stack
+    .ofType('AWS::IAM::Role')
+    .flatMap(({ properties }) => properties.Policies ?? [])
+    .map((policy) => policy.PolicyDocument),
+].flatMap(({ Statement: statements }) => statements.map(statementOf));
+
+/** Wildcards that are there on purpose. */
+const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
+  {
+    resource: /:function:test-sweep:\*$/,
+    because: 'the scheduler may call any version of the one function that it calls',
+  },
+];
+
+describe('privileges', () => {
+  it('name every action', () => {
+    for (const { actions } of granted) {
+      for (const action of actions) expect(action).toMatch(/^[a-z]+:[A-Za-z]+$/);
+    }
+  });
+
+  it('name every resource, but for a few with reasons', () => {
+    const wild = granted.flatMap(({ resources }) => resources).filter((name) => /[*?]/.test(name));
+    for (const resource of wild) {
+      expect(
+        exceptions.some((exception) => exception.resource.test(resource)),
+        resource,
+      ).toBe(true);
+    }
+    for (const { resource, because } of exceptions) {
+      expect(
+        wild.some((name) => resource.test(name)),
+        because,
+      ).toBe(true);
+    }
+  });
+
+  it('come from this stack alone, not from policies that AWS maintains', () => {
+    for (const { properties } of stack.ofType('AWS::IAM::Role')) {
+      expect(properties.ManagedPolicyArns).toBeUndefined();
+    }
+    expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
+  });
+
+  it('are a role for each function, which is nobody else’s', () => {
+    const roles = names.map((name) => stack.functionNamed(name).properties.Role);
+    expect(new Set(roles).size).toBe(names.length);
+  });
+
+  it.each(names)('let %s touch no table that it does not need', (name) => {
+    const needed = Object.keys({ ...access[name].tables, ...access[name].indexes });
+    const touched = stack
+      .allowedTo(name)
+      .filter(({ actions }) => actions.some((action) => action.startsWith('dynamodb:')))
+      .flatMap(({ resources }) => resources);
+    for (const { name: table } of tables) {
+      const path = `:table/${tableName(stage, table)}`;
+      const isTouched = touched.some((arn) => arn.endsWith(path) || arn.includes(`${path}/`));
+      expect(isTouched, table).toBe(needed.includes(table));
+    }
+  });
+
+  it.each(names)('let %s write its log, and no other', (name) => {
+    const logs = stack
+      .allowedTo(name)
+      .filter(({ actions }) => actions.some((action) => action.startsWith('logs:')));
+    expect(logs.flatMap(({ resources }) => resources)).toEqual([
+      `arn:aws:logs:us-east-1:000000000000:log-group:/aws/lambda/${stage}-${name}`,
+    ]);
+  });
+
+  it('let nobody on Nova’s path after the answer read an index', () => {
+    expect(access['nova-events'].indexes).toBeUndefined();
+    expect(access.changes.tables).toBeUndefined();
+  });
+});
