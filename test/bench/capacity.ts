@@ -62,7 +62,7 @@ async function costsOf(own: OwnSystem, index: number, meter: Meter): Promise<Cos
   const api = createApi(own.target);
   await own.system.kill('consumers');
   meter.reset();
-  for (const step of novaCycle(api, place)) {
+  for (const step of novaCycle(api, place).steps) {
     meter.phase = step.call;
     await step.run();
     if (step.call !== 'PATCH' && step.call !== 'DELETE ?instance=') continue;

@@ -100,16 +100,12 @@ async function turn(
 }
 
 async function cycle(api: Api, place: Place, round: Round): Promise<void> {
-  const steps = novaCycle(api, place);
+  const { steps, abandon } = novaCycle(api, place);
   try {
     for (const { call, run } of steps) round.samples[call].push(await run());
     round.cycles++;
   } catch (error) {
-    // What the cycle holds is given back, as far as that goes.
-    await steps
-      .at(-1)
-      ?.run()
-      .catch(() => {});
+    await abandon();
     throw error;
   }
 }

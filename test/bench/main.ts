@@ -1,5 +1,6 @@
 // `npm run bench`: see options.ts for what it takes.
 
+import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { benchCapacity } from './capacity.ts';
 import { benchForeignServer } from './foreign-server.ts';
@@ -26,6 +27,7 @@ async function benchLatency(
   const systems: OwnSystem[] = [];
   try {
     for (const arqCount of arqCounts) {
+      console.log(`Starting a system with ${arqCount.toLocaleString('en')} other ARQs.`);
       systems.push(
         await startOwnSystem({
           handles,
@@ -40,6 +42,8 @@ async function benchLatency(
       const count = (arqCounts[index] ?? 0).toLocaleString('en');
       return createSubject(`${count} other ARQs`, target, places);
     });
+    const load = loadavg()[0]?.toFixed(1);
+    console.log(`\nMeasuring Nova's calls: ${availableParallelism()} cores, load ${load}.`);
     const measured = await measure(subjects, latency);
     for (const { api } of subjects) api.close();
     printLatency(measured);
@@ -53,6 +57,8 @@ function profiling(directory: string): Record<string, string> {
   return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${directory}` };
 }
 
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
 try {
   process.exitCode = (await bench(readOptions(process.argv.slice(2)))) ? 0 : 1;
 } catch (error) {

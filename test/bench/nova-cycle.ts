@@ -27,6 +27,12 @@ export interface Step {
   run(): Promise<number>;
 }
 
+export interface NovaCycle {
+  readonly steps: readonly Step[];
+  /** Gives back what a cycle holds that did not come to its end, as far as that goes. */
+  abandon(): Promise<void>;
+}
+
 interface Arq {
   readonly uuid: string;
   readonly state: string;
@@ -35,11 +41,11 @@ interface Arq {
 /** Nova waits 300 s for a bind; a server that takes longer is not worth measuring. */
 const bindSecondsMax = 300;
 
-export function novaCycle(api: Api, place: Place): Step[] {
+export function novaCycle(api: Api, place: Place): NovaCycle {
   const instance = place.instanceUuid ?? crypto.randomUUID();
   const byInstance = `/accelerator_requests?instance=${instance}`;
   let uuids: string[] = [];
-  return [
+  const steps: Step[] = [
     {
       call: 'GET profile',
       run: async () => {
@@ -81,6 +87,14 @@ export function novaCycle(api: Api, place: Place): Step[] {
       run: async () => (await expectAnswer(api, 204, 'DELETE', byInstance)).ms,
     },
   ];
+  return {
+    steps,
+    abandon: async () => {
+      await api.ask('DELETE', byInstance).catch(() => {});
+      const left = `/accelerator_requests?arqs=${uuids.join(',')}`;
+      if (uuids.length > 0) await api.ask('DELETE', left).catch(() => {});
+    },
+  };
 }
 
 function arqsIn(text: string): readonly Arq[] {

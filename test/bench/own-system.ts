@@ -40,6 +40,9 @@ export interface OwnSystemOptions {
 
 export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSystem> {
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-bench-'));
+  // A million ARQs are some gigabytes: they go however we end.
+  const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  process.once('exit', remove);
   const inherited = { ...process.env };
   // Whatever the caller's shell points to: the load is for our own engines and stand-ins.
   for (const name of [...Object.values(replacedBy), 'AWS_ENDPOINT_URL']) delete process.env[name];
@@ -55,7 +58,8 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
     });
     const stop = async () => {
       await system.stop();
-      rmSync(directory, { recursive: true, force: true });
+      process.off('exit', remove);
+      remove();
     };
     try {
       await announceHost(layout, hostname);

@@ -18,31 +18,32 @@ function printSubject({ subject, rounds, failure }: Measured): void {
     ['', 'upstream', ...rounds.flatMap(headOf)],
     callNames.map((call) => [
       call,
-      upstreamMedians[call].toFixed(1),
+      shown(upstreamMedians[call], 1),
       ...rounds.flatMap(({ concurrency, samples }) => {
         const median = percentile(samples[call], 0.5);
-        const times = `${(upstreamMedians[call] / median).toFixed(1)}x`;
-        const shown = [median.toFixed(1), percentile(samples[call], 0.99).toFixed(1)];
-        return concurrency === 1 ? [...shown, times] : shown;
+        const times = [shown(median, 1), shown(percentile(samples[call], 0.99), 1)];
+        const faster = shown(upstreamMedians[call] / median, 1);
+        return concurrency === 1 ? [...times, `${faster}x`] : times;
       }),
     ]),
   );
-  for (const round of rounds) console.log(`  ${throughputOf(round)}`);
+  for (const round of rounds.filter(({ cycles }) => cycles > 0))
+    console.log(`  ${throughputOf(round)}`);
   if (failure !== undefined) console.log(`  It ended early. ${failure}`);
 }
 
 /** Upstream was measured one call at a time. */
 function headOf({ concurrency }: Round): string[] {
-  const shown = [`p50 of ${concurrency}`, `p99 of ${concurrency}`];
-  return concurrency === 1 ? [...shown, 'faster'] : shown;
+  const times = [`p50 of ${concurrency}`, `p99 of ${concurrency}`];
+  return concurrency === 1 ? [...times, 'faster'] : times;
 }
 
 function throughputOf({ concurrency, cycles, seconds }: Round): string {
   const perSecond = cycles / seconds;
   const requests = (perSecond * callNames.length).toFixed(0);
   return (
-    `${concurrency} at once: ${perSecond.toFixed(1)} servers/s, so many of each call; ` +
-    `${requests} req/s in all (${cycles} servers)`
+    `${concurrency} at once: ${perSecond.toFixed(1)} servers/s, each with one of each call; ` +
+    `${requests} req/s in all (${cycles} servers).`
   );
 }
 
@@ -60,9 +61,15 @@ function printGrowth(first: Measured, others: readonly Measured[]): void {
   printTable(
     `Medians compared to those with ${first.subject.title}`,
     ['', ...heads],
-    callNames.map((call) => [call, ...ratiosOf(call).map((ratio) => ratio.toFixed(2))]),
+    callNames.map((call) => [call, ...ratiosOf(call).map((ratio) => shown(ratio, 2))]),
   );
+  if (first.failure !== undefined || others.some(({ failure }) => failure !== undefined)) return;
   const most = Math.max(...callNames.flatMap(ratiosOf));
   const verdict = most <= growthMax ? 'within' : 'above';
   console.log(`  At most ${most.toFixed(2)}: ${verdict} the target of ${growthMax}.`);
+}
+
+/** Nothing was measured where there is no number. */
+function shown(value: number, digits: number): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits);
 }
