@@ -86,7 +86,7 @@ describe('a deployed bundle', () => {
     expect(JSON.parse(body).device_profiles).toMatchObject([{ name: 'fpga' }]);
   });
 
-  it('has no other way to credentials', () => {
+  it('has no other way to credentials', async () => {
     const { statusCode, output } = await call('/v2/device_profiles', {
       AWS_ACCESS_KEY_ID: '',
       POWERTOOLS_LOG_LEVEL: 'INFO',
