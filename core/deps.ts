@@ -1,13 +1,11 @@
 // What operations work with. Everything outside the process, time and chance included, comes in by
-// here, so that the simulation can stand in for all of it.
+// here, so that a simulation can stand in for all of it. This is what the API's functions need; what
+// consumers need besides is in consumer-deps.ts, and in their bundles only.
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import { SQSClient } from '@aws-sdk/client-sqs';
-import { createHttp } from './clients/http.ts';
+import { createHttp, type Http } from './clients/http.ts';
 import { createKeystone, type Keystone } from './clients/keystone.ts';
 import { createNova, type Nova } from './clients/nova.ts';
-import { createPlacement, type Placement } from './clients/placement.ts';
-import { createQueues, type Queues } from './clients/queues.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs.ts';
@@ -16,6 +14,7 @@ import { type DeviceProfileStore, deviceProfileStore } from './store/device-prof
 import { createDocuments, type DocumentClients } from './store/documents.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
+import { type ReleaseStore, releaseStore } from './store/releases.ts';
 import { tableName } from './store/tables.ts';
 
 export interface Deps {
@@ -24,12 +23,7 @@ export interface Deps {
   readonly store: Store;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings;
-  readonly clients: {
-    readonly keystone: Keystone;
-    readonly placement: Placement;
-    readonly nova: Nova;
-  };
-  readonly queues: Queues;
+  readonly clients: { readonly keystone: Keystone; readonly nova: Nova };
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -44,6 +38,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly releases: ReleaseStore;
 }
 
 export function createStore(
@@ -59,6 +54,7 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      releases: releaseStore(clients.strong, { arqs, inventory }),
     },
     listings: listings(clients.documents, { arqs, inventory, profiles }),
   };
@@ -68,11 +64,11 @@ export function createStore(
 export function createDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
+  http: Http = createHttp(),
 ): Deps {
   const settings = loadSettings(env);
   const log = createLog(service);
   const clock = Date.now;
-  const http = createHttp();
   const keystone = createKeystone({
     settings: settings.keystone,
     endpoints: settings.endpoints,
@@ -83,12 +79,7 @@ export function createDeps(
   return {
     settings,
     ...createStore(createDocuments(), settings.stage),
-    clients: {
-      keystone,
-      placement: createPlacement({ identity: keystone, http }),
-      nova: createNova({ identity: keystone, http }),
-    },
-    queues: createQueues(new SQSClient(), settings.queueUrls),
+    clients: { keystone, nova: createNova({ identity: keystone, http }) },
     log,
     clock,
     uuid: randomUUID,

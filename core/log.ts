@@ -15,16 +15,17 @@ export interface Log {
 }
 
 export function createLog(service: string): Log {
-  return wrap(new Logger({ serviceName: service }));
+  return logWith(new Logger({ serviceName: service }), {});
 }
 
-function wrap(logger: Logger): Log {
+// Fields are merged into each line here: a child of the logger itself costs as much as six lines.
+function logWith(logger: Logger, own: LogFields): Log {
   return {
-    debug: (message, fields = {}) => logger.debug(message, fields),
-    info: (message, fields = {}) => logger.info(message, fields),
-    warn: (message, fields = {}) => logger.warn(message, fields),
-    error: (message, fields = {}) => logger.error(message, fields),
-    child: (fields) => wrap(logger.createChild({ persistentKeys: fields })),
+    debug: (message, fields) => logger.debug(message, { ...own, ...fields }),
+    info: (message, fields) => logger.info(message, { ...own, ...fields }),
+    warn: (message, fields) => logger.warn(message, { ...own, ...fields }),
+    error: (message, fields) => logger.error(message, { ...own, ...fields }),
+    child: (fields) => logWith(logger, { ...own, ...fields }),
   };
 }
 

@@ -34,6 +34,13 @@ const environment = z.object({
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
   /** What the hypervisors can attach; Nova's libvirt driver ignores any other type silently. */
   CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
+  /** Who makes mdevs for vGPUs: our agent at bind, or Nova's libvirt driver in releases that do. */
+  CYBORG_MDEV_OWNER: z.enum(['agent', 'nova']).default('agent'),
+  /** ARN of the account's things, up to the name; jobs are addressed by it. */
+  CYBORG_THING_ARN_PREFIX: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:iot:[a-z0-9-]+:\d{12}:thing\/$/)
+    .default('arn:aws:iot:us-east-1:000000000000:thing/'),
   /** Nova gives up after 300 s (`arq_binding_timeout`). */
   CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
   /** Nova can lose the answer to a POST; ARQs never bound are deleted after this. */
@@ -62,6 +69,8 @@ export interface Settings {
   readonly serviceTokenRoles: readonly string[];
   readonly eventStyle: 'nova' | 'spec';
   readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[];
+  readonly mdevOwner: 'agent' | 'nova';
+  readonly thingArnPrefix: string;
   readonly bindDeadlineSeconds: number;
   readonly unboundArqMinutes: number;
   readonly keystone: {
@@ -105,6 +114,8 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     serviceTokenRoles: given.CYBORG_SERVICE_TOKEN_ROLES,
     eventStyle: given.CYBORG_EVENT_STYLE,
     attachTypes: given.CYBORG_ATTACH_TYPES,
+    mdevOwner: given.CYBORG_MDEV_OWNER,
+    thingArnPrefix: given.CYBORG_THING_ARN_PREFIX,
     bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
     keystone: {

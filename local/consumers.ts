@@ -9,8 +9,10 @@ import { type QueueName, queues } from '#core/contracts/queues.ts';
 import type { Log } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { handler as changes } from '#functions/consumers/changes.ts';
+import { handler as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { handler as hostPresence } from '#functions/consumers/host-presence.ts';
 import { handler as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { handler as jobEvents } from '#functions/consumers/job-events.ts';
 import { handler as novaEvents } from '#functions/consumers/nova-events.ts';
 import { handler as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
@@ -28,6 +30,8 @@ const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'inventory-reports': inventoryReports,
   'host-presence': hostPresence,
   'provider-syncs': providerSyncs,
+  'host-jobs': hostJobs,
+  'job-events': jobEvents,
 };
 
 /** As deployed: design's deadline sweep. */

@@ -175,7 +175,7 @@ function child(
     if (started.stdout) {
       createInterface(started.stdout).on('line', (line) => {
         log.write(`${line}\n`);
-        const parsed = parseLine(line);
+        const parsed = options.onLine && parseLine(line);
         if (parsed) options.onLine?.(name, parsed);
       });
     }

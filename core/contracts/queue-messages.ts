@@ -19,6 +19,18 @@ export const providerSyncMessage = z.object({
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 
+/** A host has something to do, or to clean up. */
+export const hostJobMessage = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('bind'),
+    instance_uuid: uuid,
+    bind_id: uuid,
+    request_id: z.string().optional(),
+  }),
+  z.object({ kind: z.literal('release'), release_id: uuid, request_id: z.string().optional() }),
+]);
+export type HostJobMessage = z.infer<typeof hostJobMessage>;
+
 /** What every IoT rule puts around a payload; see rules.ts. `received_at` in ms since 1970. */
 export const ruleEnvelope = z.object({
   thing: z.string().min(1).max(128),

@@ -52,6 +52,25 @@ export const queues = [
     batchSize: 1,
     concurrencyMax: 5,
   },
+  {
+    name: 'host-jobs',
+    timeoutSeconds: 30,
+    // As above: a bind waits.
+    visibilitySeconds: 40,
+    // A bind waits behind a release, both behind AWS's throttling; the deadline ends it.
+    receiveCountMax: 300,
+    batchSize: 10,
+    // CreateJob is throttled for the whole account, at some ten a second.
+    concurrencyMax: 5,
+  },
+  {
+    name: 'job-events',
+    timeoutSeconds: 20,
+    visibilitySeconds: 30,
+    receiveCountMax: 60,
+    batchSize: 10,
+    concurrencyMax: 20,
+  },
 ] as const satisfies readonly QueueRow[];
 
 export type QueueName = (typeof queues)[number]['name'];

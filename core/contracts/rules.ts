@@ -35,6 +35,14 @@ export const rules: readonly RuleRow[] = [
     thingSegment: 5,
     queue: 'host-presence',
   },
+  // https://docs.aws.amazon.com/iot/latest/developerguide/events-jobs.html
+  {
+    name: 'job_ended',
+    filter: '$aws/events/jobExecution/+/+',
+    // Not a thing here but the job; only AWS publishes below $aws/events.
+    thingSegment: 4,
+    queue: 'job-events',
+  },
 ];
 
 /** The rule's name and SQL for one stage. Payloads travel as base64: they may be no JSON at all. */

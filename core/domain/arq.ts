@@ -2,7 +2,7 @@
 
 import type { AttachType } from './device.ts';
 import type { Group } from './device-profile.ts';
-import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
 /** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
 export type ArqState =
@@ -42,7 +42,8 @@ export interface ArqBinding {
   readonly instanceUuid: InstanceUuid;
   readonly hostname: string;
   readonly providerUuid: ProviderUuid;
-  readonly attachment: Attachment;
+  /** Undefined once the bind has failed: its handle was taken back. */
+  readonly attachment?: Attachment;
 }
 
 export interface Arq {
@@ -67,7 +68,7 @@ export interface InstanceBinding {
   readonly instanceUuid: InstanceUuid;
   /** Drawn anew for each bind, so that what follows from an earlier one can be told apart. */
   readonly bindId: BindId;
-  readonly state: 'BindStarted' | 'Bound' | 'BindFailed';
+  readonly state: 'BindStarted' | 'Bound' | 'BindFailed' | 'provisioning';
   readonly hostname: string;
   readonly projectId: string;
   readonly arqUuids: readonly ArqUuid[];
@@ -75,6 +76,25 @@ export interface InstanceBinding {
   /** The request that asked for it. */
   readonly requestId?: string;
   readonly failure?: string;
+}
+
+/**
+ * What a host must still clean up behind an instance. It outlives the ARQs: they end at once, also while
+ * their host is dead.
+ */
+export interface HostRelease {
+  readonly id: ReleaseId;
+  /** The bind that ended as a whole; undefined where the instance keeps some of its ARQs. */
+  readonly bindId?: BindId;
+  readonly hostname: string;
+  readonly handles: readonly {
+    readonly providerUuid: ProviderUuid;
+    readonly handleUuid: HandleUuid;
+  }[];
+  readonly startedAt: string;
+  readonly requestId?: string;
+  /** Set when no confirmation came in time; it may still come. */
+  readonly quarantine?: string;
 }
 
 /** Resolved means that waiting longer changes nothing: bound, or failed to bind. */

@@ -57,8 +57,7 @@ export function planBind(facts: BindFacts): Claim[] {
       throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
     }
     checkTarget(arq, target, provider.deployable, facts.attachTypes, provider.handles);
-    const free = provider.handles.filter((handle) => isFree(handle) && !taken.has(handle.uuid));
-    const handle = free[Math.floor(facts.random() * free.length)];
+    const handle = pick(provider.handles, taken, facts.random);
     if (!handle) {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
@@ -67,8 +66,35 @@ export function planBind(facts: BindFacts): Claim[] {
   });
 }
 
+/** A clean handle, or else one that is being cleaned: that heals by itself, so it is no refusal. */
+function pick(
+  handles: readonly AttachHandle[],
+  taken: ReadonlySet<string>,
+  random: () => number,
+): AttachHandle | undefined {
+  const free = handles.filter((handle) => isFree(handle) && !taken.has(handle.uuid));
+  const clean = free.filter((handle) => handle.release === undefined);
+  const among = clean.length > 0 ? clean : free;
+  return among[Math.floor(random() * among.length)];
+}
+
 function isFree(handle: AttachHandle): boolean {
-  return handle.claim === undefined && !handle.isGone;
+  return handle.claim === undefined && handle.quarantine === undefined && !handle.isGone;
+}
+
+/** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */
+export type MdevOwner = 'agent' | 'nova';
+
+/** Whether the claim is worth something only after its host has done something for it. */
+export function needsHost({ arq, handle }: Claim, mdevOwner: MdevOwner): boolean {
+  return (
+    needsCleaning(handle, mdevOwner) || handle.release !== undefined || asksForProgram(arq.group)
+  );
+}
+
+/** Whether the host has something to clean up behind a holder of this handle. */
+export function needsCleaning({ type }: Pick<AttachHandle, 'type'>, mdevOwner: MdevOwner): boolean {
+  return type === 'MDEV' && mdevOwner === 'agent';
 }
 
 function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {

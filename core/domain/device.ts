@@ -8,6 +8,7 @@ import type {
   HandleUuid,
   InstanceUuid,
   ProviderUuid,
+  ReleaseId,
 } from './ids.ts';
 
 export type AttachType = 'PCI' | 'MDEV' | 'TEST_PCI';
@@ -98,7 +99,10 @@ export interface Deployable {
   readonly updatedAt?: string;
 }
 
-/** A handle is free, or belongs to exactly one claim. */
+/**
+ * A handle is free, or belongs to exactly one claim. A claim may wait behind the release of the one
+ * before: it is not made ready until the host has confirmed that nothing of that is left.
+ */
 export interface AttachHandle {
   readonly uuid: HandleUuid;
   readonly providerUuid: ProviderUuid;
@@ -107,6 +111,10 @@ export interface AttachHandle {
   /** Grows with each release and each boot of the host; a claim names the one it has seen. */
   readonly epoch: number;
   readonly claim?: { readonly arqUuid: ArqUuid; readonly instanceUuid: InstanceUuid };
+  /** What its last holder left behind is still on the host, for all we know. */
+  readonly release?: ReleaseId;
+  /** Why it is not handed out: its release was not confirmed in time. */
+  readonly quarantine?: string;
   /** No longer reported; goes when its claim ends. */
   readonly isGone: boolean;
 }

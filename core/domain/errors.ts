@@ -138,6 +138,16 @@ export class DeviceDisabled extends DomainError {
   }
 }
 
+export class AgentAway extends DomainError {
+  constructor(hostname: string, since: string | undefined) {
+    super(
+      'conflict',
+      'cyborg.host.agent_away',
+      `The agent of host ${hostname} is not connected${since ? ` since ${since}` : ''}; the device cannot be made ready.`,
+    );
+  }
+}
+
 export class BindFailedForInstance extends DomainError {
   constructor(instanceUuid: string, reason: string) {
     super(

@@ -14,6 +14,7 @@ export type DeviceUuid = Branded<'DeviceUuid'>;
 export type HandleUuid = Branded<'HandleUuid'>;
 export type InstanceUuid = Branded<'InstanceUuid'>;
 export type ProviderUuid = Branded<'ProviderUuid'>;
+export type ReleaseId = Branded<'ReleaseId'>;
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

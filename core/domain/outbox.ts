@@ -1,7 +1,7 @@
 // What follows from a committed change. The tables' streams are the outbox: operations write state
 // and nothing else; this says, from the two images of a row, what must happen because of it.
 
-import type { InstanceBinding } from './arq.ts';
+import type { HostRelease, InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
 import type { ProviderUuid } from './ids.ts';
 
@@ -12,32 +12,53 @@ export type Change =
       readonly before?: InstanceBinding;
       readonly after?: InstanceBinding;
     }
+  | { readonly kind: 'release'; readonly before?: HostRelease; readonly after?: HostRelease }
   | { readonly kind: 'device'; readonly before?: Device; readonly after?: Device }
   | { readonly kind: 'handle'; readonly before?: AttachHandle; readonly after?: AttachHandle };
 
 export type FollowUp =
   | { readonly kind: 'tell-nova'; readonly binding: InstanceBinding }
+  | { readonly kind: 'start-bind'; readonly binding: InstanceBinding }
+  | { readonly kind: 'start-release'; readonly release: HostRelease }
   | { readonly kind: 'sync-providers'; readonly providerUuid: ProviderUuid };
 
 export function followUps(change: Change): FollowUp[] {
   switch (change.kind) {
     case 'instance':
-      return isNewlyResolved(change) ? [{ kind: 'tell-nova', binding: change.after }] : [];
+      return bindingFollowUps(change);
+    case 'release':
+      return change.after && !change.before
+        ? [{ kind: 'start-release', release: change.after }]
+        : [];
     case 'device':
       // The device's own provider is always the first.
       return syncOf(change.after?.providers[0]);
     case 'handle':
-      // A handle that its host no longer reports, and whose last claim has just ended.
-      return change.after?.isGone && !change.after.claim ? syncOf(change.after.providerUuid) : [];
+      return handleFollowUps(change);
   }
 }
 
-function isNewlyResolved(
-  change: Extract<Change, { kind: 'instance' }>,
-): change is typeof change & { after: InstanceBinding } {
-  const { before, after } = change;
-  if (!after || after.state === 'BindStarted') return false;
-  return before?.bindId !== after.bindId || before.state !== after.state;
+function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
+  if (!after) return [];
+  if (before?.bindId === after.bindId && before.state === after.state) return [];
+  switch (after.state) {
+    case 'BindStarted':
+      return [{ kind: 'start-bind', binding: after }];
+    case 'Bound':
+    case 'BindFailed':
+      return [{ kind: 'tell-nova', binding: after }];
+    case 'provisioning':
+      // Its host's reconcile job is made for the host as a whole.
+      return [];
+  }
+}
+
+function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
+  if (!after) return [];
+  // Its host no longer reports it, and its last claim has just ended.
+  if (after.isGone && !after.claim) return syncOf(after.providerUuid);
+  // Placement reserves what is in quarantine.
+  return before && before.quarantine !== after.quarantine ? syncOf(after.providerUuid) : [];
 }
 
 function syncOf(providerUuid: ProviderUuid | undefined): FollowUp[] {

@@ -18,3 +18,12 @@ export function supersedes(event: Presence, known: Presence | undefined): boolea
   if (event.version === known.version) return known.isConnected && !event.isConnected;
   return !known.isConnected && laterMs > versionsForgottenAfterMs;
 }
+
+/** An agent that just lost its connection is given so long: most come back by themselves. */
+const graceMs = 60_000;
+
+/** Whether the host's agent is gone, and not only for a moment. One that never connected is. */
+export function isLost(presence: Presence | undefined, nowMs: number): boolean {
+  if (!presence) return true;
+  return !presence.isConnected && nowMs - Date.parse(presence.at) > graceMs;
+}

@@ -2,7 +2,8 @@
 // A suffixed request group needs class and traits on one provider, so each provider that holds
 // inventory carries all traits of its device, region and function.
 
-import type { Deployable, Device } from './device.ts';
+import type { StoredProvider } from './bind-plan.ts';
+import type { Device } from './device.ts';
 import type { ProviderUuid } from './ids.ts';
 
 export interface WantedInventory {
@@ -26,25 +27,31 @@ export interface WantedProvider {
 /** The device's providers, parents first. */
 export function wantedProviders(
   device: Device,
-  deployables: readonly Deployable[],
+  providers: readonly StoredProvider[],
 ): WantedProvider[] {
-  const byUuid = new Map(deployables.map((each) => [each.providerUuid, each]));
+  const byUuid = new Map(providers.map((each) => [each.deployable.providerUuid, each]));
   return device.providers.flatMap((uuid) => {
-    const deployable = byUuid.get(uuid);
-    return deployable ? [wantedProvider(device, deployable)] : [];
+    const provider = byUuid.get(uuid);
+    return provider ? [wantedProvider(device, provider)] : [];
   });
 }
 
-function wantedProvider(device: Device, deployable: Deployable): WantedProvider {
+function wantedProvider(device: Device, { deployable, handles }: StoredProvider): WantedProvider {
   const isOffered = device.status === 'enabled' && !device.isGone && !deployable.isGone;
   const total = deployable.numAccelerators;
+  const quarantined = handles.filter((handle) => handle.quarantine !== undefined).length;
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,
     ...(deployable.parentProviderUuid && { parentUuid: deployable.parentProviderUuid }),
     inventories:
       deployable.resourceClass && total > 0
-        ? { [deployable.resourceClass]: { total, reserved: isOffered ? 0 : total } }
+        ? {
+            [deployable.resourceClass]: {
+              total,
+              reserved: isOffered ? Math.min(quarantined, total) : total,
+            },
+          }
         : {},
     traits: deployable.traits,
     isGone: device.isGone || deployable.isGone,

@@ -1,14 +1,16 @@
 import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
-import { type BindTarget, planBind, type StoredProvider } from '../domain/bind-plan.ts';
+import { type BindTarget, needsHost, planBind, type StoredProvider } from '../domain/bind-plan.ts';
 import { type Caller, isAdmin, maySee } from '../domain/caller.ts';
 import {
+  AgentAway,
   ArqNotFound,
   BindTargetMismatch,
   Forbidden,
   InstanceAlreadyBound,
 } from '../domain/errors.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+import { isLost } from '../domain/presence.ts';
 
 /** Rounds of reading and claiming; each lost round means that somebody else's claim went through. */
 const roundsMax = 30;
@@ -28,9 +30,11 @@ export async function bindArqs(
 ): Promise<void> {
   const { instanceUuid, hostname } = onePlace(targets);
   for (let round = 1; round <= roundsMax; round++) {
-    const arqs = await visibleArqs(deps, caller, targets);
+    const [arqs, providers] = await Promise.all([
+      visibleArqs(deps, caller, targets),
+      readProviders(deps, targets),
+    ]);
     if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return;
-    const providers = await readProviders(deps, targets);
     const claims = planBind({
       targets,
       arqs,
@@ -39,24 +43,41 @@ export async function bindArqs(
       random: deps.random,
     });
     const first = claims[0]?.arq as Arq;
+    const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
+    if (isForHost) await refuseWithoutAgent(deps, hostname);
     const now = new Date(deps.clock()).toISOString();
     const binding: InstanceBinding = {
       instanceUuid,
       bindId: deps.uuid() as BindId,
-      state: 'Bound',
+      state: isForHost ? 'BindStarted' : 'Bound',
       hostname,
       projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
       arqUuids: targets.map((target) => target.arqUuid),
       startedAt: now,
       requestId: caller.requestId,
     };
-    if ((await deps.store.bindings.claim(binding, claims, now)) === 'claimed') {
-      deps.log.info('Bound.', { instance: instanceUuid, arqs: binding.arqUuids, host: hostname });
+    const dueAt = isForHost ? dueTime(deps) : undefined;
+    if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'claimed') {
+      deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
+        instance: instanceUuid,
+        arqs: binding.arqUuids,
+        host: hostname,
+      });
       return;
     }
     await refuseSecondBinding(deps, instanceUuid, targets);
   }
   throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
+}
+
+function dueTime(deps: Deps): string {
+  return new Date(deps.clock() + deps.settings.bindDeadlineSeconds * 1000).toISOString();
+}
+
+/** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
+async function refuseWithoutAgent(deps: Deps, hostname: string): Promise<void> {
+  const { host } = await deps.store.inventory.host(hostname);
+  if (isLost(host.presence, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
 }
 
 function onePlace(targets: readonly BindTarget[]): {

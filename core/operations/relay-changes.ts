@@ -1,14 +1,19 @@
-import type { NovaEventMessage, ProviderSyncMessage } from '../contracts/queue-messages.ts';
-import type { Deps } from '../deps.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type {
+  HostJobMessage,
+  NovaEventMessage,
+  ProviderSyncMessage,
+} from '../contracts/queue-messages.ts';
 import { type Change, type FollowUp, followUps } from '../domain/outbox.ts';
 
 /**
  * Sends what follows from committed changes. Called again with the same changes it sends the same
  * again: every consumer takes duplicates.
  */
-export async function relayChanges(deps: Deps, changes: readonly Change[]): Promise<void> {
+export async function relayChanges(deps: ConsumerDeps, changes: readonly Change[]): Promise<void> {
   const all = changes.flatMap(followUps);
   await deps.queues.send('nova-events', all.flatMap(novaEvent));
+  await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', distinctProviders(all));
 }
 
@@ -22,6 +27,22 @@ function novaEvent(followUp: FollowUp): NovaEventMessage[] {
       ...(requestId && { request_id: requestId }),
     },
   ];
+}
+
+function hostJob(followUp: FollowUp): HostJobMessage[] {
+  switch (followUp.kind) {
+    case 'start-bind': {
+      const { instanceUuid, bindId, requestId } = followUp.binding;
+      const request = requestId ? { request_id: requestId } : {};
+      return [{ kind: 'bind', instance_uuid: instanceUuid, bind_id: bindId, ...request }];
+    }
+    case 'start-release': {
+      const { id, requestId } = followUp.release;
+      return [{ kind: 'release', release_id: id, ...(requestId && { request_id: requestId }) }];
+    }
+    default:
+      return [];
+  }
 }
 
 /** The consumer reads what is stored by then: one message says as much as ten. */

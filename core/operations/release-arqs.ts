@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { BoundArq, Release } from '../store/bindings.ts';
+import { planCleaning } from './cleaning.ts';
 
 const roundsMax = 30;
 
@@ -29,8 +30,15 @@ export async function releaseArqs(
     const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
     if (arqs.length === 0 && which !== 'all') return;
     const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
+    const cleaning = planCleaning(deps, binding, arqs, left.length === 0);
     const now = new Date(deps.clock()).toISOString();
-    const outcome = await deps.store.bindings.release(binding, { arqs, fate, left, now });
+    const outcome = await deps.store.bindings.release(binding, {
+      arqs,
+      fate,
+      left,
+      ...(cleaning && { cleaning }),
+      now,
+    });
     if (outcome === 'released') {
       deps.log.info('Released.', {
         instance: instanceUuid,

@@ -1,6 +1,6 @@
 import { ServiceUnavailable } from '../clients/http.ts';
 import { GenerationConflict, type Inventories, type Provider } from '../clients/placement.ts';
-import type { Deps } from '../deps.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
@@ -20,7 +20,7 @@ const retrySecondsMax = 60;
  *   allocated from a provider that is gone, or Placement is away
  */
 export async function syncProviders(
-  deps: Deps,
+  deps: ConsumerDeps,
   providerUuid: ProviderUuid,
   attempt: number,
 ): Promise<void> {
@@ -37,10 +37,7 @@ export async function syncProviders(
   const stored = (
     await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
   ).filter((provider) => provider !== undefined);
-  const wanted = wantedProviders(
-    device,
-    stored.map((each) => each.deployable),
-  );
+  const wanted = wantedProviders(device, stored);
   try {
     for (const provider of wanted.filter((each) => !each.isGone)) {
       await putProvider(deps, hostname, provider);
@@ -64,7 +61,11 @@ class ComputeProviderMissing extends Error {
   override readonly name = 'ComputeProviderMissing';
 }
 
-async function putProvider(deps: Deps, hostname: string, wanted: WantedProvider): Promise<void> {
+async function putProvider(
+  deps: ConsumerDeps,
+  hostname: string,
+  wanted: WantedProvider,
+): Promise<void> {
   const { placement } = deps.clients;
   for (const resourceClass of Object.keys(wanted.inventories)) {
     await placement.ensureResourceClass(resourceClass);
@@ -88,7 +89,7 @@ async function putProvider(deps: Deps, hostname: string, wanted: WantedProvider)
 }
 
 async function ensureProvider(
-  deps: Deps,
+  deps: ConsumerDeps,
   hostname: string,
   wanted: WantedProvider,
 ): Promise<Provider> {
@@ -135,7 +136,7 @@ function nextInventories(current: Inventories, wanted: WantedProvider): Inventor
 }
 
 async function removeProviders(
-  deps: Deps,
+  deps: ConsumerDeps,
   gone: readonly WantedProvider[],
   stored: readonly StoredProvider[],
   { device, named }: { device: Device; named: StoredProvider },
@@ -167,7 +168,7 @@ type RemovalEnd = 'removed' | 'claimed' | 'allocated';
 
 /** Deletes the provider, or offers nothing more of it while something still holds a part. */
 async function removeProvider(
-  deps: Deps,
+  deps: ConsumerDeps,
   wanted: WantedProvider,
   own: StoredProvider,
 ): Promise<RemovalEnd> {
@@ -182,7 +183,7 @@ async function removeProvider(
   return isClaimed ? 'claimed' : 'allocated';
 }
 
-async function deleteGoneRows(deps: Deps, own: StoredProvider): Promise<void> {
+async function deleteGoneRows(deps: ConsumerDeps, own: StoredProvider): Promise<void> {
   if (!own.deployable.isGone) return;
   await deps.store.inventory.deleteGoneHandles(own.handles);
   await deps.store.inventory.deleteGoneDeployable(own.deployable);

@@ -5,7 +5,7 @@ import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
 import { getRow, getRows } from './reads.ts';
-import { arqKey, arqOf, arqRow, instanceKey, instanceOf } from './rows.ts';
+import { arqKey, arqOf, arqRow, bindKey, instanceKey, instanceOf } from './rows.ts';
 import { held, transact } from './writes.ts';
 
 export interface ArqStore {
@@ -14,6 +14,10 @@ export interface ArqStore {
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
+  /** Notes whose a bind is: the end of its job names the bind only. */
+  noteBind(bindId: string, instanceUuid: string): Promise<void>;
+  instanceOfBind(bindId: string): Promise<string | undefined>;
+  forgetBind(bindId: string): Promise<void>;
   /** False if it is bound by now, or gone. */
   deleteUnbound(uuid: ArqUuid): Promise<boolean>;
 }
@@ -44,6 +48,20 @@ export function arqStore(client: Documents, table: string): ArqStore {
     async binding(instanceUuid) {
       const row = await getRow(client, table, instanceKey(instanceUuid));
       return row && instanceOf(row);
+    },
+
+    async noteBind(bindId, instanceUuid) {
+      const row = { ...bindKey(bindId), instance_uuid: instanceUuid };
+      await client.send(new PutCommand({ TableName: table, Item: row }));
+    },
+
+    async instanceOfBind(bindId) {
+      const row = await getRow(client, table, bindKey(bindId));
+      return row && String(row.instance_uuid);
+    },
+
+    async forgetBind(bindId) {
+      await client.send(new DeleteCommand({ TableName: table, Key: bindKey(bindId) }));
     },
 
     deleteUnbound(uuid) {

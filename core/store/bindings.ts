@@ -1,22 +1,41 @@
 // Claims and releases: one transaction over ARQs, attach handles and the instance's row. Each row
 // carries its own condition, so that of any number of claims on a handle exactly one holds.
 
-import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { Arq, HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid } from '../domain/ids.ts';
+import {
+  claimArq,
+  claimHandle,
+  deleteArq,
+  giveBackHandle,
+  releaseInstance,
+  resolveArq,
+  resolveInstance,
+  unbindArq,
+} from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { arqKey, bindingAttributes, handleKey, instanceKey, instanceRow } from './rows.ts';
-import { setting, type TransactItem, transact } from './writes.ts';
+import { handleKey, instanceRow, releaseRow } from './rows.ts';
+import { type TransactItem, transact } from './writes.ts';
 
 export interface BindingStore {
-  /** Which claim's ARQ or handle was not as it had been read, or that the instance has a binding. */
+  /**
+   * Contended: an ARQ or handle was not as it had been read, or the instance has a binding.
+   *
+   * @param dueAt by when a binding that is only started must be resolved
+   */
   claim(
     binding: InstanceBinding,
     claims: readonly Claim[],
     now: string,
+    dueAt?: string,
   ): Promise<'claimed' | 'contended'>;
-  /** Ends claims of one binding and frees their handles; the ARQs are deleted, or left unbound. */
+  /** Ends claims of one binding and gives back their handles; the ARQs are deleted, or left unbound. */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
+  /** Bound, all of it. False if the binding is another by now, or resolved already. */
+  succeed(binding: InstanceBinding, arqs: readonly BoundArq[], now: string): Promise<boolean>;
+  /** BindFailed, all of it; the handles are given back. False as above. */
+  fail(binding: InstanceBinding, reason: string, release: Release): Promise<boolean>;
 }
 
 export interface Release {
@@ -25,7 +44,15 @@ export interface Release {
   readonly fate: 'deleted' | 'unbound';
   /** ARQs that the instance keeps. */
   readonly left: readonly ArqUuid[];
+  /** What the host has to clean up first; its handles are not free until it has. */
+  readonly cleaning?: Cleaning;
   readonly now: string;
+}
+
+export interface Cleaning {
+  readonly release: HostRelease;
+  /** By when the host must have confirmed. */
+  readonly dueAt: string;
 }
 
 export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
@@ -37,7 +64,7 @@ export interface BindingTables {
 
 export function bindingStore(client: Documents, tables: BindingTables): BindingStore {
   return {
-    async claim(binding, claims, now) {
+    async claim(binding, claims, now, dueAt) {
       const outcome = await transact(client, [
         ...claims.flatMap((claim) => [
           claimArq(tables, binding, claim, now),
@@ -46,7 +73,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         {
           Put: {
             TableName: tables.arqs,
-            Item: instanceRow(binding),
+            Item: instanceRow(binding, dueAt),
             ConditionExpression: 'attribute_not_exists(pk)',
           },
         },
@@ -54,130 +81,51 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done' ? 'claimed' : 'contended';
     },
 
-    async release(binding, { arqs, fate, left, now }) {
+    async release(binding, release) {
+      const { arqs, fate, left, now } = release;
       const outcome = await transact(client, [
-        ...arqs.flatMap((arq) => [
+        ...arqs.map((arq) =>
           fate === 'deleted' ? deleteArq(tables, arq) : unbindArq(tables, arq, now),
-          freeHandle(tables, arq),
-        ]),
+        ),
+        ...giveBack(tables, release),
         releaseInstance(tables, binding, left),
       ]);
       return outcome === 'done' ? 'released' : 'contended';
     },
+
+    async succeed(binding, arqs, now) {
+      const outcome = await transact(client, [
+        ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
+        resolveInstance(tables, binding, 'Bound'),
+      ]);
+      return outcome === 'done';
+    },
+
+    async fail(binding, reason, release) {
+      const outcome = await transact(client, [
+        ...release.arqs.map((arq) => resolveArq(tables, arq, 'BindFailed', release.now, reason)),
+        ...giveBack(tables, release),
+        resolveInstance(tables, binding, 'BindFailed', reason),
+      ]);
+      return outcome === 'done';
+    },
   };
 }
 
-function claimArq(
-  tables: BindingTables,
-  binding: InstanceBinding,
-  { arq, target, handle }: Claim,
-  now: string,
-): TransactItem {
-  const set = setting({
-    state: binding.state,
-    project_id: binding.projectId,
-    updated_at: now,
-    ...bindingAttributes({
-      bindId: binding.bindId,
-      instanceUuid: target.instanceUuid,
-      hostname: target.hostname,
-      providerUuid: target.providerUuid,
-      attachment: { handleUuid: handle.uuid, type: handle.type, info: handle.info },
-    }),
+/** The handles of a release: free at once, or when their host has confirmed. */
+function giveBack(tables: BindingTables, { arqs, cleaning }: Release): TransactItem[] {
+  const handles = arqs.flatMap((arq) => {
+    const { providerUuid, attachment } = arq.binding;
+    if (!attachment) return [];
+    const isCleaned = cleaning?.release.handles.some(
+      ({ handleUuid }) => handleUuid === attachment.handleUuid,
+    );
+    const key = handleKey(providerUuid, attachment.handleUuid);
+    return [giveBackHandle(tables, arq, key, isCleaned ? cleaning?.release.id : undefined)];
   });
-  return {
-    Update: {
-      TableName: tables.arqs,
-      Key: arqKey(arq.uuid),
-      UpdateExpression: `${set.expression} REMOVE due, due_at, failure`,
-      ConditionExpression:
-        'attribute_exists(pk) AND attribute_not_exists(bind_id) AND #state = :was',
-      ExpressionAttributeNames: set.names,
-      ExpressionAttributeValues: { ...set.values, ':was': arq.state },
-    },
+  if (!cleaning) return handles;
+  const row = {
+    Put: { TableName: tables.arqs, Item: releaseRow(cleaning.release, cleaning.dueAt) },
   };
-}
-
-function claimHandle(tables: BindingTables, { arq, target, handle }: Claim): TransactItem {
-  return {
-    Update: {
-      TableName: tables.inventory,
-      Key: handleKey(handle.providerUuid, handle.uuid),
-      UpdateExpression: 'SET arq_uuid = :arq, instance_uuid = :instance',
-      // The epoch has grown if the handle was claimed and released, or its host has booted, since
-      // it was read.
-      ConditionExpression:
-        'epoch = :epoch AND attribute_not_exists(arq_uuid) AND attribute_not_exists(is_gone)',
-      ExpressionAttributeValues: {
-        ':arq': arq.uuid,
-        ':instance': target.instanceUuid,
-        ':epoch': handle.epoch,
-      },
-    },
-  };
-}
-
-const boundBy = 'bind_id = :bind';
-
-function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
-  return {
-    Delete: {
-      TableName: tables.arqs,
-      Key: arqKey(arq.uuid),
-      ConditionExpression: boundBy,
-      ExpressionAttributeValues: { ':bind': arq.binding.bindId },
-    },
-  };
-}
-
-function unbindArq(tables: BindingTables, arq: BoundArq, now: string): TransactItem {
-  const bound = Object.keys(bindingAttributes(arq.binding));
-  return {
-    Update: {
-      TableName: tables.arqs,
-      Key: arqKey(arq.uuid),
-      UpdateExpression: `SET #state = :unbound, updated_at = :now REMOVE ${bound.join(', ')}, failure`,
-      ConditionExpression: boundBy,
-      ExpressionAttributeNames: { '#state': 'state' },
-      ExpressionAttributeValues: {
-        ':unbound': 'Unbound',
-        ':now': now,
-        ':bind': arq.binding.bindId,
-      },
-    },
-  };
-}
-
-function freeHandle(tables: BindingTables, arq: BoundArq): TransactItem {
-  const { providerUuid, attachment } = arq.binding;
-  return {
-    Update: {
-      TableName: tables.inventory,
-      Key: handleKey(providerUuid, attachment.handleUuid),
-      UpdateExpression: 'REMOVE arq_uuid, instance_uuid ADD epoch :one',
-      ConditionExpression: 'arq_uuid = :arq',
-      ExpressionAttributeValues: { ':arq': arq.uuid, ':one': 1 },
-    },
-  };
-}
-
-function releaseInstance(
-  tables: BindingTables,
-  binding: InstanceBinding,
-  left: readonly ArqUuid[],
-): TransactItem {
-  const at = { TableName: tables.arqs, Key: instanceKey(binding.instanceUuid) };
-  // The list itself is the condition: two releases of different ARQs must not undo each other.
-  const condition = 'bind_id = :bind AND arq_uuids = :were';
-  const values = { ':bind': binding.bindId, ':were': binding.arqUuids };
-  return left.length === 0
-    ? { Delete: { ...at, ConditionExpression: condition, ExpressionAttributeValues: values } }
-    : {
-        Update: {
-          ...at,
-          UpdateExpression: 'SET arq_uuids = :left',
-          ConditionExpression: condition,
-          ExpressionAttributeValues: { ...values, ':left': left },
-        },
-      };
+  return [...handles, row];
 }

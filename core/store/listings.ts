@@ -23,6 +23,25 @@ export class MarkerNotFound extends Error {
   override readonly name = 'MarkerNotFound';
 }
 
+/** An ARQ that nobody has bound, a binding that is not resolved, a release that is not confirmed. */
+export interface Overdue {
+  readonly kind: 'arq' | 'binding' | 'release';
+  readonly uuid: string;
+}
+
+const overdueKinds: Readonly<Record<string, Overdue['kind']>> = {
+  ARQ: 'arq',
+  INSTANCE: 'binding',
+  RELEASE: 'release',
+};
+
+function overdueOf(pk: string): Overdue {
+  const [prefix = '', uuid = ''] = pk.split('#');
+  const kind = overdueKinds[prefix];
+  if (!kind) throw new TypeError(`${pk} has no deadline.`);
+  return { kind, uuid };
+}
+
 export interface DeviceFilter {
   readonly hostname?: string;
   readonly type?: string;
@@ -36,8 +55,8 @@ export interface Listings {
   profiles(page: Page): Promise<DeviceProfile[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
-  /** Keys of ARQs whose deadline has passed; at most 1,000 at a time. */
-  overdueArqs(now: string): Promise<{ uuid: string }[]>;
+  /** What should have come to its end by now; at most 1,000 at a time. */
+  overdue(now: string): Promise<Overdue[]>;
 }
 
 export interface ListingTables {
@@ -106,7 +125,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       return row && deployableOf(row);
     },
 
-    async overdueArqs(now) {
+    async overdue(now) {
       const { Items = [] } = await client.send(
         new QueryCommand({
           TableName: tables.arqs,
@@ -116,7 +135,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
           Limit: 1000,
         }),
       );
-      return Items.map((row) => ({ uuid: String(row.pk).slice('ARQ#'.length) }));
+      return Items.map((row) => overdueOf(String(row.pk)));
     },
   };
 }

@@ -1,13 +1,15 @@
 // Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
 
-import type { Arq, ArqBinding, InstanceBinding } from '../domain/arq.ts';
+import type { Arq, ArqBinding, Attachment, HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { AttachHandle, Deployable, Device } from '../domain/device.ts';
 import type { DeviceProfile, Group } from '../domain/device-profile.ts';
-import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 
 export type Row = Record<string, unknown>;
 
 export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
+export const bindKey = (id: string) => ({ pk: `BIND#${id}` });
+export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
 export const deviceKey = (hostname: string, uuid: string) => ({
@@ -51,9 +53,9 @@ export function bindingAttributes(binding: ArqBinding): Row {
     instance_uuid: binding.instanceUuid,
     hostname: binding.hostname,
     provider_uuid: binding.providerUuid,
-    handle_uuid: binding.attachment.handleUuid,
-    handle_type: binding.attachment.type,
-    handle_info: binding.attachment.info,
+    handle_uuid: binding.attachment?.handleUuid,
+    handle_type: binding.attachment?.type,
+    handle_info: binding.attachment?.info,
   };
 }
 
@@ -90,8 +92,8 @@ function bindingOf(row: Row): ArqBinding | undefined {
     instance_uuid: InstanceUuid;
     hostname: string;
     provider_uuid: ProviderUuid;
-    handle_uuid: HandleUuid;
-    handle_type: ArqBinding['attachment']['type'];
+    handle_uuid?: HandleUuid;
+    handle_type: Attachment['type'];
     handle_info: Record<string, string>;
   };
   if (!stored.bind_id) return undefined;
@@ -100,15 +102,18 @@ function bindingOf(row: Row): ArqBinding | undefined {
     instanceUuid: stored.instance_uuid,
     hostname: stored.hostname,
     providerUuid: stored.provider_uuid,
-    attachment: {
-      handleUuid: stored.handle_uuid,
-      type: stored.handle_type,
-      info: stored.handle_info,
-    },
+    ...(stored.handle_uuid && {
+      attachment: {
+        handleUuid: stored.handle_uuid,
+        type: stored.handle_type,
+        info: stored.handle_info,
+      },
+    }),
   };
 }
 
-export function instanceRow(binding: InstanceBinding): Row {
+/** @param dueAt until when it must be resolved, where it is not */
+export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
   return {
     ...instanceKey(binding.instanceUuid),
     instance_uuid: binding.instanceUuid,
@@ -120,6 +125,7 @@ export function instanceRow(binding: InstanceBinding): Row {
     started_at: binding.startedAt,
     request_id: binding.requestId,
     failure: binding.failure,
+    ...(dueAt && { due: duePartition, due_at: dueAt }),
   };
 }
 
@@ -146,6 +152,15 @@ export function instanceOf(row: Row): InstanceBinding {
     ...(stored.request_id && { requestId: stored.request_id }),
     ...(stored.failure && { failure: stored.failure }),
   };
+}
+
+/** @param dueAt until when the host must have confirmed it */
+export function releaseRow(release: HostRelease, dueAt: string): Row {
+  return { ...releaseKey(release.id), release, due: duePartition, due_at: dueAt };
+}
+
+export function releaseOf(row: Row): HostRelease {
+  return (row as { release: HostRelease }).release;
 }
 
 /** Where two rows are created in one moment, the uuid decides their order. */
@@ -193,6 +208,8 @@ export function handleRow(handle: AttachHandle): Row {
     info: handle.info,
     epoch: handle.epoch,
     ...(handle.isGone && { is_gone: true }),
+    release_id: handle.release,
+    quarantine: handle.quarantine,
   };
 }
 
@@ -206,6 +223,8 @@ export function handleOf(row: Row): AttachHandle {
     arq_uuid?: ArqUuid;
     instance_uuid: InstanceUuid;
     is_gone?: true;
+    release_id?: ReleaseId;
+    quarantine?: string;
   };
   return {
     uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
@@ -216,6 +235,8 @@ export function handleOf(row: Row): AttachHandle {
     ...(stored.arq_uuid && {
       claim: { arqUuid: stored.arq_uuid, instanceUuid: stored.instance_uuid },
     }),
+    ...(stored.release_id && { release: stored.release_id }),
+    ...(stored.quarantine && { quarantine: stored.quarantine }),
     isGone: stored.is_gone === true,
   };
 }

@@ -2,6 +2,8 @@
 //
 //   arqs              ARQ#<arq uuid>                      an accelerator request
 //                     INSTANCE#<instance uuid>            what is bound for one instance, as one
+//                     BIND#<bind id>                      whose it is, while its host works on it
+//                     RELEASE#<release id>                what a host still has to clean up
 //   inventory         HOST#<hostname>   HOST              boot id, epoch, sequence, presence, lease
 //                     HOST#<hostname>   DEVICE#<uuid>     a device
 //                     RP#<provider>     DEPLOYABLE        what Placement calls a resource provider

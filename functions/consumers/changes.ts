@@ -5,10 +5,10 @@ import type {
   DynamoDBRecord,
   DynamoDBStreamEvent,
 } from 'aws-lambda';
-import { createDeps, type Deps } from '#core/deps.ts';
+import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import { relayChanges } from '#core/operations/relay-changes.ts';
-import { deviceOf, handleOf, instanceOf, type Row } from '#core/store/rows.ts';
+import { deviceOf, handleOf, instanceOf, type Row, releaseOf } from '#core/store/rows.ts';
 
 export type StreamHandler = (
   event: DynamoDBStreamEvent,
@@ -19,8 +19,10 @@ export type StreamHandler = (
  * The tables' streams → what follows from committed changes. A batch is sent whole or comes again
  * whole: every consumer takes duplicates.
  */
-export function changesConsumer(makeDeps: () => Deps = () => createDeps('changes')): StreamHandler {
-  let deps: Deps | undefined;
+export function changesConsumer(
+  makeDeps: () => ConsumerDeps = () => createConsumerDeps('changes'),
+): StreamHandler {
+  let deps: ConsumerDeps | undefined;
   return async (event) => {
     deps ??= makeDeps();
     await relayChanges(deps, event.Records.flatMap(changeOf));
@@ -38,6 +40,7 @@ function changeOf(record: DynamoDBRecord): Change[] {
   const sort = String((after ?? before)?.sk ?? '');
   if (key.startsWith('INSTANCE#'))
     return [{ kind: 'instance', ...images(before, after, instanceOf) }];
+  if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
   if (sort.startsWith('DEVICE#')) return [{ kind: 'device', ...images(before, after, deviceOf) }];
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
   return [];

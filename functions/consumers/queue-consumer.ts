@@ -4,8 +4,8 @@
 import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type * as z from 'zod';
+import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
-import { createDeps, type Deps } from '#core/deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 
 export interface Delivery {
@@ -16,14 +16,14 @@ export interface Delivery {
 export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
 
 export interface ConsumerParts {
-  readonly deps: () => Deps;
+  readonly deps: () => ConsumerDeps;
   readonly sqs: () => SQSClient;
 }
 
 export function queueConsumer<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
-  work: (deps: Deps, message: Message, delivery: Delivery) => Promise<void>,
+  work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
   parts: ConsumerParts = partsOf(queue),
 ): QueueHandler {
   return async (event) => {
@@ -38,11 +38,11 @@ export function queueConsumer<Message>(
 }
 
 function partsOf(queue: QueueName): ConsumerParts {
-  let deps: Deps | undefined;
+  let deps: ConsumerDeps | undefined;
   let sqs: SQSClient | undefined;
   return {
     deps: () => {
-      deps ??= createDeps(queue);
+      deps ??= createConsumerDeps(queue);
       return deps;
     },
     sqs: () => {
@@ -56,7 +56,7 @@ function partsOf(queue: QueueName): ConsumerParts {
 async function consume<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
-  work: (deps: Deps, message: Message, delivery: Delivery) => Promise<void>,
+  work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
   parts: ConsumerParts,
   record: SQSRecord,
 ): Promise<boolean> {

@@ -1,10 +1,10 @@
-import { createDeps, type Deps } from '#core/deps.ts';
+import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { sweep } from '#core/operations/sweep.ts';
 
-let deps: Deps | undefined;
+let deps: ConsumerDeps | undefined;
 
 /** Every minute → enforce deadlines. */
 export async function handler(): Promise<void> {
-  deps ??= createDeps('sweep');
+  deps ??= createConsumerDeps('sweep');
   await sweep(deps);
 }

@@ -57,6 +57,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'core/contracts',
     'core/domain',
     'core/deps.ts',
+    'core/consumer-deps.ts',
   ],
   core: ['core'],
   functions: ['functions', 'core'],

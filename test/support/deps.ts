@@ -1,6 +1,6 @@
 // Deps of which a unit test gives just those that its subject touches.
 
-import type { Deps } from '#core/deps.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 
@@ -17,11 +17,11 @@ export const someSettings = loadSettings({
 });
 
 /** Touching anything that was not given fails the test by a TypeError. */
-export function someDeps(given: Partly<Deps>): Deps {
+export function someDeps(given: Partly<ConsumerDeps>): ConsumerDeps {
   return {
     settings: someSettings,
     log: silentLog,
     clock: () => Date.parse('2026-07-01T01:02:03.000Z'),
     ...given,
-  } as Deps;
+  } as ConsumerDeps;
 }

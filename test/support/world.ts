@@ -3,7 +3,7 @@
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { createDeps, type Deps } from '#core/deps.ts';
+import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
@@ -36,7 +36,7 @@ export interface Ask {
 }
 
 export interface World {
-  readonly deps: Deps;
+  readonly deps: ConsumerDeps;
   readonly apiUrl: string;
   readonly urls: { readonly keystone: string; readonly placement: string; readonly nova: string };
   ask(method: string, path: string, ask?: Ask): Promise<Answer>;
@@ -102,7 +102,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
   const all: Running[] = [nova, api, placement, keystone, sqs, dynamoDb];
   return {
-    deps: { ...createDeps('test'), log: silentLog },
+    deps: { ...createConsumerDeps('test'), log: silentLog },
     apiUrl: api.url,
     urls: { keystone: keystone.url, placement: placement.url, nova: nova.url },
     ask,

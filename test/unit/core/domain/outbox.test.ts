@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ArqUuid, BindId } from '#core/domain/ids.ts';
+import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
 import { followUps } from '#core/domain/outbox.ts';
 import {
   aBinding,
@@ -29,11 +29,38 @@ describe('what follows from a committed change', () => {
   });
 
   it.each([
-    ['a binding is only started', { after: aBinding({ state: 'BindStarted' }) }],
+    ['the host boots anew', { before: aBinding(), after: aBinding({ state: 'provisioning' }) }],
     ['one of its ARQs is released', { before: aBinding(), after: aBinding({ arqUuids: [] }) }],
     ['it ends', { before: aBinding() }],
   ])('is nothing for Nova when %s', (_case, images) => {
     expect(followUps({ kind: 'instance', ...images })).toEqual([]);
+  });
+
+  it('is work for the host when a bind is started', () => {
+    const after = aBinding({ state: 'BindStarted' });
+    expect(followUps({ kind: 'instance', after })).toEqual([
+      { kind: 'start-bind', binding: after },
+    ]);
+  });
+
+  it('is work for the host when it has to clean up', () => {
+    const release = {
+      id: 'release-1' as ReleaseId,
+      hostname: 'cmp1',
+      handles: [],
+      startedAt: '2026-07-01T01:02:03.000Z',
+    };
+    expect(followUps({ kind: 'release', after: release })).toEqual([
+      { kind: 'start-release', release },
+    ]);
+    expect(followUps({ kind: 'release', before: release, after: release })).toEqual([]);
+    expect(followUps({ kind: 'release', before: release })).toEqual([]);
+  });
+
+  it('is a look at Placement when a handle goes into quarantine, and out of it', () => {
+    const [free, held] = [aStoredHandle(), aStoredHandle({ quarantine: 'not confirmed' })];
+    expect(followUps({ kind: 'handle', before: free, after: held })).toHaveLength(1);
+    expect(followUps({ kind: 'handle', before: held, after: free })).toHaveLength(1);
   });
 
   it('is a look at Placement when a device changes', () => {

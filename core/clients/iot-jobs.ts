@@ -1,0 +1,86 @@
+// AWS IoT Jobs, the control plane's side: https://docs.aws.amazon.com/iot/latest/developerguide/iot-jobs.html
+
+import {
+  CancelJobCommand,
+  CreateJobCommand,
+  DescribeJobExecutionCommand,
+  IoTClient,
+} from '@aws-sdk/client-iot';
+import { type JobDocument, jobDocument, jobDocumentBytesMax } from '../contracts/job-document.ts';
+import { thingName } from '../contracts/topics.ts';
+import { RetryLater } from '../domain/retry-later.ts';
+
+export interface IotJobs {
+  /**
+   * Makes the job unless it is there. A job's document never changes: what is there is the same.
+   *
+   * @throws RetryLater while the service throttles
+   */
+  create(jobId: string, document: JobDocument): Promise<void>;
+  /** Nothing happens where there is none, or it has ended. @throws RetryLater */
+  cancel(jobId: string, reason: string): Promise<void>;
+  /** E.g. `QUEUED`, `SUCCEEDED`; undefined where there is no such job for the host. */
+  executionStatus(jobId: string, hostname: string): Promise<string | undefined>;
+}
+
+/** What the service says while it is asked too much, or has too many jobs at once. */
+const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
+const retrySeconds = 2;
+/** A running execution that says nothing for so long has lost its agent; whole minutes only. */
+const inProgressMinutes = 10;
+
+export function createIotJobs(options: {
+  readonly thingArnPrefix: string;
+  readonly client?: IoTClient;
+}): IotJobs {
+  let own = options.client;
+  const client = () => {
+    own ??= new IoTClient();
+    return own;
+  };
+  return {
+    async create(jobId, document) {
+      const text = JSON.stringify(jobDocument.parse(document));
+      if (Buffer.byteLength(text) > jobDocumentBytesMax) {
+        throw new RangeError(
+          `The document of job ${jobId} is larger than ${jobDocumentBytesMax} bytes.`,
+        );
+      }
+      const command = new CreateJobCommand({
+        jobId,
+        targets: [`${options.thingArnPrefix}${thingName(document.host)}`],
+        document: text,
+        targetSelection: 'SNAPSHOT',
+        timeoutConfig: { inProgressTimeoutInMinutes: inProgressMinutes },
+      });
+      await unless(client().send(command), ['ResourceAlreadyExistsException']);
+    },
+
+    async cancel(jobId, reason) {
+      // By force: an execution that is in progress shall end, too; the agent stops at a safe point.
+      const command = new CancelJobCommand({ jobId, force: true, comment: reason.slice(0, 2028) });
+      await unless(client().send(command), [
+        'ResourceNotFoundException',
+        'InvalidRequestException',
+      ]);
+    },
+
+    async executionStatus(jobId, hostname) {
+      const command = new DescribeJobExecutionCommand({ jobId, thingName: thingName(hostname) });
+      const answer = await unless(client().send(command), ['ResourceNotFoundException']);
+      return answer?.execution?.status;
+    },
+  };
+}
+
+/** The answer, or undefined for an error that means that it is so already. */
+async function unless<T>(answer: Promise<T>, expected: readonly string[]): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    const name = error instanceof Error ? error.name : '';
+    if (expected.includes(name)) return undefined;
+    if (throttles.includes(name)) throw new RetryLater(`AWS IoT: ${name}`, retrySeconds);
+    throw error;
+  }
+}

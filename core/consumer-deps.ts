@@ -1,0 +1,32 @@
+// What consumers work with: all that the API's functions have, and the services that only follow.
+
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { createHttp } from './clients/http.ts';
+import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
+import { createPlacement, type Placement } from './clients/placement.ts';
+import { createQueues, type Queues } from './clients/queues.ts';
+import { createDeps, type Deps } from './deps.ts';
+
+export interface ConsumerDeps extends Deps {
+  readonly clients: Deps['clients'] & { readonly placement: Placement; readonly jobs: IotJobs };
+  readonly queues: Queues;
+}
+
+/** Of one Lambda container, or one local process. */
+export function createConsumerDeps(
+  service: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ConsumerDeps {
+  const http = createHttp();
+  const deps = createDeps(service, env, http);
+  const { thingArnPrefix, queueUrls } = deps.settings;
+  return {
+    ...deps,
+    clients: {
+      ...deps.clients,
+      placement: createPlacement({ identity: deps.clients.keystone, http }),
+      jobs: createIotJobs({ thingArnPrefix }),
+    },
+    queues: createQueues(new SQSClient(), queueUrls),
+  };
+}

@@ -1,0 +1,128 @@
+// What the control plane asks of a host: the documents of AWS IoT jobs. Both ends parse with these;
+// nothing of a document becomes a path or an argument before it has passed them.
+
+import * as z from 'zod';
+import { pciAddress } from './inventory-report.ts';
+import { isHostname } from './topics.ts';
+
+/** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
+export const jobDocumentBytesMax = 32 * 1024;
+
+const name = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+
+/** Where the image is, and what it must prove to be before any of it is written to a device. */
+export const jobImage = z.object({
+  /** The image's uuid in Glance; the region is said to hold it afterwards. */
+  id: z.guid(),
+  url: z.url({ protocol: /^https?$/ }).max(4096),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  bytes: z
+    .number()
+    .int()
+    .min(1)
+    .max(1024 ** 3),
+});
+
+const programStep = z.object({
+  kind: z.literal('program'),
+  address: pciAddress,
+  /** Name of the region in the device's report. */
+  region: name,
+  image: jobImage,
+  /** The region's interface; an image for another is refused. */
+  region_type_uuid: z.guid().optional(),
+});
+export type ProgramStep = z.infer<typeof programStep>;
+
+const mdev = {
+  address: pciAddress,
+  uuid: z.guid(),
+  /** E.g. `nvidia-223`; a directory's name in sysfs. */
+  type: name,
+};
+
+const createMdevStep = z.object({ kind: z.literal('create-mdev'), ...mdev });
+const removeMdevStep = z.object({ kind: z.literal('remove-mdev'), ...mdev });
+export type CreateMdevStep = z.infer<typeof createMdevStep>;
+export type RemoveMdevStep = z.infer<typeof removeMdevStep>;
+
+/** Does nothing, in its turn: whatever was under way on the device has ended when it is done. */
+const settleStep = z.object({ kind: z.literal('settle'), address: pciAddress });
+
+export const jobStep = z.discriminatedUnion('kind', [
+  programStep,
+  createMdevStep,
+  removeMdevStep,
+  settleStep,
+]);
+export type JobStep = z.infer<typeof jobStep>;
+
+const envelope = {
+  version: z.literal(1),
+  /** Whom it is for; the agent compares. */
+  host: z.string().refine(isHostname),
+  /** The boot of the host that it was decided for; under any other it is refused. */
+  boot_id: z.guid(),
+};
+
+export const jobDocument = z.discriminatedUnion('action', [
+  /** Report now, and everything. */
+  z.object({ action: z.literal('discover'), ...envelope }),
+  /** Make ready what an instance was promised. */
+  z.object({
+    action: z.literal('prepare'),
+    ...envelope,
+    bind_id: z.guid(),
+    steps: z.array(jobStep).min(1).max(64),
+  }),
+  /** Clean up behind an instance. */
+  z.object({
+    action: z.literal('release'),
+    ...envelope,
+    /** From now on a `prepare` of this bind is refused: it can only be a late one. */
+    bind_id: z.guid().optional(),
+    steps: z.array(jobStep).min(1).max(64),
+  }),
+  /** An operator programs a region. */
+  z.object({ action: z.literal('program'), ...envelope, steps: z.array(programStep).length(1) }),
+  /** After a boot: the mdevs that must be there. What is not ours stays untouched. */
+  z.object({
+    action: z.literal('reconcile'),
+    ...envelope,
+    steps: z.array(createMdevStep).max(128),
+  }),
+]);
+export type JobDocument = z.infer<typeof jobDocument>;
+
+/** AWS takes at most ten pairs, of at most 128 and 1,024 characters. */
+export const jobStatusDetails = z.object({
+  /** `2/3`: the second step of three. */
+  step: z.string().max(16).optional(),
+  /** 0 to 100, of the step. */
+  percent: z.string().max(3).optional(),
+  /** Why it failed, or was refused. */
+  reason: z.string().max(1024).optional(),
+});
+export type JobStatusDetails = z.infer<typeof jobStatusDetails>;
+
+/**
+ * The end of a job's execution.
+ * https://docs.aws.amazon.com/iot/latest/developerguide/events-jobs.html
+ */
+export const jobEvent = z.object({
+  eventType: z.literal('JOB_EXECUTION'),
+  operation: z.enum([
+    'succeeded',
+    'failed',
+    'rejected',
+    'canceled',
+    'timed_out',
+    'removed',
+    'deleted',
+  ]),
+  jobId: z.string().max(64),
+  thingArn: z.string(),
+  timestamp: z.number(),
+  statusDetails: z.record(z.string(), z.string()).optional(),
+});
+export type JobEvent = z.infer<typeof jobEvent>;

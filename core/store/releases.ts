@@ -1,0 +1,59 @@
+// What hosts still have to clean up. A handle names the release that it waits for: the confirmation of
+// any other changes nothing.
+
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import type { HostRelease } from '../domain/arq.ts';
+import type { BindingTables } from './bindings.ts';
+import type { Documents } from './documents.ts';
+import { getRow } from './reads.ts';
+import { handleKey, releaseKey, releaseOf } from './rows.ts';
+import { updateIf } from './writes.ts';
+
+export interface ReleaseStore {
+  byId(id: string): Promise<HostRelease | undefined>;
+  /** Frees the handles that still wait for it. Repeatable. */
+  confirm(release: HostRelease): Promise<void>;
+  /** Keeps them from being handed out, until it is confirmed after all. Repeatable. */
+  quarantine(release: HostRelease, reason: string): Promise<void>;
+}
+
+export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
+  const eachHandle = async (
+    release: HostRelease,
+    update: string,
+    values: Readonly<Record<string, unknown>> = {},
+  ) => {
+    for (const { providerUuid, handleUuid } of release.handles) {
+      await updateIf(client, {
+        TableName: tables.inventory,
+        Key: handleKey(providerUuid, handleUuid),
+        UpdateExpression: update,
+        ConditionExpression: 'release_id = :release',
+        ExpressionAttributeValues: { ':release': release.id, ...values },
+      });
+    }
+  };
+  return {
+    async byId(id) {
+      const row = await getRow(client, tables.arqs, releaseKey(id));
+      return row && releaseOf(row);
+    },
+
+    async confirm(release) {
+      await eachHandle(release, 'REMOVE release_id, quarantine');
+      await client.send(new DeleteCommand({ TableName: tables.arqs, Key: releaseKey(release.id) }));
+    },
+
+    async quarantine(release, reason) {
+      await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
+      await updateIf(client, {
+        TableName: tables.arqs,
+        Key: releaseKey(release.id),
+        UpdateExpression: 'SET #release.quarantine = :reason REMOVE due, due_at',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeNames: { '#release': 'release' },
+        ExpressionAttributeValues: { ':reason': reason },
+      });
+    },
+  };
+}
