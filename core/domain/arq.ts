@@ -13,6 +13,9 @@ export type ArqState =
   | 'Unbound'
   | 'provisioning';
 
+/** What the API shows: `unknown` while the agent that would know is gone. It is never stored. */
+export type ShownState = ArqState | 'unknown';
+
 /** Which states an ARQ may come from, by the state it goes to. */
 export const comesFrom: Readonly<Record<ArqState, readonly ArqState[]>> = {
   Initial: [],
@@ -98,6 +101,6 @@ export interface HostRelease {
 }
 
 /** Resolved means that waiting longer changes nothing: bound, or failed to bind. */
-export function isResolved(arq: Pick<Arq, 'state'>): boolean {
-  return arq.state === 'Bound' || arq.state === 'BindFailed';
+export function isResolved(state: ShownState): boolean {
+  return state === 'Bound' || state === 'BindFailed';
 }

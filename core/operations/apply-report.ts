@@ -1,7 +1,10 @@
+import type { ConsumerDeps } from '../consumer-deps.ts';
 import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
+import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device, DiscoveredDevice } from '../domain/device.ts';
+import { derivedUuid } from '../domain/ids.ts';
 import {
   type DevicePlan,
   planDevice,
@@ -10,6 +13,7 @@ import {
   type StoredHost,
 } from '../domain/inventory-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+import { startOver } from './start-over.ts';
 
 const leaseSeconds = 60;
 const leaseRetrySeconds = 2;
@@ -26,7 +30,7 @@ const reportsPerEpoch = 100_000_000_000;
  * @throws RetryLater while another consumer works on the same host
  */
 export async function applyReport(
-  deps: Deps,
+  deps: ConsumerDeps,
   hostname: string,
   report: InventoryReport,
   receivedAtMs: number,
@@ -44,7 +48,7 @@ export async function applyReport(
 }
 
 async function applyUnderLease(
-  deps: Deps,
+  deps: ConsumerDeps,
   hostname: string,
   report: InventoryReport,
   receivedAtMs: number,
@@ -75,6 +79,7 @@ async function applyUnderLease(
       order,
     );
   }
+  if (plan.isNewBoot && plan.standing === 'newer') await startOver(deps, hostname, report.boot_id);
   if (plan.standing === 'late' && plan.put.length === 0) return;
   const applied: StoredHost = {
     ...host,
@@ -90,6 +95,24 @@ async function applyUnderLease(
   };
   await deps.store.inventory.putReport(applied);
   logOutcome(deps, hostname, report, plan.put, plan.retire, plan.wanted);
+  // A part of a large report is followed by others; a heartbeat is not.
+  const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
+  if (isLost) await askForReport(deps, hostname, report);
+}
+
+/** What the manifest names and nobody has described was lost on its way: the agent says it all again. */
+async function askForReport(
+  deps: ConsumerDeps,
+  hostname: string,
+  report: InventoryReport,
+): Promise<void> {
+  const uuid = derivedUuid('look', hostname, report.boot_id, String(report.sequence));
+  await deps.clients.jobs.create(jobId(deps.settings.stage, 'look', uuid), {
+    version: 1,
+    action: 'discover',
+    host: hostname,
+    boot_id: report.boot_id,
+  });
 }
 
 async function putDevice(

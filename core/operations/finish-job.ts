@@ -16,16 +16,8 @@ export async function finishJob(deps: ConsumerDeps, event: JobEvent): Promise<vo
 type Finish = (deps: ConsumerDeps, uuid: string, event: JobEvent) => Promise<void>;
 
 const finish: Readonly<Record<JobKind, Finish>> = {
-  async bind(deps, bindId, event) {
-    const instanceUuid = await deps.store.arqs.instanceOfBind(bindId);
-    if (!instanceUuid) return;
-    const binding = await deps.store.arqs.binding(instanceUuid);
-    if (binding?.bindId === bindId && binding.state === 'BindStarted') {
-      if (event.operation === 'succeeded') await succeedBind(deps, binding);
-      else await failBind(deps, binding, reasonOf(event));
-    }
-    await deps.store.arqs.forgetBind(bindId);
-  },
+  bind: finishBinds,
+  boot: finishBinds,
 
   async free(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
@@ -43,10 +35,23 @@ const finish: Readonly<Record<JobKind, Finish>> = {
     });
   },
 
-  prog: async () => {},
-  boot: async () => {},
+  // The report that follows says all there is to say.
   look: async () => {},
+  prog: async () => {},
 };
+
+/** What was made ready, at first or again after a boot, is bound; what was not, is not. */
+async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent): Promise<void> {
+  for (const instanceUuid of await deps.store.arqs.instancesOfJob(jobUuid)) {
+    const binding = await deps.store.arqs.binding(instanceUuid);
+    if (binding?.state !== 'BindStarted' && binding?.state !== 'provisioning') continue;
+    // A bind's job is its own; an instance that was bound anew waits for another.
+    if (binding.state === 'BindStarted' && binding.bindId !== jobUuid) continue;
+    if (event.operation === 'succeeded') await succeedBind(deps, binding);
+    else await failBind(deps, binding, reasonOf(event));
+  }
+  await deps.store.arqs.forgetJob(jobUuid);
+}
 
 function reasonOf({ operation, statusDetails }: JobEvent): string {
   return statusDetails?.reason ?? `The host's job ended ${operation}.`;

@@ -55,7 +55,7 @@ async function createJob(
   steps: JobStep[],
 ): Promise<void> {
   const id = jobId(deps.settings.stage, 'bind', binding.bindId);
-  await deps.store.arqs.noteBind(binding.bindId, binding.instanceUuid);
+  await deps.store.arqs.noteJob(binding.bindId, [binding.instanceUuid]);
   await deps.clients.jobs.create(id, {
     version: 1,
     action: 'prepare',

@@ -16,7 +16,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   const { stage } = deps.settings;
   if (release.bindId) {
     await deps.clients.jobs.cancel(jobId(stage, 'bind', release.bindId), 'The bind has ended.');
-    await deps.store.arqs.forgetBind(release.bindId);
+    await deps.store.arqs.forgetJob(release.bindId);
   }
   const { host, devices } = await deps.store.inventory.host(release.hostname);
   const steps = await stepsFor(deps, release, devices);

@@ -5,7 +5,7 @@ import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
 import { getRow, getRows } from './reads.ts';
-import { arqKey, arqOf, arqRow, bindKey, instanceKey, instanceOf } from './rows.ts';
+import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
 import { held, transact } from './writes.ts';
 
 export interface ArqStore {
@@ -14,10 +14,10 @@ export interface ArqStore {
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
-  /** Notes whose a bind is: the end of its job names the bind only. */
-  noteBind(bindId: string, instanceUuid: string): Promise<void>;
-  instanceOfBind(bindId: string): Promise<string | undefined>;
-  forgetBind(bindId: string): Promise<void>;
+  /** Notes for which instances a host works: the end of its job names the job only. */
+  noteJob(jobUuid: string, instanceUuids: readonly string[]): Promise<void>;
+  instancesOfJob(jobUuid: string): Promise<readonly string[]>;
+  forgetJob(jobUuid: string): Promise<void>;
   /** False if it is bound by now, or gone. */
   deleteUnbound(uuid: ArqUuid): Promise<boolean>;
 }
@@ -50,18 +50,18 @@ export function arqStore(client: Documents, table: string): ArqStore {
       return row && instanceOf(row);
     },
 
-    async noteBind(bindId, instanceUuid) {
-      const row = { ...bindKey(bindId), instance_uuid: instanceUuid };
+    async noteJob(jobUuid, instanceUuids) {
+      const row = { ...jobKey(jobUuid), instance_uuids: instanceUuids };
       await client.send(new PutCommand({ TableName: table, Item: row }));
     },
 
-    async instanceOfBind(bindId) {
-      const row = await getRow(client, table, bindKey(bindId));
-      return row && String(row.instance_uuid);
+    async instancesOfJob(jobUuid) {
+      const row = await getRow(client, table, jobKey(jobUuid));
+      return (row?.instance_uuids as string[] | undefined) ?? [];
     },
 
-    async forgetBind(bindId) {
-      await client.send(new DeleteCommand({ TableName: table, Key: bindKey(bindId) }));
+    async forgetJob(jobUuid) {
+      await client.send(new DeleteCommand({ TableName: table, Key: jobKey(jobUuid) }));
     },
 
     deleteUnbound(uuid) {

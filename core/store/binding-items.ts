@@ -117,7 +117,7 @@ export function giveBackHandle(
 export function resolveArq(
   tables: BindingTables,
   arq: BoundArq,
-  state: 'Bound' | 'BindFailed',
+  state: 'Bound' | 'BindFailed' | 'provisioning',
   now: string,
   failure?: string,
 ): TransactItem {
@@ -142,10 +142,9 @@ export function resolveArq(
 export function resolveInstance(
   tables: BindingTables,
   binding: InstanceBinding,
-  state: 'Bound' | 'BindFailed',
-  failure?: string,
+  next: Readonly<Record<string, string>> & Pick<InstanceBinding, 'state'>,
 ): TransactItem {
-  const set = setting({ state, failure });
+  const set = setting(next);
   return {
     Update: {
       TableName: tables.arqs,

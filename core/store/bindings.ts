@@ -32,6 +32,8 @@ export interface BindingStore {
   ): Promise<'claimed' | 'contended'>;
   /** Ends claims of one binding and gives back their handles; the ARQs are deleted, or left unbound. */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
+  /** provisioning, all of it: its host has booted, and what was made there is gone. False as below. */
+  provision(binding: InstanceBinding, arqs: readonly BoundArq[], now: string): Promise<boolean>;
   /** Bound, all of it. False if the binding is another by now, or resolved already. */
   succeed(binding: InstanceBinding, arqs: readonly BoundArq[], now: string): Promise<boolean>;
   /** BindFailed, all of it; the handles are given back. False as above. */
@@ -93,10 +95,18 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done' ? 'released' : 'contended';
     },
 
+    async provision(binding, arqs, now) {
+      const outcome = await transact(client, [
+        ...arqs.map((arq) => resolveArq(tables, arq, 'provisioning', now)),
+        resolveInstance(tables, binding, { state: 'provisioning', started_at: now }),
+      ]);
+      return outcome === 'done';
+    },
+
     async succeed(binding, arqs, now) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
-        resolveInstance(tables, binding, 'Bound'),
+        resolveInstance(tables, binding, { state: 'Bound' }),
       ]);
       return outcome === 'done';
     },
@@ -105,7 +115,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       const outcome = await transact(client, [
         ...release.arqs.map((arq) => resolveArq(tables, arq, 'BindFailed', release.now, reason)),
         ...giveBack(tables, release),
-        resolveInstance(tables, binding, 'BindFailed', reason),
+        resolveInstance(tables, binding, { state: 'BindFailed', failure: reason }),
       ]);
       return outcome === 'done';
     },

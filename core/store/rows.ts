@@ -8,7 +8,7 @@ import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from 
 export type Row = Record<string, unknown>;
 
 export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
-export const bindKey = (id: string) => ({ pk: `BIND#${id}` });
+export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });

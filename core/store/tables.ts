@@ -2,7 +2,7 @@
 //
 //   arqs              ARQ#<arq uuid>                      an accelerator request
 //                     INSTANCE#<instance uuid>            what is bound for one instance, as one
-//                     BIND#<bind id>                      whose it is, while its host works on it
+//                     JOB#<uuid of a job's id>            for which instances a host works
 //                     RELEASE#<release id>                what a host still has to clean up
 //   inventory         HOST#<hostname>   HOST              boot id, epoch, sequence, presence, lease
 //                     HOST#<hostname>   DEVICE#<uuid>     a device

@@ -1,26 +1,34 @@
 import type { Deps } from '#core/deps.ts';
-import { type Arq, isResolved } from '#core/domain/arq.ts';
+import { type Arq, isResolved, type ShownState } from '#core/domain/arq.ts';
 import { type Caller, isAdmin, maySee } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
 import { listQuery } from './schema.ts';
+import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Nova asks by instance: that reads base tables only. */
 export const getAll = action({ query: listQuery }, async ({ deps, caller, query, base }) => {
   const { instance, bind_state: bindState, ...page } = query;
-  const view = (arq: Arq) => viewArq(arq, base);
   if (instance !== undefined) {
     const arqs = await arqsOfInstance(deps, caller, instance.toLowerCase());
-    checkResolution(instance, arqs, bindState);
-    return { body: { arqs: arqs.map(view) } };
+    const states = await shownStates(deps, arqs);
+    checkResolution(instance, arqs, states, bindState);
+    return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
   }
   const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
   const arqs = await deps.listings.arqs(pageOf(page), filter);
-  const wanted = bindState === 'resolved' ? arqs.filter(isResolved) : arqs;
+  const states = await shownStates(deps, arqs);
+  const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
+  const wanted = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
   return {
-    body: pageReply('arqs', wanted.map(view), { base, path: '/accelerator_requests', query: page }),
+    body: pageReply('arqs', wanted, {
+      base,
+      path: '/accelerator_requests',
+      query: page,
+      read: arqs,
+    }),
   };
 });
 
@@ -35,9 +43,14 @@ async function arqsOfInstance(deps: Deps, caller: Caller, instance: string): Pro
  * nova-compute takes an ARQ that is BindFailed when it first looks for one that it was told about
  * already, and boots the server without its device; an error it takes for a failed build.
  */
-function checkResolution(instance: string, arqs: readonly Arq[], bindState: string | undefined) {
+function checkResolution(
+  instance: string,
+  arqs: readonly Arq[],
+  states: ReadonlyMap<string, ShownState>,
+  bindState: string | undefined,
+): void {
   if (bindState === 'resolved') {
-    if (!arqs.every(isResolved)) throw new BindsUnresolved(instance);
+    if (![...states.values()].every(isResolved)) throw new BindsUnresolved(instance);
     return;
   }
   const failed = arqs.find((arq) => arq.state === 'BindFailed');

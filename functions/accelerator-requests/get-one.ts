@@ -3,6 +3,7 @@ import { ArqNotFound } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { arqUuid } from './schema.ts';
+import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Another project's ARQ is not found. */
@@ -10,5 +11,6 @@ export const getOne = action({ query: noQuery }, async ({ deps, caller, id, base
   const uuid = arqUuid(id);
   const arq = (await deps.store.arqs.byUuids([uuid])).get(uuid);
   if (!arq || !maySee(caller, arq.projectId)) throw new ArqNotFound([uuid]);
-  return { body: viewArq(arq, base) };
+  const states = await shownStates(deps, [arq]);
+  return { body: viewArq(arq, base, states.get(uuid)) };
 });

@@ -1,14 +1,15 @@
-import type { Arq } from '#core/domain/arq.ts';
+import type { Arq, ShownState } from '#core/domain/arq.ts';
 import { selfLink, timestamp } from '../http/links.ts';
 
-export function viewArq(arq: Arq, base: string) {
+/** @param state `unknown` where nobody can tell at present; what is attached stays named */
+export function viewArq(arq: Arq, base: string, state: ShownState = arq.state) {
   const { binding } = arq;
   // Only what is attached, or will be again, names its handle.
   const attachment =
     arq.state === 'Bound' || arq.state === 'provisioning' ? binding?.attachment : undefined;
   return {
     uuid: arq.uuid as string,
-    state: arq.state,
+    state,
     device_profile_name: arq.deviceProfileName,
     device_profile_group_id: arq.groupId,
     hostname: binding?.hostname ?? null,

@@ -38,16 +38,18 @@ export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
 /**
  * A page of a collection: the rows, and where there may be more a link to the next.
  *
- * @param path below the version, e.g. `/devices`
+ * @param at.path below the version, e.g. `/devices`
+ * @param at.read what the page held before a filter that the database does not know
  */
 export function pageReply<T extends { uuid: string }>(
   collection: string,
   rows: readonly T[],
-  at: { base: string; path: string; query: PageQuery },
+  at: { base: string; path: string; query: PageQuery; read?: readonly { uuid: string }[] },
 ): Record<string, unknown> {
-  const last = rows.at(-1);
+  const read = at.read ?? rows;
+  const last = read.at(-1);
   const { limit } = pageOf(at.query);
-  if (!last || rows.length < limit) return { [collection]: rows };
+  if (!last || read.length < limit) return { [collection]: rows };
   const parameters = Object.entries({ ...at.query, marker: last.uuid })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);

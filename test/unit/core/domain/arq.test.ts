@@ -29,6 +29,7 @@ describe('states of an ARQ', () => {
   );
 
   it('counts as resolved when waiting longer changes nothing', () => {
-    expect(states.filter((state) => isResolved({ state }))).toEqual(['Bound', 'BindFailed']);
+    expect(states.filter(isResolved)).toEqual(['Bound', 'BindFailed']);
+    expect(isResolved('unknown')).toBe(false);
   });
 });
