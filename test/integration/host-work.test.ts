@@ -1,0 +1,318 @@
+// Binds that need the compute node: claimed, prepared, resolved, released. The host's jobs are noted here
+// and ended by the test; everything else is real.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { AttachHandle, Presence } from '#core/domain/device.ts';
+import { type BindId, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { finishJob } from '#core/operations/finish-job.ts';
+import { startBind } from '#core/operations/start-bind.ts';
+import { startRelease } from '#core/operations/start-release.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_0000:0e:00.0');
+const minutes = 60_000;
+
+let world: World;
+let deps: ConsumerDeps;
+let jobs: Map<string, JobDocument>;
+let cancelled: string[];
+let sequence = 0;
+let instances = 0;
+let boots = 0;
+
+const gpu = aDevice({
+  address: '0000:0e:00.0',
+  driver: 'fake-gpu',
+  type: 'GPU',
+  provider_suffix: undefined,
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: [1, 2, 3].map((index) => ({
+      type: 'MDEV',
+      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+    })),
+  },
+});
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+
+/** A host that has just booted, so that nothing of the test before is left. */
+beforeEach(async () => {
+  jobs = new Map();
+  cancelled = [];
+  deps = {
+    ...world.deps,
+    clients: {
+      ...world.deps.clients,
+      jobs: {
+        create: async (id, document) => void (jobs.has(id) || jobs.set(id, document)),
+        cancel: async (id) => void cancelled.push(id),
+        executionStatus: async () => undefined,
+      },
+    },
+  };
+  for (let instance = 1; instance <= instances; instance++) await remove(instanceOf(instance));
+  await boot();
+  jobs.clear();
+  await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
+});
+
+async function setPresence(presence: Presence): Promise<void> {
+  const { host } = await deps.store.inventory.host('cmp1');
+  await deps.store.inventory.putPresence('cmp1', presence, host.presence);
+}
+
+/** The agent has been gone for so long. */
+async function disconnect(forMs: number): Promise<void> {
+  const at = new Date(Date.now() - forMs).toISOString();
+  await setPresence({ isConnected: false, version: 1, at });
+}
+
+async function boot(): Promise<void> {
+  boots += 1;
+  sequence += 1;
+  const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
+  await applyReport(deps, 'cmp1', aReport([gpu], { boot_id, sequence }), Date.now() + boots);
+}
+
+const instanceOf = (number: number) =>
+  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+async function bind() {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'vgpu',
+  });
+  const arq: string = created.json.arqs[0].uuid;
+  instances += 1;
+  const instance = instanceOf(instances);
+  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [arq]: [
+      { op: 'add', path: '/hostname', value: 'cmp1' },
+      { op: 'add', path: '/device_rp_uuid', value: provider },
+      { op: 'add', path: '/instance_uuid', value: instance },
+    ],
+  });
+  return { arq, instance, status, error: json?.error };
+}
+
+/** What the stream brings to the queue. */
+async function startBindOf(instance: string): Promise<void> {
+  const binding = await deps.store.arqs.binding(instance);
+  if (binding) await startBind(deps, instance, binding.bindId as BindId);
+}
+
+async function startReleases(): Promise<void> {
+  for (const id of new Set((await handles()).flatMap(({ release }) => release ?? []))) {
+    await startRelease(deps, id);
+  }
+}
+
+async function handles(): Promise<readonly AttachHandle[]> {
+  return (await deps.store.inventory.provider(provider))?.handles ?? [];
+}
+
+async function end(
+  kind: 'bind' | 'free' | 'boot',
+  operation: JobEvent['operation'] = 'succeeded',
+  statusDetails: JobEvent['statusDetails'] = {},
+): Promise<void> {
+  const ids = [...jobs.keys()].filter((id) => id.startsWith(`test-${kind}-`));
+  expect(ids.length).toBeGreaterThan(0);
+  for (const jobId of ids) {
+    const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
+    // Events come at least once.
+    for (const _ of [1, 2]) await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
+    jobs.delete(jobId);
+  }
+}
+
+async function stateOf(instance: string): Promise<unknown> {
+  const path = `/v2/accelerator_requests?instance=${instance}`;
+  const { status, json } = await world.asNova('GET', path);
+  return status === 200 ? json.arqs[0]?.state : status;
+}
+
+async function remove(instance: string): Promise<number> {
+  return (await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status;
+}
+
+describe('a bind that needs the host', () => {
+  it('is started, asks the host once, and is bound when the host says so', async () => {
+    const { instance, arq, status } = await bind();
+    expect([status, await stateOf(instance)]).toEqual([202, 'BindStarted']);
+    await startBindOf(instance);
+    await startBindOf(instance);
+    const [handle] = (await handles()).filter(({ claim }) => claim?.arqUuid === arq);
+    expect([...jobs.values()]).toMatchObject([
+      {
+        action: 'prepare',
+        host: 'cmp1',
+        steps: [
+          { kind: 'create-mdev', address: '0000:0e:00.0', uuid: handle?.uuid, type: 'fake-1' },
+        ],
+      },
+    ]);
+    await end('bind');
+    const { json } = await world.asNova('GET', `/v2/accelerator_requests/${arq}`);
+    expect(json).toMatchObject({
+      state: 'Bound',
+      attach_handle_type: 'MDEV',
+      attach_handle_uuid: handle?.uuid,
+      attach_handle_info: { asked_type: 'fake-1' },
+    });
+  });
+
+  it('fails as a whole with the host’s reason, and Nova’s list is an error', async () => {
+    const { instance, arq } = await bind();
+    await startBindOf(instance);
+    await end('bind', 'failed', { reason: 'ENOSPC' });
+    expect(await stateOf(instance)).toBe(409);
+    const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
+    expect((await world.asNova('GET', resolved)).json.arqs).toMatchObject([
+      { state: 'BindFailed', attach_handle_type: '', attach_handle_uuid: null },
+    ]);
+    expect((await handles()).some(({ claim }) => claim?.arqUuid === arq)).toBe(false);
+    expect(await remove(instance)).toBe(204);
+    expect(await stateOf(instance)).toBeUndefined();
+  });
+
+  it('fails by its deadline, and the host’s late success changes nothing', async () => {
+    const { instance } = await bind();
+    await startBindOf(instance);
+    await sweep({ ...deps, clock: () => Date.now() + 3 * minutes });
+    expect(await stateOf(instance)).toBe('BindStarted');
+    await sweep({ ...deps, clock: () => Date.now() + 5 * minutes });
+    expect(await stateOf(instance)).toBe(409);
+    await end('bind');
+    expect(await stateOf(instance)).toBe(409);
+  });
+
+  it('is refused while the agent is gone, but not for its first minute', async () => {
+    await disconnect(minutes / 2);
+    expect((await bind()).status).toBe(202);
+    await disconnect(2 * minutes);
+    expect(await bind()).toMatchObject({ status: 409, error: expect.stringContaining('agent') });
+  });
+});
+
+describe('a release', () => {
+  async function bound() {
+    const made = await bind();
+    await startBindOf(made.instance);
+    await end('bind');
+    return made;
+  }
+
+  it('ends the ARQ at once, and frees the handle when the host has cleaned up', async () => {
+    const { instance } = await bound();
+    expect(await remove(instance)).toBe(204);
+    expect(await stateOf(instance)).toBeUndefined();
+    expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
+    await startReleases();
+    await startReleases();
+    expect([...jobs.values()]).toMatchObject([
+      { action: 'release', steps: [{ kind: 'remove-mdev', type: 'fake-1' }] },
+    ]);
+    await end('free');
+    expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
+  });
+
+  it('lets a claim wait behind it, and that is prepared only after it', async () => {
+    const [first, second] = [await bound(), await bound(), await bound()];
+    await remove(first.instance);
+    const third = await bind();
+    expect(third.status).toBe(202);
+    await expect(startBindOf(third.instance)).rejects.toMatchObject({ name: 'RetryLater' });
+    await startReleases();
+    await end('free');
+    await startBindOf(third.instance);
+    await end('bind');
+    expect(await stateOf(third.instance)).toBe('Bound');
+    expect(await stateOf(second.instance)).toBe('Bound');
+  });
+
+  it('of a bind that is under way cancels its job, and is cleaned up all the same', async () => {
+    const { instance } = await bind();
+    await startBindOf(instance);
+    const [jobId = ''] = jobs.keys();
+    expect(await remove(instance)).toBe(204);
+    await startReleases();
+    expect(cancelled).toEqual([jobId]);
+    await end('bind');
+    expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
+    await end('free');
+    expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
+  });
+
+  it('that nobody confirms puts the handle into quarantine, until it is confirmed', async () => {
+    const [first, second] = [await bound(), await bound(), await bound()];
+    await remove(first.instance);
+    await startReleases();
+    await sweep({ ...deps, clock: () => Date.now() + 6 * minutes });
+    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    expect(await bind()).toMatchObject({ status: 404, error: expect.stringContaining('free') });
+    await end('free');
+    expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
+      [],
+    );
+    expect(await stateOf(second.instance)).toBe('Bound');
+  });
+
+  it('that the host could not do puts the handle into quarantine', async () => {
+    const { instance } = await bound();
+    await remove(instance);
+    await startReleases();
+    await end('free', 'failed', { reason: 'EBUSY' });
+    expect((await handles()).map(({ quarantine }) => quarantine)).toContain('EBUSY');
+  });
+});
+
+describe('a host that boots', () => {
+  it('is asked to make again what it lost; until then the ARQs are provisioning', async () => {
+    const { instance, arq } = await bind();
+    await startBindOf(instance);
+    await end('bind');
+    await boot();
+    expect(await stateOf(instance)).toBe('provisioning');
+    const listed = await world.asNova('GET', `/v2/accelerator_requests/${arq}`);
+    expect(listed.json.attach_handle_type).toBe('MDEV');
+    expect([...jobs.values()]).toMatchObject([
+      { action: 'reconcile', steps: [{ type: 'fake-1' }] },
+    ]);
+    await end('boot');
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('has nothing left of what was being released', async () => {
+    const { instance } = await bind();
+    await startBindOf(instance);
+    await end('bind');
+    await remove(instance);
+    await boot();
+    expect((await handles()).filter(({ release }) => release)).toEqual([]);
+  });
+
+  it('is unknown while its agent is gone', async () => {
+    const { instance } = await bind();
+    await startBindOf(instance);
+    await end('bind');
+    await disconnect(2 * minutes);
+    expect(await stateOf(instance)).toBe('unknown');
+    const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
+    expect((await world.asNova('GET', resolved)).status).toBe(423);
+    await setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+});
