@@ -1,12 +1,14 @@
-// The agent's life: connect, report until the connection is lost, wait, and so again.
+// The agent's life: connect, report and run jobs until the connection is lost, wait, and so again.
 
 import { backoffMs } from './backoff.ts';
 import type { Clock } from './clock.ts';
 import { type Driver, noticesChange } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
+import type { LookRequests } from './look-requests.ts';
 import type { Session } from './mqtt.ts';
-import { nextReportMs, nothingAcknowledged } from './plan-report.ts';
+import { nextReportMs, nothingAcknowledged, withEverythingDue } from './plan-report.ts';
 import { type ReportDeps, reportInventory } from './report-inventory.ts';
+import type { JobRunner } from './run-jobs.ts';
 
 /** How soon a change of the host is noticed; see `pciSignature` for why this is a poll. */
 const watchMs = 5_000;
@@ -14,6 +16,8 @@ const watchMs = 5_000;
 export interface AgentDeps extends ReportDeps {
   readonly drivers: readonly Driver[];
   readonly intervalSeconds: number;
+  readonly jobs: JobRunner;
+  readonly looks: LookRequests;
   readonly openSession: (stop: AbortSignal) => Promise<Session>;
   readonly random: () => number;
   readonly clock: Clock;
@@ -27,11 +31,18 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
     try {
       const session = await deps.openSession(stop);
       deps.log.info('Connected.');
+      const jobs = deps.jobs.serve(session);
       // A broker that lets us in and then refuses our reports must not be hammered: only a report
       // that was acknowledged counts as success.
-      await serve(deps, session, stop, () => {
+      const reported = () => {
         failures = 0;
-      }).finally(() => session.end());
+      };
+      await serve(deps, session, stop, reported).finally(async () => {
+        // What has just ended can still be answered.
+        if (stop.aborted) await deps.jobs.idle();
+        await session.end();
+        await jobs;
+      });
     } catch (error) {
       if (stop.aborted) break;
       const waitMs = backoffMs(failures++, deps.random());
@@ -48,25 +59,33 @@ async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, repor
   while (!stop.aborted) {
     // Taken before looking, so that what changes meanwhile makes us look again.
     const signature = signatureOf(deps.drivers);
-    known = await reportInventory(deps, session.publish, known);
-    reported();
-    const tickMs = deps.clock.monotonicMs() + deps.intervalSeconds * 1000;
-    const dueMs = Math.min(tickMs, nextReportMs(known));
+    const asked = deps.looks.take();
+    const before = asked.scope === 'everything' ? withEverythingDue(known) : known;
+    const { acknowledged, problem } = await reportInventory(deps, session.publish, before);
+    known = acknowledged;
+    asked.done(problem);
+    if (problem === undefined) reported();
+    const nowMs = deps.clock.monotonicMs();
+    const tickMs = nowMs + deps.intervalSeconds * 1000;
+    // In the past if there was something to say that cannot be said.
+    const nextMs = nextReportMs(known);
+    const dueMs = nextMs > nowMs ? Math.min(tickMs, nextMs) : tickMs;
     await untilOccasion(deps, interrupted, dueMs, signature);
     session.lost.throwIfAborted();
   }
 }
 
 async function untilOccasion(
-  { clock, drivers }: AgentDeps,
+  { clock, drivers, looks }: AgentDeps,
   interrupted: AbortSignal,
   dueMs: number,
   signature: string,
 ): Promise<void> {
-  while (!interrupted.aborted) {
+  const woken = AbortSignal.any([interrupted, looks.asked()]);
+  while (!woken.aborted) {
     const leftMs = dueMs - clock.monotonicMs();
     if (leftMs <= 0 || signatureOf(drivers) !== signature) return;
-    await clock.sleep(Math.min(watchMs, leftMs), interrupted);
+    await clock.sleep(Math.min(watchMs, leftMs), woken);
   }
 }
 

@@ -18,9 +18,9 @@ const commaList = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())], 'must be a list')
   .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''));
 
-// Cyborg calls them `fake_driver`, `pci_driver`; both spellings are understood.
+// Cyborg calls them `fake_driver`, `pci_driver`; both spellings are understood, and hyphens.
 const drivers = commaList
-  .transform((names) => names.map((name) => name.replace(/_driver$/, '')))
+  .transform((names) => names.map((name) => name.replaceAll('-', '_').replace(/_driver$/, '')))
   .pipe(
     z
       .array(

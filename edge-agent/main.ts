@@ -2,16 +2,21 @@
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { thingName } from '#core/contracts/topics.ts';
 import { runAgent } from './agent.ts';
 import { readBootId } from './boot-id.ts';
+import { openCheckpoint } from './checkpoint.ts';
 import { systemClock } from './clock.ts';
 import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
+import { createDownloads } from './download.ts';
 import { createDriver } from './drivers/index.ts';
 import { stayFrugal } from './frugal.ts';
 import { createLog, reasonOf } from './log.ts';
+import { createLookRequests } from './look-requests.ts';
 import { openSession } from './mqtt.ts';
+import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
 import { openSysfs } from './sysfs/root.ts';
 import { agentVersion } from './version.ts';
@@ -35,11 +40,20 @@ async function main(): Promise<void> {
   const stop = stopOnSignals();
   const bootId = readBootId(config.bootIdFile);
   const sysfs = openSysfs(config.sysfsRoot);
+  const directory = config.stateDirectory;
+  const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
   const drivers = config.drivers.map((name) =>
-    createDriver(name, { sysfs, pciAllowList: config.pciAllowList, log }),
+    createDriver(name, { sysfs, pciAllowList: config.pciAllowList, fakeHardware, log }),
   );
   const thing = thingName(config.hostname);
   const clock = systemClock;
+  const random = Math.random;
+  const looks = createLookRequests();
+  const jobs = createJobRunner({
+    ...{ thing, bootId, drivers, looks, stop, random, clock, log },
+    checkpoint: await openCheckpoint({ directory, bootId, log }),
+    downloads: createDownloads(join(directory, 'images'), log),
+  });
   log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
   await runAgent(
     {
@@ -50,13 +64,15 @@ async function main(): Promise<void> {
       intervalSeconds: config.intervalSeconds,
       discover: createDiscovery({ drivers, clock, log }),
       sequence: await openSequence({
-        directory: config.stateDirectory,
+        directory,
         bootId,
         wallMs: clock.wallMs,
         log,
       }),
+      jobs,
+      looks,
       openSession: (signal) => openSession({ ...config.endpoint, thing, ...config }, signal),
-      random: Math.random,
+      random,
       clock,
       log,
     },

@@ -12,6 +12,9 @@ const connectMsMax = 20_000;
 const acknowledgeMsMax = 20_000;
 const endMsMax = 2_000;
 
+/** In place of a quality of service in a SUBACK. */
+const refusedCode = 0x80;
+
 /** AWS declares a client gone after 1.5 times this; its pings cost nothing. */
 const keepaliveSeconds = 30;
 
@@ -26,9 +29,15 @@ export interface ConnectionOptions {
   readonly authorityFile?: string;
 }
 
+export type MessageListener = (topic: string, payload: Buffer) => void;
+
 export interface Session {
   /** Resolves once the broker has acknowledged (QoS 1); rejects when that can no longer happen. */
   publish(topic: string, payload: string): Promise<void>;
+  /** Resolves once the broker has granted all of these filters; AWS takes eight at a time. */
+  subscribe(filters: readonly string[]): Promise<void>;
+  /** Who is told of each message; what arrives before anyone listens is dropped. */
+  onMessage(listener: MessageListener): void;
   /** Aborts when the connection is lost. */
   readonly lost: AbortSignal;
   end(): Promise<void>;
@@ -40,6 +49,11 @@ export async function openSession(options: ConnectionOptions, stop: AbortSignal)
   const lost = new AbortController();
   client.on('error', (error) => lost.abort(error));
   client.on('close', () => lost.abort(new Error('the connection was closed')));
+  const listeners = new Set<MessageListener>();
+  // Before the connection is there: a kept session brings its messages along.
+  client.on('message', (topic, payload) => {
+    for (const listener of listeners) listener(topic, payload);
+  });
   try {
     const connected = new Promise<void>((resolve) => client.once('connect', () => resolve()));
     await unlessAborted(connected, AbortSignal.any([lost.signal, stop]));
@@ -50,6 +64,8 @@ export async function openSession(options: ConnectionOptions, stop: AbortSignal)
   return {
     lost: lost.signal,
     publish: (topic, payload) => publish(client, lost.signal, topic, payload),
+    subscribe: (filters) => subscribe(client, lost.signal, filters),
+    onMessage: (listener) => void listeners.add(listener),
     end: () => end(client),
   };
 }
@@ -78,6 +94,14 @@ async function clientOptions(options: ConnectionOptions): Promise<IClientOptions
 async function publish(client: MqttClient, lost: AbortSignal, topic: string, payload: string) {
   const acknowledged = client.publishAsync(topic, payload, { qos: 1 });
   await unlessAborted(acknowledged, AbortSignal.any([lost, AbortSignal.timeout(acknowledgeMsMax)]));
+}
+
+async function subscribe(client: MqttClient, lost: AbortSignal, filters: readonly string[]) {
+  const answered = client.subscribeAsync([...filters], { qos: 1 });
+  const limits = AbortSignal.any([lost, AbortSignal.timeout(acknowledgeMsMax)]);
+  const granted = await unlessAborted(answered, limits);
+  const refused = granted.find(({ qos }) => qos >= refusedCode);
+  if (refused) throw new Error(`the broker refuses ${refused.topic}`);
 }
 
 /** Says goodbye if it can; with a message still unacknowledged the library would wait for ever. */

@@ -37,28 +37,42 @@ export interface ReportPlan {
   readonly failedDrivers: readonly string[];
   /** The devices of each report to be sent, in order; one empty list is a heartbeat. */
   readonly parts: readonly (readonly ReportedDevice[])[];
-  /** Addresses of devices that no message can hold; they are not reported. */
+  /** Addresses of devices that no message can hold; what was said of them before stands. */
   readonly oversized: readonly string[];
+  /** Not even the manifest fits in a message; then nothing is said, since less would be a lie. */
+  readonly isTooLarge: boolean;
 }
 
 export function planReport(found: Found, known: Acknowledged, nowMs: number): ReportPlan {
-  const { failedDrivers } = found;
   const isNew = ({ device, digest }: FoundDevice) => known.digests[device.address] !== digest;
-  const envelope = envelopeBytes(manifestOf(found.devices), failedDrivers);
-  const room = payloadBytesMax - envelope;
-  // What was acknowledged did fit.
+  const drivers = found.devices.map(({ device }) => device.driver);
+  // Room also for the names of drivers that are found to have failed below.
+  const largest = unique([...found.failedDrivers, ...drivers]);
+  const room = payloadBytesMax - envelopeBytes(manifestOf(found.devices), largest);
+  const isTooLarge = room < 0;
   const oversized = found.devices.filter((each) => isNew(each) && bytesOf(each) > room);
   const devices = found.devices.filter((each) => !oversized.includes(each));
   const manifest = manifestOf(devices);
-  const occasion = occasionOf(manifest, failedDrivers, known, nowMs);
+  // A device that is left out must not pass for one that is gone.
+  const failedDrivers = unique([
+    ...found.failedDrivers,
+    ...oversized.map(({ device }) => device.driver),
+  ]);
+  const occasion = isTooLarge ? 'nothing' : occasionOf(manifest, failedDrivers, known, nowMs);
   const described = occasion === 'everything' ? devices : devices.filter(isNew);
+  const fitting = described.filter((each) => bytesOf(each) <= room);
   return {
     occasion,
     manifest,
     failedDrivers,
-    parts: occasion === 'nothing' ? [] : split(described, room),
-    oversized: oversized.map(({ device }) => device.address),
+    parts: occasion === 'nothing' ? [] : split(fitting, room),
+    oversized: isTooLarge ? [] : oversized.map(({ device }) => device.address),
+    isTooLarge,
   };
+}
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)];
 }
 
 /** What is known to have arrived once a part of the plan was acknowledged. */
@@ -77,6 +91,11 @@ export function acknowledge(known: Acknowledged, plan: ReportPlan, part: number,
     reportedMs: nowMs,
     everythingMs: isLast && plan.occasion === 'everything' ? nowMs : known.everythingMs,
   } satisfies Acknowledged;
+}
+
+/** As if the control plane had to be told everything anew. */
+export function withEverythingDue(known: Acknowledged): Acknowledged {
+  return { ...known, everythingMs: Number.NEGATIVE_INFINITY };
 }
 
 /** When there will be something to say even if nothing changes. */

@@ -22,6 +22,12 @@ export interface ReportDeps {
 /** Resolves once the broker has acknowledged. */
 export type Publish = (topic: string, payload: string) => Promise<void>;
 
+export interface Reported {
+  readonly acknowledged: Acknowledged;
+  /** Why nothing could be said; what was said before stands. */
+  readonly problem?: string;
+}
+
 /**
  * Returns what is acknowledged now. Throws when the connection is lost on the way; what had arrived
  * by then does not matter, since the next session begins with everything.
@@ -30,11 +36,16 @@ export async function reportInventory(
   deps: ReportDeps,
   publish: Publish,
   known: Acknowledged,
-): Promise<Acknowledged> {
+): Promise<Reported> {
   const found = await deps.discover();
   const plan = planReport(found, known, deps.clock.monotonicMs());
   if (plan.oversized.length > 0) {
     deps.log.error('Devices are too large to report.', { addresses: plan.oversized });
+  }
+  if (plan.isTooLarge) {
+    const problem = `The host has more devices than one report can name: ${found.devices.length}.`;
+    deps.log.error(problem);
+    return { acknowledged: known, problem };
   }
   let acknowledged = known;
   for (const [part, devices] of plan.parts.entries()) {
@@ -57,5 +68,5 @@ export async function reportInventory(
       failed_drivers: plan.failedDrivers,
     });
   }
-  return acknowledged;
+  return { acknowledged };
 }

@@ -7,10 +7,11 @@
 //   is as high as the clock now.
 // - With the file, a clock that was set back does no harm either.
 
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { type Log, reasonOf } from './log.ts';
+import { replaceFile } from './replace-file.ts';
 
 const tickMs = 100;
 const fileName = 'sequence.json';
@@ -53,17 +54,4 @@ async function lastOf(file: string, { bootId, log }: SequenceDeps): Promise<numb
     log.info('No stored sequence number; resuming from the clock.', { reason: reasonOf(error) });
     return 0;
   }
-}
-
-/** The file holds the old text or the new one, whenever the power fails. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const temporary = `${file}.new`;
-  const handle = await open(temporary, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(temporary, file);
 }

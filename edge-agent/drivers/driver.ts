@@ -22,3 +22,47 @@ export interface NoticesChange {
 export function noticesChange(driver: Driver): driver is Driver & NoticesChange {
   return 'signature' in driver;
 }
+
+/** A driver of devices with regions that take images. */
+export interface Programs {
+  /**
+   * The image has been checked against the region. Resolves when the region holds it and says so.
+   * May be called again after a crash: then the region may hold anything, and is to be written anew.
+   */
+  program(work: Programming, onProgress: (percent: number) => void): Promise<void>;
+}
+
+export interface Programming {
+  readonly address: string;
+  /** As in the device's report. */
+  readonly region: string;
+  /** What the region's `bitstream-id` is to be. */
+  readonly imageId: string;
+  readonly imagePath: string;
+}
+
+/** A driver of devices that can be divided into mediated devices. */
+export interface MakesMdevs {
+  /** Rejects with the kernel's error: EEXIST also if the uuid is another device's. */
+  createMdev(mdev: Mdev): Promise<void>;
+  /** Rejects also if a guest still has it. */
+  removeMdev(mdev: Mdev): Promise<void>;
+  /** All of this host that the driver can see, whoever made them. */
+  listMdevs(): Promise<readonly Mdev[]>;
+}
+
+export interface Mdev {
+  /** The parent's PCI address. */
+  readonly address: string;
+  readonly type: string;
+  /** Lower case. */
+  readonly uuid: string;
+}
+
+export function programs(driver: Driver): driver is Driver & Programs {
+  return 'program' in driver;
+}
+
+export function makesMdevs(driver: Driver): driver is Driver & MakesMdevs {
+  return 'createMdev' in driver;
+}

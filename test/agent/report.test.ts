@@ -52,7 +52,7 @@ function aBroker(port = 0): Promise<LocalBroker> {
     port,
     certificates: certificates.server,
     deliver: async (published, payload) => {
-      if (published.startsWith('$aws/events/')) return;
+      if (/^\$aws\/(events|things)\//.test(published)) return;
       expect(published).toBe(topic);
       const report = inventoryReport.parse(JSON.parse(payload.toString()));
       reports.push(report);

@@ -23,6 +23,7 @@ const log = createLog('error', (line) => process.stderr.write(line));
 const driver = createDriver('pci', {
   sysfs: openSysfs(sysfsRoot),
   pciAllowList: pciAllowList.parse(JSON.parse(allowListText)),
+  fakeHardware: { directory: '', bootId: '' },
   log,
 });
 const discover = createDiscovery({ drivers: [driver], clock: systemClock, log });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runAgent } from '#agent/agent.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver, NoticesChange } from '#agent/drivers/driver.ts';
+import { createLookRequests } from '#agent/look-requests.ts';
 import type { Session } from '#agent/mqtt.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
@@ -18,6 +19,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const reports: InventoryReport[] = [];
   const topics = new Set<string>();
   const openedMs: number[] = [];
+  const looks = createLookRequests();
   let sequence = 0;
   let loseConnection = () => {};
   let broker: 'up' | 'down' = 'up';
@@ -38,6 +40,8 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
     return {
       lost: lost.signal,
       end: async () => {},
+      subscribe: async () => {},
+      onMessage: () => {},
       publish: async (topic, payload) => {
         await options.publish?.();
         topics.add(topic);
@@ -54,6 +58,8 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
       intervalSeconds: 60,
       discover: createDiscovery({ drivers: [driver], clock, log: silentLog }),
       sequence: { next: async () => sequence++ },
+      jobs: { serve: async () => {}, idle: async () => {} },
+      looks,
       openSession,
       random: () => 0.5,
       clock,
@@ -67,6 +73,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
     topics,
     openedMs,
     ended,
+    looks,
     advance: (milliseconds: number) => clock.advance(milliseconds),
     loseConnection: () => loseConnection(),
     turn: (now: 'up' | 'down') => {
@@ -120,6 +127,57 @@ describe('the agent', () => {
     host.signature = 'gone';
     await advance(5 * seconds);
     expect(reports.at(-1)?.manifest).toEqual({});
+  });
+
+  it('reports at once what a job has changed', async () => {
+    const { advance, reports, host, looks } = anAgent();
+    await advance(1 * seconds);
+    host.devices = [gpu, nic];
+    const told = looks.ask('changes');
+    await advance(0);
+    expect(await told).toBeUndefined();
+    expect(described(reports)).toEqual([[gpu.address], [nic.address]]);
+  });
+
+  it('reports everything at once when it is asked to', async () => {
+    const { advance, reports, looks } = anAgent();
+    await advance(1 * seconds);
+    const told = looks.ask('everything');
+    await advance(0);
+    expect(await told).toBeUndefined();
+    expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
+  });
+
+  it('answers who asked through a session that was lost by the next one', async () => {
+    let acknowledge = true;
+    const { advance, reports, looks, loseConnection } = anAgent({
+      publish: async () => {
+        if (!acknowledge) throw new Error('the broker did not acknowledge');
+      },
+    });
+    await advance(1 * seconds);
+    acknowledge = false;
+    const told = looks.ask('everything');
+    await advance(0);
+    acknowledge = true;
+    loseConnection();
+    await advance(5 * seconds);
+    expect(await told).toBeUndefined();
+    expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
+  });
+
+  it('says nothing, and goes on looking, while a host has more devices than a report can name', async () => {
+    const { advance, reports, host, looks } = anAgent();
+    await advance(1 * seconds);
+    host.devices = Array.from({ length: 5000 }, (_, index) =>
+      aReportedDevice({ address: `${index.toString(16).padStart(4, '0')}:3b:00.0` }),
+    );
+    const told = looks.ask('everything');
+    await advance(0);
+    expect(await told).toContain('more devices than one report can name: 5000');
+    host.devices = [nic, gpu];
+    await advance(61 * seconds);
+    expect(described(reports)).toEqual([[gpu.address], [nic.address, gpu.address]]);
   });
 
   it('goes on reporting while nobody can tell whether the host has changed', async () => {

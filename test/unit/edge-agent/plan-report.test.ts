@@ -138,15 +138,33 @@ describe('large reports', () => {
     expect(planReport(found(large), known, 1).occasion).toBe('nothing');
   });
 
-  it('leave out a device that no message can hold, and say so', () => {
-    const offers = {
-      resource_class: 'CUSTOM_PCI',
-      traits: [],
-      attach_handles: Array.from({ length: 10 }, () => handles).flat(),
-    };
-    const plan = planReport(found([nic, { ...gpu, offers }]), nothingAcknowledged, 0);
+  const tooLarge = {
+    resource_class: 'CUSTOM_PCI',
+    traits: [],
+    attach_handles: Array.from({ length: 10 }, () => handles).flat(),
+  };
+
+  it('leave out a device that no message can hold, and name its driver as failed', () => {
+    const other = { ...gpu, driver: 'other', offers: tooLarge };
+    const plan = planReport(found([nic, other]), nothingAcknowledged, 0);
     expect(plan.oversized).toEqual([gpu.address]);
+    expect(plan.failedDrivers).toEqual(['other']);
     expect(Object.keys(plan.manifest)).toEqual([nic.address]);
     expect(addressesOf(plan.parts)).toEqual([[nic.address]]);
+  });
+
+  it('are not sent at all when not even the manifest fits, and then everything is', () => {
+    const many = Array.from({ length: 4000 }, (_, index) =>
+      aReportedDevice({ address: `${index.toString(16).padStart(4, '0')}:00:00.0` }),
+    );
+    const known = reported(found([nic]));
+    const plan = planReport(found(many), known, 3600 * seconds);
+    expect(plan).toMatchObject({ occasion: 'nothing', parts: [], isTooLarge: true });
+    const fewer = planReport(found(many.slice(0, 3000)), known, 3601 * seconds);
+    expect(fewer).toMatchObject({ occasion: 'everything', isTooLarge: false });
+    for (const devices of fewer.parts) {
+      const bytes = Buffer.byteLength(messageOf(fewer.manifest, devices));
+      expect(bytes).toBeLessThanOrEqual(reportBytesMax - 512);
+    }
   });
 });

@@ -1,0 +1,161 @@
+// Fetches images, and lets nobody see one that is not what the job says: its bytes are counted and
+// digested on their way to the disk. The last few are kept, by digest, and digested again before use.
+// A URL carries its own permission, so none is ever logged or told.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Log, reasonOf } from './log.ts';
+
+const imagesKept = 4;
+/** The server says nothing. */
+const silenceMsMax = 30_000;
+/** A presigned URL is good for an hour at most; a gigabyte takes 80 s at 100 Mbit/s. */
+const totalMsMax = 15 * 60_000;
+
+/** What a job says of an image. */
+export interface WantedImage {
+  readonly url: string;
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** The image could not be had; the message is fit for the job's answer. */
+export class DownloadFailed extends Error {
+  override readonly name = 'DownloadFailed';
+}
+
+export interface Downloads {
+  /** Lends a file with exactly this image to `use`. @throws DownloadFailed */
+  withImage<T>(
+    image: WantedImage,
+    stop: AbortSignal,
+    use: (path: string) => Promise<T>,
+  ): Promise<T>;
+}
+
+export function createDownloads(directory: string, log: Log): Downloads {
+  const inUse = new Map<string, number>();
+
+  async function fetched(image: WantedImage, stop: AbortSignal): Promise<string> {
+    const path = join(directory, `${image.sha256}.image`);
+    if (await isImage(path, image)) {
+      log.debug('The image is here already.', { sha256: image.sha256 });
+      await utimes(path, new Date(), new Date());
+      return path;
+    }
+    // Ours alone: two jobs may want the same image at the same time.
+    const partial = join(directory, `${randomUUID()}.part`);
+    try {
+      await receive(image, partial, stop);
+      await rename(partial, path);
+      return path;
+    } catch (error) {
+      await rm(partial, { force: true });
+      throw error;
+    }
+  }
+
+  /** Leaves what is in use, and the newest of the rest. Also what a crash left half fetched. */
+  async function tidy(): Promise<void> {
+    const names = await readdir(directory);
+    const idle = names.filter((name) => name.endsWith('.image') && !inUse.has(name.slice(0, 64)));
+    const aged = await Promise.all(
+      idle.map(async (name) => ({ name, usedMs: (await stat(join(directory, name))).mtimeMs })),
+    );
+    const old = aged.sort((a, b) => b.usedMs - a.usedMs).slice(imagesKept);
+    const partial = inUse.size === 0 ? names.filter((name) => name.endsWith('.part')) : [];
+    for (const name of [...old.map((each) => each.name), ...partial]) {
+      await rm(join(directory, name), { force: true });
+    }
+  }
+
+  return {
+    withImage: async (image, stop, use) => {
+      const { sha256 } = image;
+      inUse.set(sha256, (inUse.get(sha256) ?? 0) + 1);
+      try {
+        await mkdir(directory, { recursive: true, mode: 0o700 });
+        const path = await fetched(image, stop).catch((error: unknown) => {
+          throw error instanceof DownloadFailed
+            ? error
+            : new DownloadFailed(`The image could not be fetched: ${reasonOf(error)}`);
+        });
+        return await use(path);
+      } finally {
+        const others = (inUse.get(sha256) ?? 1) - 1;
+        if (others > 0) inUse.set(sha256, others);
+        else inUse.delete(sha256);
+        await tidy().catch((error: unknown) =>
+          log.warn('Old images could not be removed.', { reason: reasonOf(error) }),
+        );
+      }
+    },
+  };
+}
+
+async function isImage(path: string, { sha256, bytes }: WantedImage): Promise<boolean> {
+  try {
+    if ((await stat(path)).size !== bytes) return false;
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(path), hash);
+    return hash.digest('hex') === sha256;
+  } catch {
+    return false;
+  }
+}
+
+async function receive(image: WantedImage, path: string, stop: AbortSignal): Promise<void> {
+  const limits = AbortSignal.any([stop, AbortSignal.timeout(totalMsMax)]);
+  const response = await get(image.url, limits);
+  // A redirect is refused like any other answer: whoever made the URL knows where the image is.
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new DownloadFailed(`The image could not be fetched: answer ${response.statusCode}.`);
+  }
+  const hash = createHash('sha256');
+  let received = 0;
+  const counted = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      received += chunk.length;
+      if (received > image.bytes) {
+        throw new DownloadFailed(`The image has more than the ${image.bytes} bytes announced.`);
+      }
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  await pipeline(response, counted, createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
+    signal: limits,
+  });
+  if (received < image.bytes) {
+    throw new DownloadFailed(`The image has ${received} bytes, not the ${image.bytes} announced.`);
+  }
+  if (hash.digest('hex') !== image.sha256) {
+    throw new DownloadFailed('The image is not the one announced: its SHA-256 differs.');
+  }
+}
+
+/** No redirects, no proxy from the environment, no connection kept. */
+async function get(url: string, signal: AbortSignal): Promise<IncomingMessage> {
+  const { protocol } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new DownloadFailed(`The image is at a URL of ${protocol}, which is not fetched.`);
+  }
+  const options = { signal, timeout: silenceMsMax, headers: { 'accept-encoding': 'identity' } };
+  const outgoing =
+    protocol === 'http:'
+      ? plainRequest(url, { ...options, agent: new PlainAgent() })
+      : tlsRequest(url, { ...options, agent: new TlsAgent() });
+  outgoing.on('timeout', () => outgoing.destroy(new Error(`silence for ${silenceMsMax / 1000} s`)));
+  // After the response, what breaks the connection is told by the response.
+  outgoing.on('error', () => {});
+  outgoing.end();
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return response;
+}

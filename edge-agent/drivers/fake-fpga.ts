@@ -1,0 +1,65 @@
+// An FPGA that is not there, with one region that takes images: for trying, without hardware, what
+// programming needs. Its handle is TEST_PCI, which hypervisors ignore.
+
+import * as z from 'zod';
+import { readGbs } from '#agent/image-check.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Driver, Programs } from './driver.ts';
+import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardware.ts';
+
+const address = '0000:0d:00.0';
+const region = 'region0';
+/** The interface for which images must be made. */
+const regionTypeUuid = '9926ab6d-6c92-5a68-aabc-a7d84c545738';
+
+const form = z.object({ imageId: z.string().optional(), functionUuid: z.string().optional() });
+type State = z.infer<typeof form>;
+
+export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver & Programs {
+  const hardware = openFakeHardware<State>(deps, 'fpga', form, {});
+  return {
+    name: 'fake_fpga',
+    discover: async () => {
+      await hardware.touch('discover');
+      return { [address]: describe(hardware.read()) };
+    },
+    program: async (work, onProgress) => {
+      if (work.address !== address || work.region !== region) throw errorOf('ENODEV', 'program');
+      const { functionUuid } = await readGbs(work.imagePath);
+      onProgress(0);
+      await hardware.operate(
+        'program',
+        () => ({ imageId: work.imageId, functionUuid }),
+        // As on a real one: until it is done, the region has no function.
+        () => ({}),
+      );
+      onProgress(100);
+    },
+  };
+}
+
+function describe({ imageId, functionUuid }: State): ReportedDevice {
+  return {
+    address,
+    driver: 'fake_fpga',
+    type: 'FPGA',
+    vendor: '0xABCD',
+    product: '0xf01a',
+    model: 'fake FPGA',
+    std_board_info: '{"product_id": "0xf01a", "class": "Fake class"}',
+    vendor_board_info: 'fake_vendor_info',
+    regions: [
+      {
+        name: region,
+        'region-type-uuid': regionTypeUuid,
+        ...(imageId && { 'bitstream-id': imageId }),
+        ...(functionUuid && { 'function-uuid': functionUuid }),
+        resource_class: 'FPGA',
+        traits: [],
+        attach_handles: [
+          { type: 'TEST_PCI', info: { domain: '0000', bus: '0d', device: '00', function: '0' } },
+        ],
+      },
+    ],
+  };
+}

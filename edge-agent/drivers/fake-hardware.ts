@@ -1,0 +1,98 @@
+// The hardware of the fake drivers: a small file, which like hardware outlives the agent and is
+// empty after a boot; and the faults that a test asks for.
+
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import * as z from 'zod';
+import { replaceFile } from '#agent/replace-file.ts';
+
+/** What can be told to fail or to take its time. */
+export type Operation = 'discover' | 'program' | 'create-mdev' | 'remove-mdev';
+
+const faults = z.object({
+  /** Operation → error code, such as `ENOSPC`. */
+  fail: z.record(z.string(), z.string()).default({}),
+  /** Operation → how long it takes before anything has changed. */
+  delayMs: z.record(z.string(), z.number()).default({}),
+  /** Operation → how long it takes once everything has changed. */
+  lingerMs: z.record(z.string(), z.number()).default({}),
+});
+
+export interface FakeHardware<State> {
+  read(): State;
+  /**
+   * One operation: waits, fails if it is to, changes, waits. `change` throws to refuse.
+   * @param meanwhile what the hardware is until the change is complete
+   */
+  operate(
+    operation: Operation,
+    change: (before: State) => State,
+    meanwhile?: (before: State) => State,
+  ): Promise<void>;
+  /** Fails or waits without changing anything. */
+  touch(operation: Operation): Promise<void>;
+}
+
+export interface FakeHardwareDeps {
+  /** Holds `faults.json` as well. */
+  readonly directory: string;
+  readonly bootId: string;
+}
+
+export function openFakeHardware<State>(
+  { directory, bootId }: FakeHardwareDeps,
+  name: string,
+  form: z.ZodType<State>,
+  empty: State,
+): FakeHardware<State> {
+  const file = join(directory, `${name}.json`);
+  const stored = z.object({ boot_id: z.string(), state: form, writes: z.number() });
+  const nothing = { boot_id: bootId, state: empty, writes: 0 };
+
+  const load = (): z.infer<typeof stored> => {
+    const found = stored.safeParse(readJson(file));
+    return found.success && found.data.boot_id === bootId ? found.data : nothing;
+  };
+  const write = async (change: (before: State) => State) => {
+    // Whatever it waited for, it changes what is there now.
+    const before = load();
+    const after = { ...before, state: change(before.state), writes: before.writes + 1 };
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await replaceFile(file, JSON.stringify(after));
+  };
+  const faultsNow = () => faults.catch(faults.parse({})).parse(readJson(faultsFile));
+  const faultsFile = join(directory, 'faults.json');
+
+  const touch = async (operation: Operation) => {
+    const { delayMs, fail } = faultsNow();
+    await delay(delayMs[operation] ?? 0);
+    const code = fail[operation];
+    if (code) throw errorOf(code, operation);
+  };
+  return {
+    read: () => load().state,
+    touch,
+    operate: async (operation, change, meanwhile) => {
+      // What would be refused is refused before anything is touched.
+      change(load().state);
+      if (meanwhile) await write(meanwhile);
+      await touch(operation);
+      await write(change);
+      await delay(faultsNow().lingerMs[operation] ?? 0);
+    },
+  };
+}
+
+export function errorOf(code: string, what: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${what}`), { code });
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

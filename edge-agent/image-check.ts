@@ -1,0 +1,102 @@
+// Reads the head of a GBS file, Intel's form of an image for one region of an FPGA, and tells
+// whether it is one and for which interface:
+//
+//   16 bytes   GUID 58656F6E-4650-4741-B747-425376303031 ("XeonFPGA", 0xB7, "GBSv001")
+//    4 bytes   length of the metadata, little endian
+//    n bytes   metadata, JSON
+//   the rest   the bitstream
+//
+// https://github.com/OFS/opae-sdk: python/packager, libraries/libbitstream
+
+import { open } from 'node:fs/promises';
+import * as z from 'zod';
+
+const magic = Buffer.from('58656F6E46504741B747425376303031', 'hex');
+const headBytes = magic.length + 4;
+/** Real ones have a few hundred bytes. */
+const metadataBytesMax = 64 * 1024;
+
+const metadata = z.object({
+  version: z.number(),
+  'afu-image': z.object({
+    'interface-uuid': z.guid(),
+    'accelerator-clusters': z
+      .array(z.object({ 'accelerator-type-uuid': z.guid() }))
+      .min(1)
+      .max(64),
+  }),
+});
+
+/** Lower case, with hyphens. */
+export interface GbsImage {
+  /** The interface of the regions that it fits. */
+  readonly interfaceUuid: string;
+  /** The function that the region has afterwards. */
+  readonly functionUuid: string;
+}
+
+/** The image is not to be written to this region; the message says why. */
+export class ImageRefused extends Error {
+  override readonly name = 'ImageRefused';
+}
+
+/** @throws ImageRefused */
+export async function readGbs(path: string): Promise<GbsImage> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const head = Buffer.alloc(headBytes);
+    const { bytesRead } = await file.read(head, 0, headBytes, 0);
+    if (bytesRead < headBytes) throw new ImageRefused('The image ends within its head.');
+    if (!head.subarray(0, magic.length).equals(magic)) {
+      throw new ImageRefused('The image is no GBS file.');
+    }
+    const length = head.readUInt32LE(magic.length);
+    if (length > metadataBytesMax) {
+      throw new ImageRefused(`The image claims ${length} bytes of metadata.`);
+    }
+    // A file that ends with its metadata has nothing to program.
+    if (headBytes + length >= size) throw new ImageRefused('The image ends before its bitstream.');
+    const text = Buffer.alloc(length);
+    await file.read(text, 0, length, headBytes);
+    return imageOf(text.toString());
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * @param interfaceUuid the region's, with hyphens or, as the kernel has it, without
+ * @throws ImageRefused unless the image is whole as far as can be told, and made for the interface
+ */
+export async function checkImage(path: string, interfaceUuid: string): Promise<GbsImage> {
+  const image = await readGbs(path);
+  if (plain(image.interfaceUuid) !== plain(interfaceUuid)) {
+    throw new ImageRefused(
+      `The image is for interface ${image.interfaceUuid}, the region has ${interfaceUuid}.`,
+    );
+  }
+  return image;
+}
+
+function imageOf(text: string): GbsImage {
+  const afu = afuOf(text);
+  const [cluster] = afu['accelerator-clusters'];
+  if (!cluster) throw new ImageRefused('The image has no accelerator.');
+  return {
+    interfaceUuid: afu['interface-uuid'].toLowerCase(),
+    functionUuid: cluster['accelerator-type-uuid'].toLowerCase(),
+  };
+}
+
+function afuOf(text: string) {
+  try {
+    return metadata.parse(JSON.parse(text))['afu-image'];
+  } catch {
+    throw new ImageRefused("The image's metadata cannot be read.");
+  }
+}
+
+function plain(uuid: string): string {
+  return uuid.replaceAll('-', '').toLowerCase();
+}

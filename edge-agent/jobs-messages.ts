@@ -1,0 +1,82 @@
+// What AWS IoT Jobs says over MQTT, read with tolerance where its documentation and its behaviour
+// differ: times in seconds or milliseconds, job documents as objects or as text.
+// https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
+
+import * as z from 'zod';
+
+const jobId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+
+/** No second of any year this is used in has as many digits as its milliseconds. */
+const secondsMax = 1e11;
+const seconds = z.number().transform((time) => Math.floor(time > secondsMax ? time / 1000 : time));
+
+const jobStatus = z.enum([
+  'QUEUED',
+  'IN_PROGRESS',
+  'SUCCEEDED',
+  'FAILED',
+  'REJECTED',
+  'TIMED_OUT',
+  'REMOVED',
+  'CANCELED',
+]);
+export type JobStatus = z.infer<typeof jobStatus>;
+
+const executionState = z.object({ status: jobStatus, versionNumber: z.number().int() });
+
+const jobExecution = z.object({
+  jobId,
+  status: jobStatus,
+  queuedAt: seconds,
+  versionNumber: z.number().int(),
+  executionNumber: z.number().int().default(1),
+  jobDocument: z.unknown().transform(objectOfText),
+});
+export type JobExecution = z.infer<typeof jobExecution>;
+
+/** Of the answers that are read; each has a token and a time besides. */
+export const accepted = {
+  describe: z.object({ execution: jobExecution.optional() }),
+  update: z.object({ executionState: executionState.optional() }),
+};
+
+export const rejected = z
+  .object({
+    code: z.string(),
+    message: z.string().default(''),
+    // A state that cannot be read is one that has to be asked for.
+    executionState: executionState.optional().catch(undefined),
+  })
+  .catch({ code: 'InternalError', message: 'an answer that is none' });
+export type Rejected = z.infer<typeof rejected>;
+
+const pendingJob = z.object({ jobId });
+export type PendingJob = z.infer<typeof pendingJob>;
+
+const jobList = z.array(pendingJob).default([]);
+const listed = z.object({ inProgressJobs: jobList, queuedJobs: jobList });
+const notified = z.object({ jobs: z.object({ IN_PROGRESS: jobList, QUEUED: jobList }) });
+
+/** From the list that was asked for or the one of a notification; undefined if it is neither. */
+export function pendingOf(message: unknown): PendingJob[] | undefined {
+  const answer = listed.safeParse(message);
+  const notification = notified.safeParse(message);
+  if (notification.success) {
+    const { IN_PROGRESS, QUEUED } = notification.data.jobs;
+    return [...IN_PROGRESS, ...QUEUED];
+  }
+  return answer.success ? [...answer.data.inProgressJobs, ...answer.data.queuedJobs] : undefined;
+}
+
+export function isJobId(text: string): boolean {
+  return jobId.safeParse(text).success;
+}
+
+function objectOfText(document: unknown): unknown {
+  if (typeof document !== 'string') return document;
+  try {
+    return JSON.parse(document);
+  } catch {
+    return document;
+  }
+}

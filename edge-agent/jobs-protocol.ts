@@ -1,0 +1,197 @@
+// AWS IoT Jobs as a device sees them, over MQTT: which jobs are pending, what one asks for, and how
+// it goes. Answers find their questions by a token; what nobody asked for is a notification.
+// https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
+
+import { randomUUID } from 'node:crypto';
+import { backoffMs } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import {
+  accepted,
+  isJobId,
+  type JobExecution,
+  type JobStatus,
+  type PendingJob,
+  pendingOf,
+  type Rejected,
+  rejected,
+} from './jobs-messages.ts';
+import { type Log, reasonOf } from './log.ts';
+import type { Session } from './mqtt.ts';
+
+const answerMsMax = 10_000;
+
+/** Asking again does not help with these: the question itself was wrong. */
+const lastingCodes = new Set(['InvalidTopic', 'InvalidJson', 'InvalidRequest']);
+
+export interface JobUpdate {
+  readonly status: 'IN_PROGRESS' | 'SUCCEEDED' | 'FAILED' | 'REJECTED';
+  readonly statusDetails: Readonly<Record<string, string>>;
+  /** The version that this is a change of. */
+  readonly expectedVersion: number;
+}
+
+/**
+ * `taken`: it now has this version. `changed`: someone else changed it, nothing was written.
+ * `over`: it has ended, was cancelled, or is no longer there; nothing is to be done for it.
+ */
+export type UpdateOutcome =
+  | { readonly kind: 'taken' | 'changed'; readonly version: number }
+  | { readonly kind: 'over' };
+
+/** All reject when the connection is lost, and only then or when the service calls us wrong. */
+export interface JobsChannel {
+  /** In progress before queued, older before newer; ten at most, and more once these have ended. */
+  pending(): Promise<readonly PendingJob[]>;
+  /** Undefined if there is no such job for this host. */
+  describe(jobId: string): Promise<JobExecution | undefined>;
+  update(jobId: string, update: JobUpdate): Promise<UpdateOutcome>;
+}
+
+export interface JobsDeps {
+  readonly thing: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+type Answer = { readonly accepted: unknown } | { readonly rejected: Rejected };
+
+/** @param onPending told of the pending jobs whenever these change */
+export async function openJobs(
+  session: Session,
+  { thing, clock, random, log }: JobsDeps,
+  onPending: (jobs: readonly PendingJob[]) => void,
+): Promise<JobsChannel> {
+  const root = `$aws/things/${thing}/jobs`;
+  const waiting = new Map<string, (answer: Answer) => void>();
+
+  session.onMessage((topic, payload) => {
+    // Another thing's message cannot come here; if it does, it is not for us.
+    if (!topic.startsWith(`${root}/`)) return;
+    const name = topic.slice(root.length + 1);
+    const message = parsed(payload);
+    if (name === 'notify') return onPending(pendingOf(message) ?? []);
+    const token = tokenOf(message);
+    const answer = name.endsWith('/accepted')
+      ? { accepted: message }
+      : { rejected: rejected.parse(message) };
+    if (token !== undefined) waiting.get(token)?.(answer);
+  });
+  // Not `notify-next`: it tells of the first job only, and each message is charged.
+  await session.subscribe([
+    `${root}/notify`,
+    `${root}/get/accepted`,
+    `${root}/get/rejected`,
+    `${root}/+/get/accepted`,
+    `${root}/+/get/rejected`,
+    `${root}/+/update/accepted`,
+    `${root}/+/update/rejected`,
+  ]);
+
+  /** One question, one answer. Undefined if none came in time; the question may have. */
+  async function exchange(topic: string, request: object): Promise<Answer | undefined> {
+    const token = randomUUID();
+    const settled = new AbortController();
+    const patience = AbortSignal.any([session.lost, settled.signal]);
+    try {
+      // Waited for from the beginning: the answer may overtake the acknowledgement.
+      const answered = new Promise<Answer>((resolve) => waiting.set(token, resolve));
+      await session.publish(`${root}/${topic}`, JSON.stringify({ ...request, clientToken: token }));
+      return await Promise.race([
+        answered,
+        clock.sleep(answerMsMax, patience).then(() => undefined),
+      ]);
+    } finally {
+      settled.abort();
+      waiting.delete(token);
+    }
+  }
+
+  /** Asks until there is an answer that means something. */
+  async function ask(topic: string, request: object): Promise<Answer> {
+    for (let failures = 0; ; failures += 1) {
+      session.lost.throwIfAborted();
+      const answer = await exchange(topic, request).catch((error: unknown) => {
+        session.lost.throwIfAborted();
+        log.warn('A question about jobs could not be sent.', { topic, reason: reasonOf(error) });
+        return undefined;
+      });
+      if (answer && !isTransient(answer)) return answer;
+      const waitMs = backoffMs(failures, random());
+      const code = answer && 'rejected' in answer ? answer.rejected.code : 'no answer';
+      log.warn('A question about jobs is asked again.', { topic, code, retry_ms: waitMs });
+      await clock.sleep(waitMs, session.lost);
+    }
+  }
+
+  async function describe(jobId: string): Promise<JobExecution | undefined> {
+    if (!isJobId(jobId)) return undefined;
+    const answer = await ask(`${jobId}/get`, { includeJobDocument: true });
+    if ('accepted' in answer) return accepted.describe.parse(answer.accepted).execution;
+    if (answer.rejected.code === 'ResourceNotFound') return undefined;
+    throw refusal(answer.rejected);
+  }
+
+  return {
+    pending: async () => {
+      const answer = await ask('get', {});
+      if ('rejected' in answer) throw refusal(answer.rejected);
+      return pendingOf(answer.accepted) ?? [];
+    },
+    describe,
+    update: async (jobId, update) => {
+      // After a lost answer we cannot tell whose change it was; so the version is checked anew.
+      const answer = await ask(`${jobId}/update`, { ...update, includeJobExecutionState: true });
+      if ('accepted' in answer) {
+        const { executionState } = accepted.update.parse(answer.accepted);
+        return {
+          kind: 'taken',
+          version: executionState?.versionNumber ?? update.expectedVersion + 1,
+        };
+      }
+      const { code, executionState } = answer.rejected;
+      switch (code) {
+        case 'InvalidStateTransition':
+        case 'TerminalStateReached':
+        case 'ResourceNotFound':
+          return { kind: 'over' };
+        case 'VersionMismatch': {
+          const now = executionState ?? (await describe(jobId));
+          return now === undefined || hasEnded(now.status)
+            ? { kind: 'over' }
+            : { kind: 'changed', version: now.versionNumber };
+        }
+        default:
+          throw refusal(answer.rejected);
+      }
+    },
+  };
+}
+
+export function hasEnded(status: JobStatus): boolean {
+  return status !== 'QUEUED' && status !== 'IN_PROGRESS';
+}
+
+function isTransient(answer: Answer): boolean {
+  if ('accepted' in answer) return false;
+  const { code } = answer.rejected;
+  return code === 'RequestThrottled' || code === 'InternalError';
+}
+
+function refusal({ code, message }: Rejected): Error {
+  const ours = lastingCodes.has(code) ? ' of ours' : '';
+  return new Error(`AWS IoT Jobs refused a question${ours}: ${code} ${message}`);
+}
+
+function parsed(payload: Buffer): unknown {
+  try {
+    return JSON.parse(payload.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function tokenOf(message: unknown): string | undefined {
+  const token = (message as { clientToken?: unknown } | null | undefined)?.clientToken;
+  return typeof token === 'string' ? token : undefined;
+}

@@ -1,0 +1,57 @@
+// From a job's document to what this host is to do, or the sentence for which it refuses. Nothing
+// of a document becomes a path, an argument or a request before it has passed here.
+
+import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/job-document.ts';
+import { hostnameOf } from '#core/contracts/topics.ts';
+
+const formVersion = 1;
+
+/** An MQTT message is no larger; AWS puts presigned URLs in after it has measured the document. */
+const documentBytesMax = 128 * 1024;
+
+export interface Recipient {
+  readonly thing: string;
+  readonly bootId: string;
+}
+
+export interface Job {
+  readonly action: JobDocument['action'];
+  /** What a `prepare` serves, and a `release` ends. */
+  readonly bindId?: string;
+  readonly steps: readonly JobStep[];
+}
+
+export type ReadJob = { readonly job: Job } | { readonly refused: string };
+
+export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJob {
+  const bytes = Buffer.byteLength(JSON.stringify(document) ?? '');
+  if (bytes > documentBytesMax) return { refused: `The document has ${bytes} bytes.` };
+  const version = (document as { version?: unknown } | null | undefined)?.version;
+  if (typeof version === 'number' && version !== formVersion) {
+    return {
+      refused: `The document has form ${version}; this agent understands ${formVersion} only.`,
+    };
+  }
+  const parsed = jobDocument.safeParse(document);
+  if (!parsed.success) return { refused: faultsOf(parsed.error.issues) };
+  const { host, boot_id, action } = parsed.data;
+  if (host !== hostnameOf(thing)) {
+    return { refused: `The document is for ${host}; this is ${hostnameOf(thing)}.` };
+  }
+  if (boot_id.toLowerCase() !== bootId) {
+    return { refused: 'The document is for another boot of this host.' };
+  }
+  const bindId = 'bind_id' in parsed.data ? parsed.data.bind_id?.toLowerCase() : undefined;
+  const steps = 'steps' in parsed.data ? parsed.data.steps.map(normal) : [];
+  return { job: { action, ...(bindId && { bindId }), steps } };
+}
+
+/** As kernels write uuids, whoever wrote the document. */
+function normal(step: JobStep): JobStep {
+  return 'uuid' in step ? { ...step, uuid: step.uuid.toLowerCase() } : step;
+}
+
+function faultsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {
+  const faults = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`);
+  return `The document is malformed: ${faults.join('; ')}`;
+}

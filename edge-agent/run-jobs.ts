@@ -1,0 +1,190 @@
+// Takes the jobs that are pending for this host and sees each to its end, side by side for different
+// devices. Work goes on while the connection is lost; what ended meanwhile is answered by the next.
+//
+// INVARIANTS
+// - A job is at one place only: while it is in `running`, news of it do not start it again.
+// - The service has said that a job is in progress, under the version we know, before its first
+//   step: what was cancelled in time is never begun.
+// - Only the recorded outcome is answered.
+
+import type { JobOutcome } from './checkpoint.ts';
+import { createDeviceLocks } from './device-locks.ts';
+import { type Execution, holdExecution } from './job-execution.ts';
+import { trackProgress } from './job-progress.ts';
+import type { JobExecution, PendingJob } from './jobs-messages.ts';
+import { hasEnded, type JobsChannel, type JobsDeps, openJobs } from './jobs-protocol.ts';
+import { reasonOf } from './log.ts';
+import type { LookRequests } from './look-requests.ts';
+import type { Session } from './mqtt.ts';
+import { type Job, type Recipient, readJob } from './read-job.ts';
+import { JobStopped, runSteps, type StepsDeps } from './run-steps.ts';
+
+/** Notifications are not guaranteed; this bounds for how long a job waits because one was lost. */
+const askAgainMs = 5 * 60_000;
+
+export interface JobRunner {
+  /** Takes jobs until the connection is lost; never rejects. */
+  serve(session: Session): Promise<void>;
+  /** Resolves when no job touches a device any more. */
+  idle(): Promise<void>;
+}
+
+export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
+  readonly looks: LookRequests;
+  /** The process is to end: jobs stop at their next safe point, and are resumed after the next start. */
+  readonly stop: AbortSignal;
+}
+
+interface Running {
+  /** The control plane has ended it. */
+  readonly cancelled: AbortController;
+  readonly ended: Promise<void>;
+}
+
+export function createJobRunner(deps: JobRunnerDeps): JobRunner {
+  const { log, checkpoint, looks, stop } = deps;
+  const locks = createDeviceLocks();
+  const running = new Map<string, Running>();
+  /** Of these it is no news that they are over. */
+  const answering = new Set<string>();
+  let channel: JobsChannel | undefined;
+
+  async function takeAll(jobs: JobsChannel, pending: readonly PendingJob[]): Promise<void> {
+    const listed = pending.map(({ jobId }) => jobId);
+    const unlisted = [...running.keys()].filter(
+      (jobId) => !listed.includes(jobId) && !answering.has(jobId),
+    );
+    const fresh = listed.filter((jobId) => !running.has(jobId));
+    const described = await Promise.all(
+      [...fresh, ...unlisted].map(async (jobId) => ({ jobId, found: await describe(jobs, jobId) })),
+    );
+    // Begun in the order of the list, so that they queue for their devices in it.
+    for (const { jobId, found } of described) {
+      if (found === 'unreadable') continue;
+      const isOver = !found || hasEnded(found.status);
+      // A list shows ten jobs, and may be late: what it lacks need not be over.
+      if (isOver) running.get(jobId)?.cancelled.abort();
+      else if (!running.has(jobId) && !stop.aborted) start(found);
+    }
+  }
+
+  async function describe(jobs: JobsChannel, jobId: string) {
+    try {
+      return await jobs.describe(jobId);
+    } catch (error) {
+      log.error('A job cannot be read.', { job: jobId, reason: reasonOf(error) });
+      return 'unreadable' as const;
+    }
+  }
+
+  function start(execution: JobExecution): void {
+    const cancelled = new AbortController();
+    const ended = run(execution, cancelled)
+      .catch((error: unknown) => {
+        // Connection lost, most likely; pending jobs are asked for by the next.
+        log.warn('A job is left for later.', { job: execution.jobId, reason: reasonOf(error) });
+      })
+      .finally(() => {
+        running.delete(execution.jobId);
+        answering.delete(execution.jobId);
+      });
+    running.set(execution.jobId, { cancelled, ended });
+  }
+
+  async function run(execution: JobExecution, cancelled: AbortController): Promise<void> {
+    const { jobId, jobDocument } = execution;
+    const handle = holdExecution(execution, () => channel, cancelled);
+    const answer = async (outcome: JobOutcome) => {
+      answering.add(jobId);
+      if (!(await handle.answer(outcome))) return;
+      log.info('A job is answered.', { job: jobId, ...outcome });
+      // Nobody waits for it: what has changed is told, now or by the next session.
+      looks.ask('changes');
+    };
+    const read = readJob(jobDocument, deps);
+    if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
+    const recorded = checkpoint.job(jobId, handle.identity)?.outcome;
+    if (recorded) return answer(recorded);
+    const { job } = read;
+    const addresses = [...new Set(job.steps.map(({ address }) => address))];
+    const stopped = AbortSignal.any([cancelled.signal, stop]);
+    const outcome = await locks.hold(addresses, () => carryOut(job, handle, stopped));
+    if (outcome) await answer(outcome);
+    // Else the control plane ended it, or we end: then it is resumed after the next start.
+    else log.info('A job is stopped.', { job: jobId, cancelled: cancelled.signal.aborted });
+  }
+
+  /** Undefined if it was stopped. */
+  async function carryOut(
+    job: Job,
+    handle: Execution,
+    stopped: AbortSignal,
+  ): Promise<JobOutcome | undefined> {
+    const { jobId, identity } = handle;
+    const steps = job.steps.length;
+    const done = checkpoint.job(jobId, identity)?.results.length ?? 0;
+    const details = steps > 0 ? { step: `${Math.min(done + 1, steps)}/${steps}` } : {};
+    if (stopped.aborted || !(await handle.update('IN_PROGRESS', details))) return undefined;
+    log.info('A job has begun.', { job: jobId, action: job.action, ...details });
+    const progress = trackProgress({
+      steps,
+      clock: deps.clock,
+      send: async (now) => void (await handle.update('IN_PROGRESS', now).catch(() => {})),
+    });
+    try {
+      const run = { jobId, execution: identity, job, stop: stopped, onProgress: progress.report };
+      const outcome = job.action === 'discover' ? await discover() : await runSteps(deps, run);
+      await checkpoint.finish(jobId, identity, outcome);
+      return outcome;
+    } catch (error) {
+      if (error instanceof JobStopped) return undefined;
+      log.error('A job could not be recorded.', { job: jobId, reason: reasonOf(error) });
+      return { status: 'FAILED', reason: `The agent could not record it: ${reasonOf(error)}.` };
+    } finally {
+      await progress.stop();
+    }
+  }
+
+  async function discover(): Promise<JobOutcome> {
+    const problem = await Promise.race([looks.ask('everything'), rejectsOn(stop)]);
+    return problem === undefined ? { status: 'SUCCEEDED' } : { status: 'FAILED', reason: problem };
+  }
+
+  return {
+    idle: async () => void (await Promise.all([...running.values()].map(({ ended }) => ended))),
+    serve: async (session) => {
+      let latest: readonly PendingJob[] | undefined;
+      let isTaking = false;
+      const offer = async (pending: readonly PendingJob[]) => {
+        latest = pending;
+        if (isTaking || channel === undefined) return;
+        isTaking = true;
+        while (latest && channel) {
+          const taken = latest;
+          latest = undefined;
+          await takeAll(channel, taken);
+        }
+        isTaking = false;
+      };
+      try {
+        channel = await openJobs(session, deps, offer);
+        while (!session.lost.aborted) {
+          await offer(await channel.pending());
+          await deps.clock.sleep(askAgainMs, session.lost);
+        }
+      } catch (error) {
+        if (session.lost.aborted) return;
+        log.error('Jobs are not taken in this session.', { reason: reasonOf(error) });
+      } finally {
+        channel = undefined;
+      }
+    },
+  };
+}
+
+function rejectsOn(stop: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (stop.aborted) reject(new JobStopped());
+    stop.addEventListener('abort', () => reject(new JobStopped()), { once: true });
+  });
+}

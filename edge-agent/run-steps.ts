@@ -1,0 +1,220 @@
+// Does the steps of a job, each once in effect: what a step wants is compared with what there is
+// before anything is touched, so that a step that was interrupted, or done by an earlier job, can
+// simply be taken again. A region is the exception: it is written anew, since what an interrupted
+// write left in it cannot be read.
+
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type {
+  CreateMdevStep,
+  JobStep,
+  ProgramStep,
+  RemoveMdevStep,
+} from '#core/contracts/job-document.ts';
+import type { Checkpoint, Intent, JobOutcome, StepResult } from './checkpoint.ts';
+import type { Downloads } from './download.ts';
+import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
+import { checkImage } from './image-check.ts';
+import { type Log, reasonOf } from './log.ts';
+import type { Job } from './read-job.ts';
+
+export interface StepsDeps {
+  /** The first that finds an address has it, as in reports. */
+  readonly drivers: readonly Driver[];
+  readonly checkpoint: Checkpoint;
+  readonly downloads: Downloads;
+  readonly log: Log;
+}
+
+export interface Run {
+  readonly jobId: string;
+  readonly execution: string;
+  readonly job: Job;
+  /** Heeded between steps, and while nothing is touched yet. */
+  readonly stop: AbortSignal;
+  readonly onProgress: (step: number, percent: number) => void;
+}
+
+/** The job was stopped at a safe point: what is done stays done, and is on record. */
+export class JobStopped extends Error {
+  override readonly name = 'JobStopped';
+}
+
+/** A step cannot be done; the message says why, for the job's answer. */
+class StepFailed extends Error {
+  override readonly name = 'StepFailed';
+}
+
+/** From the first step without a result on record. @throws JobStopped */
+export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
+  const { job, jobId, execution, stop } = run;
+  const { action, bindId } = job;
+  if (bindId !== undefined && action === 'release') await deps.checkpoint.release(bindId);
+  if (bindId !== undefined && action === 'prepare' && deps.checkpoint.isReleased(bindId)) {
+    return { status: 'REJECTED', reason: 'The bind has been released already.' };
+  }
+  const results = [...(deps.checkpoint.job(jobId, execution)?.results ?? [])];
+  for (const [index, step] of [...job.steps.entries()].slice(results.length)) {
+    if (results.some(isFailed) && !goesOn(job)) break;
+    if (stop.aborted) throw new JobStopped();
+    run.onProgress(index + 1, 0);
+    const result = await runStep(deps, run, step, index + 1);
+    results.push(result);
+  }
+  return outcomeOf(job, results);
+}
+
+/** What cleans up, and what restores, does as much of it as can be done. */
+function goesOn({ action }: Job): boolean {
+  return action === 'release' || action === 'reconcile';
+}
+
+async function runStep(
+  deps: StepsDeps,
+  run: Run,
+  step: JobStep,
+  number: number,
+): Promise<StepResult> {
+  const { jobId, execution } = run;
+  const result = await doStep({ ...deps, ...run }, step, number).then(
+    (): StepResult => ({}),
+    (error: unknown): StepResult => {
+      if (error instanceof JobStopped) throw error;
+      return { failed: reasonOf(error) };
+    },
+  );
+  const fields = { job: jobId, ...intentOf(step), ...result };
+  if (result.failed === undefined) deps.log.info('A step of a job is done.', fields);
+  else deps.log.warn('A step of a job failed.', fields);
+  await deps.checkpoint.record(jobId, execution, result);
+  return result;
+}
+
+type Context = StepsDeps & Run;
+
+function doStep(context: Context, step: JobStep, number: number): Promise<void> {
+  switch (step.kind) {
+    case 'program':
+      return program(context, step, number);
+    case 'create-mdev':
+      return createMdev(context, step);
+    case 'remove-mdev':
+      return removeMdev(context, step);
+    case 'settle':
+      // To have waited for the device is all.
+      return Promise.resolve();
+  }
+}
+
+async function program(context: Context, step: ProgramStep, number: number): Promise<void> {
+  const { downloads, stop, onProgress } = context;
+  const { driver, device } = await holderOf(context, step.address);
+  if (!programs(driver)) throw new StepFailed(`Driver ${driver.name} does not program.`);
+  const interfaceUuid = interfaceOf(device, step);
+  const work = { address: step.address, region: step.region, imageId: step.image.id };
+  try {
+    await downloads.withImage(step.image, stop, async (imagePath) => {
+      await checkImage(imagePath, interfaceUuid);
+      if (stop.aborted) throw new JobStopped();
+      await claim(context, step);
+      await driver.program({ ...work, imagePath }, (percent) => onProgress(number, percent));
+    });
+  } catch (error) {
+    // A download that was broken off is no failure of the job's.
+    const isTouched = context.checkpoint.job(context.jobId, context.execution)?.claim;
+    throw stop.aborted && !isTouched ? new JobStopped() : error;
+  }
+}
+
+/** @throws StepFailed where nothing, or two things, are said of the region's interface */
+function interfaceOf(device: ReportedDevice, step: ProgramStep): string {
+  const region = device.regions.find(({ name }) => name === step.region);
+  if (!region) throw new StepFailed(`The device has no region ${step.region}.`);
+  const own = region['region-type-uuid'] ?? step.region_type_uuid;
+  const asked = step.region_type_uuid ?? own;
+  if (!own || !asked) throw new StepFailed('Nothing tells which images the region takes.');
+  if (own.toLowerCase() !== asked.toLowerCase()) {
+    throw new StepFailed(`The region has interface ${own}, not ${asked}.`);
+  }
+  return own;
+}
+
+async function createMdev(context: Context, step: CreateMdevStep): Promise<void> {
+  const driver = await mdevMaker(context, step.address);
+  const { address, type, uuid } = step;
+  await claim(context, step);
+  if (await isThere(driver, step)) return;
+  try {
+    await driver.createMdev({ address, type, uuid });
+  } catch (error) {
+    // Drivers differ in their error codes; only a look tells whether it is there.
+    if (!(await isThere(driver, step))) throw error;
+  }
+}
+
+/** @throws StepFailed if something else has the uuid */
+async function isThere(driver: MakesMdevs, { address, type, uuid }: Mdev): Promise<boolean> {
+  const found = (await driver.listMdevs()).find((mdev) => mdev.uuid === uuid);
+  if (found && (found.type !== type || found.address !== address)) {
+    throw new StepFailed(`${uuid} is there, but as a ${found.type} of ${found.address}.`);
+  }
+  return found !== undefined;
+}
+
+async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void> {
+  const driver = await mdevMaker(context, step.address);
+  await claim(context, step);
+  const find = async () => (await driver.listMdevs()).find(({ uuid }) => uuid === step.uuid);
+  const found = await find();
+  if (!found) return;
+  const mark = context.checkpoint.mdev(step.uuid);
+  const isOurs = mark?.type === found.type && mark.address === found.address;
+  if (!isOurs) throw new StepFailed(`${step.uuid} was not made by this agent.`);
+  if (found.type !== step.type || found.address !== step.address) {
+    throw new StepFailed(`${step.uuid} is a ${found.type} of ${found.address}.`);
+  }
+  try {
+    await driver.removeMdev(found);
+  } catch (error) {
+    if (await find()) throw error;
+  }
+}
+
+async function mdevMaker(context: Context, address: string): Promise<MakesMdevs> {
+  const { driver } = await holderOf(context, address);
+  if (!makesMdevs(driver)) throw new StepFailed(`Driver ${driver.name} makes no mdevs.`);
+  return driver;
+}
+
+async function holderOf({ drivers, log }: StepsDeps, address: string) {
+  for (const driver of drivers) {
+    const devices = await driver.discover().catch((error: unknown) => {
+      log.warn('A driver could not look.', { driver: driver.name, reason: reasonOf(error) });
+    });
+    const device = devices && Object.hasOwn(devices, address) ? devices[address] : undefined;
+    if (device) return { driver, device };
+  }
+  throw new StepFailed(`No driver finds a device at ${address}.`);
+}
+
+function claim({ checkpoint, jobId, execution }: Context, step: JobStep): Promise<void> {
+  return checkpoint.claim(jobId, execution, intentOf(step));
+}
+
+function intentOf(step: JobStep): Intent {
+  if (step.kind !== 'program') return { ...step };
+  const { kind, address, region, image } = step;
+  return { kind, address, region, image: image.id, sha256: image.sha256 };
+}
+
+function isFailed({ failed }: StepResult): boolean {
+  return failed !== undefined;
+}
+
+function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
+  const reasons = results.flatMap(({ failed }, index) =>
+    failed === undefined ? [] : [`Step ${index + 1}/${steps.length}: ${failed}`],
+  );
+  return reasons.length > 0
+    ? { status: 'FAILED', reason: reasons.join(' ') }
+    : { status: 'SUCCEEDED' };
+}
