@@ -2,6 +2,7 @@
 // actions are those of the calls themselves; a transaction needs the actions of its parts.
 //
 // Base tables and indexes are apart: a function on Nova's path cannot read an index by mistake.
+// test/infra/access.test.ts compares this with what the functions really ask for.
 
 import type { QueueName } from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/tables.ts';
@@ -23,11 +24,16 @@ export interface Access {
   /** Indexes that may be queried. */
   readonly indexes?: Readonly<Partial<Record<TableName, readonly string[]>>>;
   readonly sendsTo?: readonly QueueName[];
+  /** What it may do with this stage's IoT jobs. */
+  readonly jobs?: readonly ('CreateJob' | 'CancelJob')[];
   /** Validates tokens, or calls Nova or Placement: it is given the service user's password. */
   readonly callsOpenStack: boolean;
 }
 
 const listed = ['by-kind', 'by-created'] as const;
+
+/** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
+const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'] as const;
 
 export const access: Readonly<Record<FunctionName, Access>> = {
   // Answers unknown paths, too, and those to holders of a token only.
@@ -40,7 +46,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'accelerator-requests': {
     tables: {
       'device-profiles': ['GetItem'],
-      arqs: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      arqs: wholeRows,
       // A claim reads a provider's partition and marks the handle; the inventory is the hosts'.
       inventory: ['Query', 'UpdateItem'],
     },
@@ -50,16 +56,27 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   devices: { indexes: { inventory: listed }, callsOpenStack: true },
   deployables: { indexes: { inventory: listed }, callsOpenStack: true },
 
-  changes: { sendsTo: ['nova-events', 'provider-syncs'], callsOpenStack: false },
+  changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
+  'host-jobs': {
+    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    jobs: ['CreateJob', 'CancelJob'],
+    callsOpenStack: false,
+  },
+  'job-events': {
+    tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
+    callsOpenStack: false,
+  },
   'inventory-reports': {
-    tables: { inventory: ['Query', 'PutItem', 'UpdateItem', 'DeleteItem'] },
+    // A host that has booted starts its instances' devices over.
+    tables: { arqs: wholeRows, inventory: ['Query', 'PutItem', 'UpdateItem', 'DeleteItem'] },
+    jobs: ['CreateJob'],
     callsOpenStack: false,
   },
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
   sweep: {
-    tables: { arqs: ['DeleteItem'] },
+    tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
     indexes: { arqs: ['by-due'] },
     callsOpenStack: false,
   },

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
 import {
@@ -16,7 +16,7 @@ import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
 import type { Queues } from './queues.ts';
-import { type DeploymentSettings, passwordVariable } from './settings.ts';
+import { type DeploymentSettings, passwordVariable, thingArnVariable } from './settings.ts';
 import type { Tables } from './tables.ts';
 
 /** What functions are made among. */
@@ -92,31 +92,38 @@ export class LambdaFunction extends NodejsFunction {
         metafile: scope.node.tryGetContext(metafileContext) === true,
       },
     });
-    const { tables: actions = {}, indexes = {}, sendsTo = [] } = access[name];
+    const { tables: actions = {}, indexes = {}, sendsTo = [], jobs = [] } = access[name];
     for (const table of namesOf(actions)) {
-      this.#allow(actions[table] ?? [], [tables[table].tableArn]);
+      this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);
     }
     for (const table of namesOf(indexes)) {
-      const arn = tables[table].tableArn;
-      this.#allow(
-        ['Query'],
-        (indexes[table] ?? []).map((index) => `${arn}/index/${index}`),
+      const arns = (indexes[table] ?? []).map(
+        (index) => `${tables[table].tableArn}/index/${index}`,
       );
+      this.#allow('dynamodb', ['Query'], arns);
     }
+    if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
   }
 
-  #allow(actions: readonly string[], resources: string[]): void {
+  #allow(service: string, actions: readonly string[], resources: string[]): void {
     this.addToRolePolicy(
-      new PolicyStatement({ actions: actions.map((action) => `dynamodb:${action}`), resources }),
+      new PolicyStatement({ actions: actions.map((action) => `${service}:${action}`), resources }),
     );
   }
 
   #allowSending(name: QueueName, queues: Queues): void {
     this.addEnvironment(queueUrlVariable(name), queues[name].queueUrl);
-    this.addToRolePolicy(
-      new PolicyStatement({ actions: ['sqs:SendMessage'], resources: [queues[name].queueArn] }),
-    );
+    this.#allow('sqs', ['SendMessage'], [queues[name].queueArn]);
+  }
+
+  /** Jobs of this stage. Their targets are asked for as well, and a thing's name is its host's. */
+  #allowJobs(actions: readonly string[], stage: string): void {
+    const arn = (resource: string, resourceName: string) =>
+      Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
+    this.addEnvironment(thingArnVariable, arn('thing', ''));
+    this.#allow('iot', actions, [arn('job', `${stage}-*`)]);
+    if (actions.includes('CreateJob')) this.#allow('iot', ['CreateJob'], [arn('thing', '*')]);
   }
 }
 

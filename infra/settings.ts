@@ -38,6 +38,7 @@ const passedOn = {
   serviceTokenRoles: 'CYBORG_SERVICE_TOKEN_ROLES',
   eventStyle: 'CYBORG_EVENT_STYLE',
   attachTypes: 'CYBORG_ATTACH_TYPES',
+  mdevOwner: 'CYBORG_MDEV_OWNER',
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
   keystoneUrl: 'KEYSTONE_URL',
@@ -53,6 +54,9 @@ const passedOn = {
 } as const;
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
+
+/** Which account's things: known to CloudFormation only. */
+export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
 
 // The command line gives text, cdk.json whatever JSON has.
 const own = z.object({

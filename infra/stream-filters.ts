@@ -10,38 +10,40 @@ import type { tables } from '#core/store/tables.ts';
 type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name'];
 
 export interface ChangePattern {
-  readonly dynamodb: { readonly NewImage: Readonly<Record<string, AttributePattern>> };
+  readonly dynamodb: {
+    readonly NewImage: ImagePattern;
+    readonly OldImage?: ImagePattern;
+  };
 }
+
+type ImagePattern = Readonly<Record<string, AttributePattern>>;
 
 /** By the type of the value: any of these holds. */
 export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 
-export type Match =
-  | { readonly prefix: string }
-  | { readonly exists: boolean }
-  | { readonly 'anything-but': readonly string[] };
+export type Match = { readonly prefix: string } | { readonly exists: boolean };
+
+const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
+const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
 /** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
 export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePattern[]>> = {
-  arqs: [
-    // An instance's binding that is resolved. ARQs themselves change much more often.
-    changeOf({
-      pk: { S: [{ prefix: 'INSTANCE#' }] },
-      state: { S: [{ 'anything-but': ['BindStarted'] }] },
-    }),
-  ],
+  // What is bound for an instance, and what a host is to let go of. ARQs themselves change more often.
+  arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } })],
   inventory: [
-    changeOf({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
-    // A handle that is gone, and whose last claim has ended. Claims and releases of others are most
-    // of what happens to this table.
-    changeOf({
-      sk: { S: [{ prefix: 'HANDLE#' }] },
+    changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
+    // A handle that is gone and free, or went into quarantine or out of it. Claims and releases of
+    // others are most of what happens to this table.
+    changeTo({
+      ...handle,
       is_gone: { BOOL: [{ exists: true }] },
       arq_uuid: { S: [{ exists: false }] },
     }),
+    changeTo({ ...handle, ...isQuarantined }),
+    { dynamodb: { NewImage: handle, OldImage: isQuarantined } },
   ],
 };
 
-function changeOf(NewImage: ChangePattern['dynamodb']['NewImage']): ChangePattern {
+function changeTo(NewImage: ImagePattern): ChangePattern {
   return { dynamodb: { NewImage } };
 }

@@ -3,6 +3,7 @@
 
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { createQueues } from '#core/clients/queues.ts';
 import type { createDeps } from '#core/deps.ts';
 import type { ArqUuid, ProviderUuid } from '#core/domain/ids.ts';
 import type { createDocuments } from '#core/store/documents.ts';
@@ -19,16 +20,26 @@ const asked = vi.hoisted(() => ({ all: new Set<string>(), by: '' }));
 // Which function a client belongs to is known while its dependencies are made.
 vi.mock('#core/deps.ts', async (original) => {
   const deps = await original<{ createDeps: typeof createDeps }>();
-  const createNotedDeps: typeof createDeps = (service, env) => {
+  const createNotedDeps: typeof createDeps = (service, ...rest) => {
     asked.by = service;
-    const made = deps.createDeps(service, env);
-    const send: typeof made.queues.send = async (queue, messages) => {
-      if (messages.length > 0) asked.all.add(`${service} SendMessage test-${queue}`);
-      await made.queues.send(queue, messages);
-    };
-    return { ...made, queues: { send } };
+    return deps.createDeps(service, ...rest);
   };
   return { ...deps, createDeps: createNotedDeps };
+});
+
+vi.mock('#core/clients/queues.ts', async (original) => {
+  const queues = await original<{ createQueues: typeof createQueues }>();
+  const createNotedQueues: typeof createQueues = (...given) => {
+    const service = asked.by;
+    const made = queues.createQueues(...given);
+    return {
+      send: async (queue, messages) => {
+        if (messages.length > 0) asked.all.add(`${service} SendMessage test-${queue}`);
+        await made.send(queue, messages);
+      },
+    };
+  };
+  return { ...queues, createQueues: createNotedQueues };
 });
 
 vi.mock('#core/store/documents.ts', async (original) => {
