@@ -1,0 +1,234 @@
+// What can be done with jobs. Each change is one transaction: the execution, its job where that is
+// the last one, and the event that tells of its end.
+
+import { randomUUID } from 'node:crypto';
+import { JobsError } from './errors.ts';
+import {
+  type Change,
+  changed,
+  type Execution,
+  isTerminal,
+  type StatusDetails,
+} from './lifecycle.ts';
+import type { Job, JobStorage } from './storage.ts';
+
+export type NewJob = Pick<
+  Job,
+  | 'id'
+  | 'document'
+  | 'targets'
+  | 'targetSelection'
+  | 'description'
+  | 'presignedUrlConfig'
+  | 'timeoutConfig'
+>;
+
+export interface CancelOptions {
+  /** Those in progress, too. */
+  readonly force: boolean;
+  readonly comment?: string | undefined;
+  readonly reasonCode?: string | undefined;
+}
+
+export class Jobs {
+  readonly #storage: JobStorage;
+  readonly #now: () => number;
+
+  constructor(storage: JobStorage, now: () => number) {
+    this.#storage = storage;
+    this.#now = now;
+  }
+
+  /** @throws JobsError ResourceAlreadyExists, whatever is in the job that is there */
+  create(given: NewJob): Job {
+    return this.#storage.transaction(() => {
+      const now = this.#now();
+      if (this.#storage.findJob(given.id) !== undefined) {
+        throw new JobsError('ResourceAlreadyExists', `Job ${given.id} already exists`);
+      }
+      const job: Job = { ...given, status: 'IN_PROGRESS', createdAtMs: now, lastUpdatedAtMs: now };
+      this.#storage.saveJob(job);
+      for (const thingArn of new Set(given.targets)) {
+        this.#storage.saveExecution({
+          jobId: given.id,
+          thing: thingOfArn(thingArn),
+          thingArn,
+          executionNumber: 1,
+          versionNumber: 1,
+          status: 'QUEUED',
+          statusDetails: undefined,
+          isForceCanceled: false,
+          queuedAtMs: now,
+          startedAtMs: undefined,
+          lastUpdatedAtMs: now,
+          timeoutMinutes: given.timeoutConfig?.inProgressTimeoutInMinutes,
+          stepDeadlineMs: undefined,
+        });
+      }
+      return job;
+    });
+  }
+
+  /** @throws JobsError ResourceNotFound */
+  job(id: string): Job {
+    const found = this.#storage.findJob(id);
+    if (found === undefined) throw new JobsError('ResourceNotFound', `Job ${id} cannot be found.`);
+    return found;
+  }
+
+  /**
+   * May be done again, e.g. by force after it was not.
+   * @throws JobsError ResourceNotFound; InvalidRequest where the job is completed
+   */
+  cancel(id: string, { force, comment, reasonCode }: CancelOptions): Job {
+    return this.#storage.transaction(() => {
+      const job = this.job(id);
+      if (job.status === 'COMPLETED') {
+        throw new JobsError('InvalidRequest', `Job ${id} is completed and cannot be canceled.`);
+      }
+      const canceled: Job = {
+        ...job,
+        status: 'CANCELED',
+        comment,
+        reasonCode,
+        lastUpdatedAtMs: this.#now(),
+        ...(force && { isForceCanceled: true }),
+      };
+      this.#storage.saveJob(canceled);
+      for (const execution of this.#storage.executionsOfJob(id)) {
+        const { status } = execution;
+        if (status === 'QUEUED' || (status === 'IN_PROGRESS' && force)) {
+          this.#change(execution, { status: 'CANCELED' });
+        }
+      }
+      return canceled;
+    });
+  }
+
+  /** @throws JobsError ResourceNotFound; InvalidStateTransition without `force` while it is going on */
+  delete(id: string, { force }: { readonly force: boolean }): void {
+    this.#storage.transaction(() => {
+      const job = this.job(id);
+      const executions = this.#storage.executionsOfJob(id);
+      const isGoingOn =
+        job.status === 'IN_PROGRESS' || executions.some(({ status }) => status === 'IN_PROGRESS');
+      if (isGoingOn && !force) {
+        throw new JobsError('InvalidStateTransition', `Job ${id} is in progress; use force.`);
+      }
+      for (const execution of executions) this.#tell(execution, 'DELETED');
+      this.#storage.deleteJob(id);
+    });
+  }
+
+  /** @throws JobsError ResourceNotFound */
+  execution(jobId: string, thing: string, executionNumber?: number): Execution {
+    const found = this.#storage.findExecution(jobId, thing);
+    if (
+      found === undefined ||
+      (executionNumber !== undefined && executionNumber !== found.executionNumber)
+    ) {
+      throw new JobsError('ResourceNotFound', `No execution of job ${jobId} for thing ${thing}`);
+    }
+    return found;
+  }
+
+  /** @throws JobsError ResourceNotFound, VersionMismatch, InvalidStateTransition */
+  cancelExecution(
+    jobId: string,
+    thing: string,
+    options: {
+      readonly force: boolean;
+      readonly expectedVersion?: number | undefined;
+      readonly statusDetails?: StatusDetails | undefined;
+    },
+  ): void {
+    this.#storage.transaction(() => {
+      const execution = this.execution(jobId, thing);
+      if (execution.status === 'IN_PROGRESS' && !options.force) {
+        throw new JobsError('InvalidStateTransition', 'The execution is in progress; use force.');
+      }
+      const { expectedVersion, statusDetails } = options;
+      this.#change(execution, { status: 'CANCELED', expectedVersion, statusDetails });
+    });
+  }
+
+  /** Newest first. */
+  executionsOf(thing: string): Execution[] {
+    return this.#storage.executionsOfThing(thing);
+  }
+
+  /** Those in progress before those queued, then in the order in which they were queued. */
+  pendingOf(thing: string): Execution[] {
+    return this.#storage.pendingOf(thing);
+  }
+
+  /** One already in progress is given as it is. Undefined when nothing is pending. */
+  startNext(thing: string, change: Omit<Change, 'status'>): Execution | undefined {
+    return this.#storage.transaction(() => {
+      const [next] = this.#storage.pendingOf(thing);
+      if (next?.status !== 'QUEUED') return next;
+      return this.#change(next, { ...change, status: 'IN_PROGRESS' });
+    });
+  }
+
+  /** @throws JobsError ResourceNotFound, VersionMismatch, InvalidStateTransition */
+  update(jobId: string, thing: string, change: Change, executionNumber?: number): Execution {
+    return this.#storage.transaction(() =>
+      this.#change(this.execution(jobId, thing, executionNumber), change),
+    );
+  }
+
+  /** Ends those whose time is over. AWS may do so up to a minute late. */
+  expire(): void {
+    this.#storage.transaction(() => {
+      for (const execution of this.#storage.overdue(this.#now())) {
+        this.#change(execution, { status: 'TIMED_OUT' });
+      }
+    });
+  }
+
+  #change(execution: Execution, change: Change): Execution {
+    const after = changed(execution, change, this.#now());
+    this.#storage.saveExecution(after);
+    if (isTerminal(after.status)) {
+      this.#tell(after, after.status);
+      this.#completeJob(after.jobId);
+    }
+    return after;
+  }
+
+  #completeJob(id: string): void {
+    const job = this.job(id);
+    const counts = this.#storage.countByStatus(id);
+    if (job.status !== 'IN_PROGRESS' || counts.has('QUEUED') || counts.has('IN_PROGRESS')) return;
+    const now = this.#now();
+    this.#storage.saveJob({
+      ...job,
+      status: 'COMPLETED',
+      lastUpdatedAtMs: now,
+      completedAtMs: now,
+    });
+  }
+
+  /** https://docs.aws.amazon.com/iot/latest/developerguide/events-jobs.html */
+  #tell(execution: Execution, status: string): void {
+    const { jobId, thingArn, statusDetails } = execution;
+    const operation = status.toLowerCase();
+    const event = {
+      eventType: 'JOB_EXECUTION',
+      // The same whenever it is told again.
+      eventId: randomUUID(),
+      timestamp: Math.floor(this.#now() / 1000),
+      operation,
+      jobId,
+      thingArn,
+      status,
+      ...(statusDetails && { statusDetails }),
+    };
+    this.#storage.addEvent(`$aws/events/jobExecution/${jobId}/${operation}`, JSON.stringify(event));
+  }
+}
+
+function thingOfArn(arn: string): string {
+  return arn.slice(arn.indexOf(':thing/') + ':thing/'.length);
+}
