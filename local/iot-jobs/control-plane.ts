@@ -1,0 +1,114 @@
+// AWS IoT's HTTP endpoint, as far as jobs go: restJson1, signatures not verified.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import type { Log } from '#core/log.ts';
+import {
+  type Action,
+  type ActionContext,
+  cancelJob,
+  cancelJobExecution,
+  createJob,
+  deleteJob,
+  describeJob,
+  describeJobExecution,
+  listJobExecutionsForThing,
+} from './control-actions.ts';
+import { JobsError, type JobsErrorCode } from './errors.ts';
+
+const routes: readonly (readonly [method: string, path: RegExp, action: Action])[] = [
+  ['PUT', /^\/jobs\/(?<jobId>[^/]+)$/, createJob],
+  ['GET', /^\/jobs\/(?<jobId>[^/]+)$/, describeJob],
+  ['DELETE', /^\/jobs\/(?<jobId>[^/]+)$/, deleteJob],
+  ['PUT', /^\/jobs\/(?<jobId>[^/]+)\/cancel$/, cancelJob],
+  ['GET', /^\/things\/(?<thing>[^/]+)\/jobs$/, listJobExecutionsForThing],
+  ['GET', /^\/things\/(?<thing>[^/]+)\/jobs\/(?<jobId>[^/]+)$/, describeJobExecution],
+  ['PUT', /^\/things\/(?<thing>[^/]+)\/jobs\/(?<jobId>[^/]+)\/cancel$/, cancelJobExecution],
+];
+
+const exceptions: Readonly<Record<JobsErrorCode, readonly [name: string, status: number]>> = {
+  InvalidTopic: ['InvalidRequestException', 400],
+  InvalidJson: ['InvalidRequestException', 400],
+  InvalidRequest: ['InvalidRequestException', 400],
+  InvalidStateTransition: ['InvalidStateTransitionException', 409],
+  ResourceNotFound: ['ResourceNotFoundException', 404],
+  VersionMismatch: ['VersionConflictException', 409],
+  TerminalStateReached: ['InvalidStateTransitionException', 409],
+  ResourceAlreadyExists: ['ResourceAlreadyExistsException', 409],
+  Throttling: ['ThrottlingException', 400],
+};
+
+export interface ControlPlaneOptions
+  extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
+  readonly now: () => number;
+  /** Called after each request; it may have changed something. */
+  readonly onDone: () => void;
+  readonly log: Log;
+}
+
+/** Not yet listening. */
+export function createControlPlane(options: ControlPlaneOptions): Server {
+  const server = createServer((request, response) => {
+    perform(options, request)
+      .then(
+        (body) => answer(response, 200, body),
+        (error: unknown) => refuse(response, error, options.log),
+      )
+      .finally(options.onDone);
+  });
+  // A client that reuses a connection must not find it closed under its request.
+  server.keepAliveTimeout = 65_000;
+  return server;
+}
+
+async function perform(options: ControlPlaneOptions, request: IncomingMessage): Promise<object> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  const text = (await buffer(request)).toString();
+  for (const [method, path, action] of routes) {
+    const match = method === request.method ? path.exec(pathname) : null;
+    if (match === null) continue;
+    const { jobId = '', thing = '' } = match.groups ?? {};
+    return action({
+      ...options,
+      nowMs: options.now(),
+      jobId: decodeURIComponent(jobId),
+      thing: decodeURIComponent(thing),
+      query: searchParams,
+      body: text === '' ? {} : parseJson(text),
+    });
+  }
+  throw new JobsError(
+    'InvalidRequest',
+    `${request.method} ${pathname} is not emulated on this machine.`,
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new JobsError('InvalidRequest', 'The body is no JSON.');
+  }
+}
+
+function refuse(response: ServerResponse, error: unknown, log: Log): void {
+  if (error instanceof JobsError) {
+    const [name, status] = exceptions[error.code];
+    response.setHeader('x-amzn-errortype', name);
+    answer(response, status, { message: error.message });
+  } else {
+    log.error('The control plane of AWS IoT Jobs failed.', { error });
+    response.setHeader('x-amzn-errortype', 'InternalFailureException');
+    answer(response, 500, { message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+function answer(response: ServerResponse, status: number, body: object): void {
+  const bytes = Buffer.from(JSON.stringify(body));
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+    'x-amzn-requestid': crypto.randomUUID(),
+  });
+  response.end(bytes);
+}
