@@ -6,13 +6,14 @@ import { inventoryTopic } from '#core/contracts/topics.ts';
 export function mayPublish(stage: string, thing: string, topic: string): boolean {
   const ingest = inventoryTopic(stage, thing);
   const plain = ingest.split('/').slice(3).join('/');
-  return topic === ingest || topic === plain || topic.startsWith(jobsTopic(thing));
+  return topic === ingest || topic === plain || isJobsTopic(thing, topic);
 }
 
 export function maySubscribe(thing: string, filter: string): boolean {
-  return filter.startsWith(jobsTopic(thing));
+  return isJobsTopic(thing, filter);
 }
 
-function jobsTopic(thing: string): string {
-  return `$aws/things/${thing}/jobs/`;
+/** Below a host's own jobs; of these none is for the rules. */
+export function isJobsTopic(thing: string, topic: string): boolean {
+  return topic.startsWith(`$aws/things/${thing}/jobs/`);
 }

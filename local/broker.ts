@@ -5,6 +5,8 @@
 // - A message with QoS 1 is acknowledged only after `deliver` has taken it: whoever kills us in
 //   between finds that the host sends it again. (The broker library acknowledges between its
 //   authorizePublish and published hooks, so delivery happens in the first.)
+// - What one host sends reaches no other: it goes to the rules, or to the jobs, whose answers go to
+//   the one who asked.
 // - Of one client id at most one connection is open; the newer one wins.
 // - Each connection has one `connected` and one `disconnected` event.
 
@@ -14,16 +16,20 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { Aedes, type AuthorizePublishHandler, type Client, type PublishPacket } from 'aedes';
 import { reportBytesMax } from '#core/contracts/inventory-report.ts';
 import { type Log, silentLog } from '#core/log.ts';
-import { mayPublish, maySubscribe } from './broker-policy.ts';
+import { isJobsTopic, mayPublish, maySubscribe } from './broker-policy.ts';
 import type { CertificateFiles } from './certificates.ts';
+import { Courier } from './iot-jobs/courier.ts';
+import type { DeviceJobs } from './iot-jobs/start.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
 
 export interface BrokerOptions extends Partial<ListenOptions> {
   readonly stage: string;
   readonly certificates: CertificateFiles;
-  /** Where messages go: rules, later jobs. While it rejects, nothing is acknowledged. */
+  /** Where messages go: the rules. While it rejects, nothing is acknowledged. */
   readonly deliver: (topic: string, payload: Buffer) => Promise<void>;
+  /** Takes what hosts publish on their jobs topics; without it that goes to the rules as well. */
+  readonly jobs?: DeviceJobs;
   readonly log?: Log;
 }
 
@@ -73,7 +79,8 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
 }
 
 function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aedes {
-  const admit = createAdmission(options, presence, log);
+  const courier = new Courier();
+  const admit = createAdmission(options, presence, courier, log);
   const aedes = new Aedes({
     preConnect: (client, packet, callback) => {
       const { subject } = socketOf(client).getPeerCertificate();
@@ -88,7 +95,12 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
     authorizeSubscribe: (client, subscription, callback) =>
       // Without a subscription it is answered with a failure (0x80).
       callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
+    // Not even back to itself, whatever it has subscribed to. Our own messages name no client.
+    authorizeForward: (_client, packet) => (isOfClient(packet) ? null : packet),
   });
+  options.jobs?.connect(({ thing, topic, payload }) =>
+    courier.bring(thing, () => publish(aedes, topic, payload)),
+  );
   aedes.on('keepaliveTimeout', (client) =>
     presence.blame(socketOf(client), 'MQTT_KEEP_ALIVE_TIMEOUT'),
   );
@@ -103,7 +115,12 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
 }
 
 /** Takes a host's message or throws, which ends the connection without acknowledging it. */
-function createAdmission({ stage, deliver }: BrokerOptions, presence: Presence, log: Log) {
+function createAdmission(
+  { stage, deliver, jobs }: BrokerOptions,
+  presence: Presence,
+  courier: Courier,
+  log: Log,
+) {
   return async (
     client: Client | null,
     packet: Parameters<AuthorizePublishHandler>[1],
@@ -123,6 +140,12 @@ function createAdmission({ stage, deliver }: BrokerOptions, presence: Presence, 
     }
     if (packet.qos === 2) refuse('CLIENT_ERROR', 'QoS 2 is not supported.');
     try {
+      if (jobs !== undefined && isJobsTopic(client.id, packet.topic)) {
+        jobs.receive(client.id, packet.topic, payload, (reply) =>
+          courier.bring(client.id, () => send(client, reply.topic, reply.payload)),
+        );
+        return;
+      }
       await deliver(packet.topic, payload);
     } catch (error) {
       refuse('SERVER_ERROR', 'A message could not be delivered.', error);
@@ -130,18 +153,27 @@ function createAdmission({ stage, deliver }: BrokerOptions, presence: Presence, 
   };
 }
 
+/** To whom has subscribed. */
 function publish(aedes: Aedes, topic: string, payload: string): Promise<void> {
-  const packet: PublishPacket = {
-    cmd: 'publish',
-    topic,
-    payload,
-    qos: 1,
-    dup: false,
-    retain: false,
-  };
   return new Promise((resolve, reject) => {
-    aedes.publish(packet, (error) => (error ? reject(error) : resolve()));
+    aedes.publish(packetOf(topic, payload), (error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** To this client alone, subscribed or not. */
+function send(client: Client, topic: string, payload: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.publish(packetOf(topic, payload), (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function packetOf(topic: string, payload: string): PublishPacket {
+  return { cmd: 'publish', topic, payload, qos: 1, dup: false, retain: false };
+}
+
+/** The library notes who has published, but does not say so in its types. */
+function isOfClient(packet: object): boolean {
+  return 'clientId' in packet && packet.clientId !== undefined;
 }
 
 async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {

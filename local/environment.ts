@@ -11,6 +11,8 @@ const account = '000000000000';
 export interface Endpoints {
   readonly dynamoDb: string;
   readonly sqs: string;
+  /** Where jobs are created; left out where nothing makes jobs. */
+  readonly iot?: string;
   readonly keystone: string;
 }
 
@@ -31,6 +33,7 @@ export function environmentFor(
     AWS_ENDPOINT_URL_DYNAMODB: endpoints.dynamoDb,
     AWS_ENDPOINT_URL_DYNAMODB_STREAMS: endpoints.dynamoDb,
     AWS_ENDPOINT_URL_SQS: endpoints.sqs,
+    ...(endpoints.iot && { AWS_ENDPOINT_URL_IOT: endpoints.iot }),
     ...Object.fromEntries(
       queues.map(({ name }) => [
         queueUrlVariable(name),

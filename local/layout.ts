@@ -9,6 +9,7 @@ export const portNames = [
   'dynamodb',
   'sqs',
   'mqtt',
+  'iot',
   'keystone',
   'placement',
   'nova',
@@ -36,6 +37,7 @@ const usualPorts: Readonly<Record<PortName, number>> = {
   dynamodb: 8000,
   sqs: 9324,
   mqtt: 8883,
+  iot: 9325,
 };
 
 /** The variable by which somebody else's engine or service takes the place of ours. */
@@ -89,6 +91,7 @@ export function environmentOf(layout: Layout): Record<string, string> {
     ...environmentFor(layout.stage, {
       dynamoDb: urlOf(layout, 'dynamodb'),
       sqs,
+      iot: urlOf(layout, 'iot'),
       keystone: `${urlOf(layout, 'keystone')}/v3`,
     }),
     ...Object.fromEntries(given as [string, string][]),

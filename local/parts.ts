@@ -35,18 +35,35 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
         import('./iot-rules.ts'),
         import('#core/settings.ts'),
       ]);
+    const { startIotJobs } = await import('./iot-jobs/start.ts');
     const { queueUrls } = settings.loadSettings(process.env);
     const { stage } = layout;
     const rules = createRuleEngine({ stage, sqs: new SQSClient(), queueUrls, log });
-    return startBroker({
+    // In one process, as devices reach their jobs through the broker.
+    const jobs = await startIotJobs({
+      host,
+      port: layout.ports.iot,
+      variable: portVariable('iot'),
+      file: join(layout.directory, 'iot-jobs.db'),
+      deliver: rules.deliver,
+      log,
+    });
+    const broker = await startBroker({
       stage,
       host,
       port: layout.ports.mqtt,
       variable: portVariable('mqtt'),
       certificates: openCertificates(certificateDirectory(layout)).server,
       deliver: rules.deliver,
+      jobs: jobs.devices,
       log,
     });
+    return {
+      stop: async () => {
+        await broker.stop();
+        await jobs.stop();
+      },
+    };
   },
 
   async openstack(layout) {
