@@ -128,6 +128,15 @@ export const routes: readonly RouteRow[] = [
   row('GET', '/v2/devices', 'devices', 'get-all', 'cyborg:device:get_all', 200),
   row('GET', '/v2/devices/{id}', 'devices', 'get-one', 'cyborg:device:get_one', 200),
 
+  row(
+    'POST',
+    '/v2/devices/{id}/force_release',
+    'devices',
+    'force-release',
+    'cyborg:device:force_release',
+    200,
+  ),
+
   row('GET', '/v2/deployables', 'deployables', 'get-all', 'cyborg:deployable:get_all', 200),
   row('GET', '/v2/deployables/{id}', 'deployables', 'get-one', 'cyborg:deployable:get_one', 200),
 ];

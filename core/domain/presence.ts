@@ -1,7 +1,7 @@
 // Which of two presence events is the later one. They arrive in any order, and where a client takes
 // over its own connection, the end of the first comes after the begin of the second.
 
-import type { Presence } from './device.ts';
+import type { Host, Presence } from './device.ts';
 
 // AWS starts a client's versions anew when it has been away for about an hour.
 const versionsForgottenAfterMs = 30 * 60_000;
@@ -21,9 +21,14 @@ export function supersedes(event: Presence, known: Presence | undefined): boolea
 
 /** An agent that just lost its connection is given so long: most come back by themselves. */
 const graceMs = 60_000;
+/** Two heartbeats: an agent that reports is there, whatever became of the word that it had connected. */
+const silenceMs = 600_000;
 
-/** Whether the host's agent is gone, and not only for a moment. One that never connected is. */
-export function isLost(presence: Presence | undefined, nowMs: number): boolean {
-  if (!presence) return true;
-  return !presence.isConnected && nowMs - Date.parse(presence.at) > graceMs;
+/** Whether the host's agent is gone, and not only for a moment. */
+export function isLost(host: Pick<Host, 'presence' | 'lastReportAt'>, nowMs: number): boolean {
+  const reportedMs = host.lastReportAt ? Date.parse(host.lastReportAt) : 0;
+  if (!host.presence) return nowMs - reportedMs > silenceMs;
+  if (host.presence.isConnected) return false;
+  const heardMs = Math.max(Date.parse(host.presence.at), reportedMs);
+  return nowMs - heardMs > graceMs;
 }

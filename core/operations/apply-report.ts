@@ -15,7 +15,8 @@ import {
 import { RetryLater } from '../domain/retry-later.ts';
 import { startOver } from './start-over.ts';
 
-const leaseSeconds = 60;
+/** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
+const leaseSeconds = 90;
 const leaseRetrySeconds = 2;
 
 /** Reports of one host are put in order by it; epochs leave room for a century of seconds. */

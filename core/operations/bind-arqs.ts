@@ -77,7 +77,7 @@ function dueTime(deps: Deps): string {
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
 async function refuseWithoutAgent(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
-  if (isLost(host.presence, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
+  if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
 }
 
 function onePlace(targets: readonly BindTarget[]): {

@@ -106,7 +106,11 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
     async succeed(binding, arqs, now) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
-        resolveInstance(tables, binding, { state: 'Bound' }),
+        // Made again after a boot, it is said to Nova anew.
+        resolveInstance(tables, binding, {
+          state: 'Bound',
+          ...(binding.state === 'provisioning' && { started_at: now }),
+        }),
       ]);
       return outcome === 'done';
     },

@@ -21,7 +21,7 @@ export async function shownStates(
   const lost = new Set<string>();
   for (const hostname of new Set(doubtful.map((each) => each.hostname))) {
     const { host } = await deps.store.inventory.host(hostname);
-    if (isLost(host.presence, deps.clock())) lost.add(hostname);
+    if (isLost(host, deps.clock())) lost.add(hostname);
   }
   const unknown = doubtful.filter(({ hostname }) => lost.has(hostname)).map(({ uuid }) => uuid);
   return new Map(arqs.map((arq) => [arq.uuid, unknown.includes(arq.uuid) ? 'unknown' : arq.state]));

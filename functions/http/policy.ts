@@ -23,6 +23,7 @@ export const policies = {
   'cyborg:arq:delete': memberOrService,
   'cyborg:device:get_all': manager,
   'cyborg:device:get_one': manager,
+  'cyborg:device:force_release': admin,
   'cyborg:deployable:get_all': manager,
   'cyborg:deployable:get_one': manager,
 } as const satisfies Readonly<Record<string, readonly string[]>>;

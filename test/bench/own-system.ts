@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDeps } from '#core/deps.ts';
+import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { announceHost } from '#local/announce-host.ts';
@@ -81,7 +81,7 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
 
 /** Does what the consumer of a host's report does, and returns the resource providers. */
 async function storeDevices(handles: readonly number[]): Promise<string[]> {
-  const deps = { ...createDeps('bench'), log: silentLog };
+  const deps = { ...createConsumerDeps('bench'), log: silentLog };
   const devices = handles.map((count, index) =>
     aDevice({
       address: `0000:${(index + 16).toString(16)}:00.0`,

@@ -77,6 +77,8 @@ async function setPresence(presence: Presence): Promise<void> {
 /** The agent has been gone for so long. */
 async function disconnect(forMs: number): Promise<void> {
   const at = new Date(Date.now() - forMs).toISOString();
+  const { host } = await deps.store.inventory.host('cmp1');
+  await deps.store.inventory.putReport({ ...host, lastReportAt: at });
   await setPresence({ isConnected: false, version: 1, at });
 }
 
@@ -270,12 +272,27 @@ describe('a release', () => {
     expect(await stateOf(second.instance)).toBe('Bound');
   });
 
-  it('that the host could not do puts the handle into quarantine', async () => {
+  it('that the host could not do is quarantined until an admin frees it by force', async () => {
     const { instance } = await bound();
     await remove(instance);
     await startReleases();
+    const late = new Map(jobs);
     await end('free', 'failed', { reason: 'EBUSY' });
-    expect((await handles()).map(({ quarantine }) => quarantine)).toContain('EBUSY');
+    const [held] = (await handles()).filter(({ quarantine }) => quarantine === 'EBUSY');
+    const { devices } = await deps.store.inventory.host('cmp1');
+    const path = `/v2/devices/${devices[0]?.uuid}/force_release`;
+    const body = { reason: 'looked at it' };
+    expect((await world.ask('POST', path, { token: 'manager-token', body })).status).toBe(403);
+    const { status, json } = await world.ask('POST', path, { body });
+    expect([status, json.attach_handles]).toEqual([200, [held?.uuid]]);
+    expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
+      [],
+    );
+    // The handle may have gone to somebody else by the time the host answers after all.
+    jobs = late;
+    const next = [await bind(), await bind(), await bind()];
+    await end('free');
+    expect((await handles()).filter(({ claim }) => claim)).toHaveLength(next.length);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Presence } from '#core/domain/device.ts';
-import { supersedes } from '#core/domain/presence.ts';
+import { isLost, supersedes } from '#core/domain/presence.ts';
 
 const event = (isConnected: boolean, version: number, second = 0): Presence => ({
   isConnected,
@@ -20,5 +20,23 @@ describe('presence of an agent', () => {
     ['but not after a short one', event(true, 0, 60), event(false, 9), false],
   ])('%s', (_case, given, known, isNews) => {
     expect(supersedes(given, known)).toBe(isNews);
+  });
+});
+
+describe('an agent', () => {
+  const now = Date.UTC(2026, 0, 1);
+  const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+  const gone = (seconds: number): Presence => ({ isConnected: false, at: ago(seconds) });
+
+  it.each<[string, Parameters<typeof isLost>[0], boolean]>([
+    ['that is connected is there', { presence: { isConnected: true, at: ago(9999) } }, false],
+    ['that has just gone may come back', { presence: gone(59) }, false],
+    ['that has been gone for long is lost', { presence: gone(61) }, true],
+    ['that has reported since is there', { presence: gone(61), lastReportAt: ago(30) }, false],
+    ['whose connection nobody noted is there', { lastReportAt: ago(300) }, false],
+    ['that has said nothing for long is lost', { lastReportAt: ago(601) }, true],
+    ['that was never heard of is lost', {}, true],
+  ])('%s', (_case, host, lost) => {
+    expect(isLost(host, now)).toBe(lost);
   });
 });

@@ -1,0 +1,18 @@
+import * as z from 'zod';
+import { DeviceNotFound } from '#core/domain/errors.ts';
+import { forceRelease } from '#core/operations/force-release.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+const body = z.strictObject({ reason: z.string().max(1024).optional() });
+
+/** Not Cyborg's: there nothing is in quarantine. */
+export const forceReleaseAction = action(
+  { query: noQuery, body },
+  async ({ deps, caller, id, body: { reason } }) => {
+    const device = await deps.listings.deviceByUuid(id.toLowerCase());
+    if (!device) throw new DeviceNotFound(id);
+    const attach_handles = await forceRelease(deps, caller, device, reason);
+    return { body: { device_uuid: device.uuid, attach_handles } };
+  },
+);
