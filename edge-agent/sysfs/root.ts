@@ -10,6 +10,7 @@ import {
   readSync,
   realpathSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 
 export class SysfsPathRefused extends Error {
   override readonly name = 'SysfsPathRefused';
@@ -19,6 +20,8 @@ export class SysfsPathRefused extends Error {
 export interface Sysfs {
   list(directory: string): readonly string[] | undefined;
   readAttribute(path: string): string | undefined;
+  /** One write, as the kernel wants it. Rejects with the kernel's error, also if it is absent. */
+  writeAttribute(path: string, text: string): Promise<void>;
   /** The last part of what a link names, without going there. */
   linkName(path: string): string | undefined;
   /** The absolute path, all links followed. @throws SysfsPathRefused if they lead out */
@@ -33,14 +36,25 @@ const page = Buffer.alloc(4096);
 
 export function openSysfs(root: string): Sysfs {
   const absolute = (path: string) => `${root}/${checked(path)}`;
+  const resolve = (path: string) => {
+    const resolved = realpathSync.native(absolute(path));
+    if (!resolved.startsWith(`${realpathSync.native(root)}/`)) throw refusal(path);
+    return resolved;
+  };
   return {
-    resolve: (path) => {
-      const resolved = realpathSync.native(absolute(path));
-      if (!resolved.startsWith(`${realpathSync.native(root)}/`)) throw refusal(path);
-      return resolved;
-    },
+    resolve,
     list: (directory) => unlessAbsent(() => readdirSync(absolute(directory))),
     readAttribute: (path) => unlessAbsent(() => readPage(absolute(path))),
+    writeAttribute: async (path, text) => {
+      // Asynchronous, since a driver may take long; never creates a file.
+      const file = await open(resolve(path), constants.O_WRONLY);
+      try {
+        const { bytesWritten } = await file.write(text);
+        if (bytesWritten !== text.length) throw new Error(`${path} took a part only.`);
+      } finally {
+        await file.close();
+      }
+    },
     linkName: (path) => {
       const target = unlessAbsent(() => readlinkSync(absolute(path)));
       return target?.slice(target.lastIndexOf('/') + 1);

@@ -1,0 +1,141 @@
+// A host whose agent has the fake FPGA and the fake GPU, a broker with jobs for it, and a server
+// with an image.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { startBroker } from '#local/broker.ts';
+import { type Certificates, openCertificates } from '#local/certificates.ts';
+import { aGbs, sha256Of } from '#test/support/gbs.ts';
+import { aJobsModel, type JobsModel } from '#test/support/iot-jobs-model.ts';
+import { type AgentProcess, startAgent } from './agent-process.ts';
+
+const thing = 'cmp1:example';
+export const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
+export const fpga = '0000:0d:00.0';
+export const gpu = '0000:0e:00.0';
+export const imageId = '5e0b3d49-2f0c-4b0b-8c0c-b0b0c0ffee00';
+
+export interface GpuState {
+  readonly mdevs: readonly { readonly uuid: string; readonly type: string }[];
+}
+export interface FpgaState {
+  readonly imageId?: string;
+  readonly functionUuid?: string;
+}
+interface Stored<State> {
+  readonly state: State;
+  readonly writes: number;
+}
+
+export interface Faults {
+  readonly fail?: Readonly<Record<string, string>>;
+  readonly delayMs?: Readonly<Record<string, number>>;
+  readonly lingerMs?: Readonly<Record<string, number>>;
+}
+
+export interface JobsHost {
+  readonly model: JobsModel;
+  readonly reports: readonly InventoryReport[];
+  readonly image: { id: string; url: string; sha256: string; bytes: number };
+  start(): AgentProcess;
+  setFaults(faults: Faults): void;
+  boot(bootId: string): void;
+  gpu(): Stored<GpuState>;
+  fpga(): Stored<FpgaState>;
+  /** What the agent has on disk about its jobs, as text. */
+  checkpoint(): string;
+  document(action: string, given?: Readonly<Record<string, unknown>>): object;
+  stop(): Promise<void>;
+}
+
+let certificates: Certificates | undefined;
+
+export async function aJobsHost(): Promise<JobsHost> {
+  const directory = mkdtempSync(join(tmpdir(), 'agent-jobs-'));
+  certificates ??= openCertificates(mkdtempSync(join(tmpdir(), 'agent-certificates-')));
+  const reports: InventoryReport[] = [];
+  const model = aJobsModel(thing, (topic, payload) => broker.publish(topic, payload));
+  const broker = await startBroker({
+    stage: 'test',
+    certificates: certificates.server,
+    deliver: async (topic, payload) => {
+      await model.deliver(topic, payload);
+      if (!topic.endsWith('/inventory')) return;
+      reports.push(inventoryReport.parse(JSON.parse(payload.toString())));
+    },
+  });
+  const gbs = aGbs();
+  const images = createServer((_request, response) => response.end(gbs));
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
+  const { port } = images.address() as AddressInfo;
+  const agents: AgentProcess[] = [];
+  const hardware = join(directory, 'state/fake-hardware');
+  const bootIdFile = join(directory, 'boot_id');
+  mkdirSync(hardware, { recursive: true });
+  writeFileSync(bootIdFile, `${bootId}\n`);
+
+  const read = (path: string) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      return '{}';
+    }
+  };
+  return {
+    model,
+    reports,
+    image: {
+      id: imageId,
+      url: `http://127.0.0.1:${port}/../../etc/image?signature=secret`,
+      sha256: sha256Of(gbs),
+      bytes: gbs.length,
+    },
+    start: () => {
+      const agent = startAgent({
+        directory,
+        broker,
+        certificate: (certificates as Certificates).issueHostCertificate(thing),
+        settings: {
+          CYBORG_AGENT_DRIVERS: 'fake_fpga,fake_gpu',
+          CYBORG_AGENT_BOOT_ID_FILE: bootIdFile,
+          CYBORG_AGENT_INTERVAL_SECONDS: '3600',
+          CYBORG_AGENT_LOG_LEVEL: 'debug',
+        },
+      });
+      agents.push(agent);
+      return agent;
+    },
+    setFaults: (faults) => writeFileSync(join(hardware, 'faults.json'), JSON.stringify(faults)),
+    boot: (id) => writeFileSync(bootIdFile, `${id}\n`),
+    gpu: () => ({
+      state: { mdevs: [] },
+      writes: 0,
+      ...JSON.parse(read(join(hardware, 'gpu.json'))),
+    }),
+    fpga: () => ({ state: {}, writes: 0, ...JSON.parse(read(join(hardware, 'fpga.json'))) }),
+    checkpoint: () => read(join(directory, 'state/jobs.json')),
+    document: (action, given = {}) => ({
+      version: 1,
+      action,
+      host: 'cmp1.example',
+      boot_id: bootId,
+      ...given,
+    }),
+    stop: async () => {
+      for (const agent of agents) await agent.killHard();
+      await broker.stop();
+      images.closeAllConnections();
+      images.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+export function eventually<T>(read: () => T) {
+  return expect.poll(read, { timeout: 20_000, interval: 10 });
+}

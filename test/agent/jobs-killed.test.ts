@@ -1,0 +1,160 @@
+// The agent is killed at each moment of each action; after its restart the job has succeeded, and
+// what it asks for is there once.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { aFunction } from '#test/support/gbs.ts';
+import { aJobsHost, eventually, fpga, gpu, imageId, type JobsHost } from './jobs-host.ts';
+
+let host: JobsHost;
+beforeEach(async () => {
+  host = await aJobsHost();
+});
+afterEach(() => host.stop());
+
+const [uuid, other] = [
+  '91ac1606-427e-44bb-8233-f4ff4bf3d241',
+  'a1ac1606-427e-44bb-8233-f4ff4bf3d241',
+];
+const bind_id = '3b1f3a9e-5c5d-4c0e-8c0f-1c9a5f2b7d11';
+const forever = 3_600_000;
+const createStep = { kind: 'create-mdev', address: gpu, uuid, type: 'fake-1' };
+
+const uuids = () => host.gpu().state.mdevs.map((mdev) => mdev.uuid);
+
+interface Action {
+  readonly name: string;
+  readonly operation: string;
+  /** Jobs that are done before. */
+  readonly before?: () => object;
+  readonly document: () => object;
+  readonly isTouched: () => boolean;
+  readonly expectDone: () => void;
+}
+
+const actions: readonly Action[] = [
+  {
+    name: 'making an mdev',
+    operation: 'create-mdev',
+    document: () => host.document('prepare', { bind_id, steps: [createStep] }),
+    isTouched: () => uuids().includes(uuid),
+    expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[uuid], 1]),
+  },
+  {
+    name: 'removing an mdev',
+    operation: 'remove-mdev',
+    before: () => host.document('prepare', { bind_id, steps: [createStep] }),
+    document: () =>
+      host.document('release', { bind_id, steps: [{ ...createStep, kind: 'remove-mdev' }] }),
+    isTouched: () => uuids().length === 0,
+    expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[], 2]),
+  },
+  {
+    name: 'restoring mdevs after a boot',
+    operation: 'create-mdev',
+    before: () => host.document('prepare', { bind_id, steps: [createStep] }),
+    document: () =>
+      host.document('reconcile', { steps: [createStep, { ...createStep, uuid: other }] }),
+    isTouched: () => uuids().includes(other),
+    expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[uuid, other], 2]),
+  },
+  {
+    name: 'programming a region',
+    operation: 'program',
+    document: () =>
+      host.document('program', {
+        steps: [{ kind: 'program', address: fpga, region: 'region0', image: host.image }],
+      }),
+    isTouched: () => host.fpga().state.imageId === imageId,
+    expectDone: () => expect(host.fpga().state).toEqual({ imageId, functionUuid: aFunction }),
+  },
+];
+
+describe.each(actions)('an agent killed while $name', (action) => {
+  async function started() {
+    const agent = host.start();
+    if (action.before) {
+      const jobId = await host.model.create(action.before());
+      await eventually(() => host.model.job(jobId).status).toBe('SUCCEEDED');
+    }
+    return agent;
+  }
+
+  async function expectDoneAfterRestart(jobId: string): Promise<void> {
+    host.setFaults({});
+    host.model.fate = () => 'take';
+    const reports = host.reports.length;
+    host.start();
+    await eventually(() => host.model.job(jobId).status).toBe('SUCCEEDED');
+    await eventually(() => host.reports.length).toBeGreaterThan(reports);
+    action.expectDone();
+    const answers = host.model.updates.filter(
+      (update) => update.jobId === jobId && update.status === 'SUCCEEDED',
+    );
+    expect(answers).toHaveLength(1);
+  }
+
+  it('has done it once, if the claim was on disk and the device untouched', async () => {
+    const agent = await started();
+    host.setFaults({ delayMs: { [action.operation]: forever } });
+    const jobId = await host.model.create(action.document());
+    await eventually(() => host.checkpoint()).toMatch(/"claim":/);
+    await agent.killHard();
+    expect(action.isTouched()).toBe(false);
+    await expectDoneAfterRestart(jobId);
+  });
+
+  it('has done it once, if the device was touched and no result on disk', async () => {
+    const agent = await started();
+    host.setFaults({ lingerMs: { [action.operation]: forever } });
+    const jobId = await host.model.create(action.document());
+    await eventually(action.isTouched).toBe(true);
+    await agent.killHard();
+    expect(host.checkpoint()).toMatch(/"claim":/);
+    await expectDoneAfterRestart(jobId);
+  });
+
+  it.each(['lose', 'take and lose the answer'] as const)(
+    'has done it once, if the result was on disk and on its way: %s',
+    async (fate) => {
+      const agent = await started();
+      let jobId = '';
+      let isLost = false;
+      host.model.fate = ({ status }) => {
+        isLost = status === 'SUCCEEDED';
+        return isLost ? fate : 'take';
+      };
+      jobId = await host.model.create(action.document());
+      await eventually(() => isLost).toBe(true);
+      await agent.killHard();
+      const { writes } = action.operation === 'program' ? host.fpga() : host.gpu();
+      await expectDoneAfterRestart(jobId);
+      expect((action.operation === 'program' ? host.fpga() : host.gpu()).writes).toBe(writes);
+    },
+  );
+});
+
+it('answers after its restart a job whose answer was lost, and does not do it again', async () => {
+  const agent = host.start();
+  host.model.fate = ({ status }) => (status === 'SUCCEEDED' ? 'lose' : 'take');
+  const jobId = await host.model.create(host.document('prepare', { bind_id, steps: [createStep] }));
+  await eventually(() => uuids()).toEqual([uuid]);
+  await eventually(() => host.checkpoint()).toContain('"outcome":');
+  expect(await agent.stop()).toBe(0);
+  host.model.fate = () => 'take';
+  host.start();
+  await eventually(() => host.model.job(jobId).status).toBe('SUCCEEDED');
+  expect(host.gpu().writes).toBe(1);
+});
+
+it('refuses after a boot what was asked for before it, and its hardware is empty', async () => {
+  const agent = host.start();
+  host.setFaults({ lingerMs: { 'create-mdev': forever } });
+  const jobId = await host.model.create(host.document('prepare', { bind_id, steps: [createStep] }));
+  await eventually(() => uuids()).toEqual([uuid]);
+  await agent.killHard();
+  host.boot('0b0b0b0b-52a6-4b63-9d1b-9b44b1a0d9b7');
+  host.start();
+  await eventually(() => host.model.job(jobId).status).toBe('REJECTED');
+  const regions = host.reports.at(-1)?.devices.find(({ address }) => address === gpu)?.regions;
+  expect(regions?.map((region) => region.num_accelerators)).toEqual([4, 2]);
+});

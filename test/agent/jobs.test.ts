@@ -1,0 +1,171 @@
+// The agent's process takes jobs from a real broker: what it does, what it refuses, what it tells.
+
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { aFunction } from '#test/support/gbs.ts';
+import { aJobsHost, eventually, fpga, gpu, imageId, type JobsHost } from './jobs-host.ts';
+
+let host: JobsHost;
+beforeEach(async () => {
+  host = await aJobsHost();
+});
+afterEach(() => host.stop());
+
+const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
+const bind = () => ({ bind_id: randomUUID() });
+const create = (given: object = {}) => ({
+  kind: 'create-mdev',
+  address: gpu,
+  uuid,
+  type: 'fake-1',
+  ...given,
+});
+const remove = (given: object = {}) => ({ ...create(given), kind: 'remove-mdev' });
+const programStep = (given: object = {}) => ({
+  kind: 'program',
+  address: fpga,
+  region: 'region0',
+  image: host.image,
+  ...given,
+});
+
+const statusOf = (jobId: string) => host.model.job(jobId).status;
+const reasonOf = (jobId: string) => host.model.job(jobId).statusDetails.reason;
+/** The last description of a region that was reported. */
+const regionOf = (address: string, name: string) =>
+  host.reports
+    .flatMap(({ devices }) => devices)
+    .findLast((device) => device.address === address)
+    ?.regions.find((region) => region.name === name);
+
+async function done(document: object, status = 'SUCCEEDED'): Promise<string> {
+  const jobId = await host.model.create(document);
+  await eventually(() => `${statusOf(jobId)} ${reasonOf(jobId) ?? ''}`).toContain(status);
+  return jobId;
+}
+
+describe('a job', () => {
+  it('makes an mdev, and another removes it; both are reported at once', async () => {
+    host.start();
+    await done(host.document('prepare', { ...bind(), steps: [create()] }));
+    expect(host.gpu().state.mdevs).toEqual([{ address: gpu, type: 'fake-1', uuid }]);
+    await eventually(() => regionOf(gpu, 'fake-2')?.num_accelerators).toBe(1);
+
+    await done(host.document('release', { ...bind(), steps: [remove()] }));
+    expect(host.gpu().state.mdevs).toEqual([]);
+    await eventually(() => regionOf(gpu, 'fake-2')?.num_accelerators).toBe(2);
+  });
+
+  it('programs a region, which then has the function of the image', async () => {
+    const agent = host.start();
+    await done(host.document('program', { steps: [programStep()] }));
+    await eventually(() => regionOf(fpga, 'region0')).toMatchObject({
+      'bitstream-id': imageId,
+      'function-uuid': aFunction,
+    });
+    expect(agent.output()).not.toContain('signature');
+  });
+
+  it('that was queued while the host was away is done when it is back', async () => {
+    const jobId = await host.model.create(
+      host.document('prepare', { ...bind(), steps: [create()] }),
+    );
+    host.start();
+    await eventually(() => statusOf(jobId)).toBe('SUCCEEDED');
+  });
+
+  it('has everything reported before it succeeds, if it is to discover', async () => {
+    host.start();
+    await eventually(() => host.reports.length).toBe(1);
+    await done(host.document('discover'));
+    expect(host.reports[1]?.devices.map(({ address }) => address)).toEqual([fpga, gpu]);
+  });
+
+  it('restores what is missing after a boot and leaves the rest', async () => {
+    host.start();
+    const [ours, others] = [randomUUID(), randomUUID()];
+    await done(host.document('prepare', { ...bind(), steps: [create({ uuid: others })] }));
+    const wanted = { steps: [create(), create({ uuid: ours })] };
+    await done(host.document('reconcile', wanted));
+    await done(host.document('reconcile', wanted));
+    const uuids = host.gpu().state.mdevs.map((mdev) => mdev.uuid);
+    expect(uuids).toEqual([others, uuid, ours]);
+  });
+
+  it('runs beside one for another device, and after one for the same', async () => {
+    host.setFaults({ delayMs: { program: 3_600_000 } });
+    host.start();
+    const slow = await host.model.create(host.document('program', { steps: [programStep()] }));
+    const same = await host.model.create(host.document('program', { steps: [programStep()] }));
+    await done(host.document('prepare', { ...bind(), steps: [create()] }));
+    expect([statusOf(slow), statusOf(same)]).toEqual(['IN_PROGRESS', 'QUEUED']);
+  });
+
+  it('tells its progress', async () => {
+    host.setFaults({ delayMs: { 'create-mdev': 3000 } });
+    host.start();
+    const steps = [create(), create({ uuid: randomUUID() })];
+    const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));
+    await eventually(() => host.model.job(jobId).statusDetails).toMatchObject({ step: '2/2' });
+    await eventually(() => statusOf(jobId)).toBe('SUCCEEDED');
+  });
+
+  it('that is cancelled between two steps stops there and undoes nothing', async () => {
+    host.setFaults({ lingerMs: { 'create-mdev': 1500 } });
+    const agent = host.start();
+    const steps = [create(), create({ uuid: randomUUID() })];
+    const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));
+    await eventually(() => host.gpu().state.mdevs.length).toBe(1);
+    await host.model.cancel(jobId);
+    await eventually(() => agent.output()).toContain('A job is stopped.');
+    expect(host.gpu().state.mdevs).toHaveLength(1);
+    expect(statusOf(jobId)).toBe('CANCELED');
+  });
+
+  it('fails with the reason of the hardware', async () => {
+    host.setFaults({ fail: { 'create-mdev': 'EIO' } });
+    host.start();
+    const jobId = await done(host.document('prepare', { ...bind(), steps: [create()] }), 'FAILED');
+    expect(reasonOf(jobId)).toBe('Step 1/1: EIO: create-mdev');
+  });
+
+  it('prepares nothing for a bind that was released before', async () => {
+    host.start();
+    const theBind = bind();
+    await done(host.document('release', { ...theBind, steps: [remove()] }));
+    await done(host.document('prepare', { ...theBind, steps: [create()] }), 'REJECTED');
+    expect(host.gpu().state.mdevs).toEqual([]);
+  });
+});
+
+describe('the agent refuses', () => {
+  it('what is for another host, another boot, or in another form', async () => {
+    host.start();
+    const ask = { ...bind(), steps: [create()] };
+    const otherHost = await done(host.document('prepare', { ...ask, host: 'cmp2' }), 'REJECTED');
+    expect(reasonOf(otherHost)).toContain('cmp2');
+    const otherBoot = { ...ask, boot_id: randomUUID() };
+    await done(host.document('prepare', otherBoot), 'REJECTED');
+    const form = await done(host.document('prepare', { ...ask, version: 2 }), 'REJECTED');
+    expect(reasonOf(form)).toContain('form 2');
+    expect(host.gpu().writes).toBe(0);
+  });
+
+  it('to remove an mdev that it did not make', async () => {
+    host.start();
+    await done(host.document('prepare', { ...bind(), steps: [create()] }));
+    const steps = [remove({ type: 'fake-2' }), remove({ address: fpga })];
+    const jobId = await done(host.document('release', { ...bind(), steps }), 'FAILED');
+    expect(reasonOf(jobId)).toContain('Step 2/2: Driver fake_fpga makes no mdevs.');
+    expect(host.gpu().state.mdevs).toHaveLength(1);
+  });
+
+  it('an image that is not what the job says', async () => {
+    host.start();
+    const image = { ...host.image, sha256: '0'.repeat(64) };
+    const ask = { steps: [programStep({ image })] };
+    const jobId = await done(host.document('program', ask), 'FAILED');
+    expect(reasonOf(jobId)).toContain('SHA-256');
+    expect(host.fpga().writes).toBe(0);
+  });
+});
