@@ -6,10 +6,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createStore } from '#core/deps.ts';
+import type { AttachHandle } from '#core/domain/device.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { createDocuments } from '#core/store/documents.ts';
 import { announceHost } from './announce-host.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { chooseLayout, type Layout, urlOf } from './layout.ts';
 import { startSystem } from './system.ts';
+
+/** The fake GPU's provider for the smaller of its two types of mdev. */
+const vgpuProvider = '0000:0e:00.0_fake-1';
 
 /** Nothing here takes so long; what does has failed. */
 const stepSecondsMax = 15;
@@ -55,13 +62,17 @@ async function boot(layout: Layout): Promise<void> {
 
   const { devices } = await eventually(
     () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
-    ({ devices }) => devices.length === 3,
+    ({ devices }) => devices.length === 4,
   );
   done(`the agent’s devices are there: ${devices.map(({ type }) => type).join(', ')}`);
 
   const inventory = await eventually(
-    () => fakeInventory(placement),
+    () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (found) => found?.total === 16,
+  );
+  await eventually(
+    () => inventoryOf(placement, vgpuProvider, 'VGPU'),
+    (found) => found?.total === 4,
   );
   done(`Placement offers ${inventory?.total} FPGA below ${demoHostname}`);
 
@@ -108,12 +119,13 @@ async function boot(layout: Layout): Promise<void> {
     ({ arqs }) => arqs.length === 0,
   );
   await eventually(
-    () => fakeInventory(placement),
+    () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (found) => found?.used === 0,
   );
   done('the server is deleted: no ARQ is left, and no allocation');
 
   await exhaust(api, listed.arqs.length);
+  await bootWithVgpu(api, nova);
 }
 
 /** Whether a handle is free shows when somebody binds them all. */
@@ -142,27 +154,71 @@ async function exhaust(api: Client, released: number): Promise<void> {
   done(`all 16 handles can be claimed at once: the ${released} of the server are free again`);
 }
 
+/** The host has to make an mdev for this one, and to remove it afterwards. */
+async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
+  await api.post('/device_profiles', 'admin-token', [
+    {
+      name: 'vgpu',
+      groups: [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }],
+    },
+  ]);
+  await nova.post('/flavors', 'admin-token', {
+    flavor: { id: 'f2', name: 'vgpu', vcpus: 1, ram: 64, disk: 1 },
+  });
+  await nova.post('/flavors/f2/os-extra_specs', 'admin-token', {
+    extra_specs: { 'accel:device_profile': 'vgpu' },
+  });
+  const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
+    server: { name: 'vm2', flavorRef: 'f2' },
+  });
+  const built = await eventually(
+    () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
+    (each) => each.server.status !== 'BUILD',
+  );
+  assert.equal(built.server.status, 'ACTIVE');
+  const { arqs } = await api.get<{ arqs: Arq[] }>(
+    `/accelerator_requests?instance=${server.id}&bind_state=resolved`,
+    'demo-token',
+  );
+  assert.equal(arqs[0]?.state, 'Bound');
+  const mdev = arqs[0]?.attach_handle_uuid ?? '';
+  done(`a server with a vGPU is up: the host made mdev ${mdev} by an IoT job`);
+
+  await nova.delete(`/servers/${server.id}`, 'demo-token');
+  await eventually(
+    () => handleOf(mdev),
+    (handle) => handle !== undefined && !handle.release && !handle.claim,
+  );
+  done('and is gone again: the host has confirmed that the mdev is removed');
+}
+
+/** Whether a release is confirmed shows in no answer of the API. */
+async function handleOf(uuid: string): Promise<AttachHandle | undefined> {
+  const { store } = createStore(createDocuments(), 'demo');
+  const provider = await store.inventory.provider(providerUuid(`${demoHostname}_${vgpuProvider}`));
+  return provider?.handles.find((handle) => handle.uuid === uuid);
+}
+
 function addressOf({ attach_handle_info: info }: Arq): string {
   return `${info.domain}:${info.bus}:${info.device}.${info.function}`;
 }
 
-async function fakeInventory(placement: Client) {
+async function inventoryOf(placement: Client, provider: string, resourceClass: string) {
   const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
-    `/resource_providers?name=${demoHostname}_FakeDevice`,
+    `/resource_providers?name=${demoHostname}_${provider}`,
     'admin-token',
   );
   const uuid = found.resource_providers[0]?.uuid;
   if (!uuid) return undefined;
   const at = `/resource_providers/${uuid}`;
-  const { inventories } = await placement.get<{ inventories: { FPGA?: { total: number } } }>(
-    `${at}/inventories`,
-    'admin-token',
-  );
-  const { usages } = await placement.get<{ usages: { FPGA?: number } }>(
+  const { inventories } = await placement.get<{
+    inventories: Record<string, { total: number } | undefined>;
+  }>(`${at}/inventories`, 'admin-token');
+  const { usages } = await placement.get<{ usages: Record<string, number | undefined> }>(
     `${at}/usages`,
     'admin-token',
   );
-  return { total: inventories.FPGA?.total, used: usages.FPGA ?? 0 };
+  return { total: inventories[resourceClass]?.total, used: usages[resourceClass] ?? 0 };
 }
 
 type Client = ReturnType<typeof client>;

@@ -23,6 +23,8 @@ export function environmentFor(
   const credentials = serviceCredentials('cyborg', endpoints.keystone);
   return {
     CYBORG_STAGE: stage,
+    // The stand-in for Nova attaches anything.
+    CYBORG_ATTACH_TYPES: 'PCI,TEST_PCI,MDEV',
     KEYSTONE_URL: credentials.url,
     CYBORG_OS_USERNAME: credentials.username,
     CYBORG_OS_PASSWORD: credentials.password,
