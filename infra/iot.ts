@@ -12,6 +12,7 @@ import { Construct } from 'constructs';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import { constructId } from './construct-id.ts';
+import { enableJobEvents } from './job-events.ts';
 import { deadQueue, type Queues } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 
@@ -34,6 +35,7 @@ export class HostConnections extends Construct {
     // Messages of a rule whose queue could not be reached.
     const undelivered = deadQueue(this, 'RulesDeadQueue', `${stage}-rules-dead`);
     for (const row of rules) this.#addRule(stage, row, queues[row.queue], undelivered);
+    enableJobEvents(this, settings);
     new CfnThingType(this, 'ComputeNode', { thingTypeName: `${stage}-compute-node` });
     this.policyName = `${stage}-compute-node`;
     new CfnPolicy(this, 'ComputeNodePolicy', {

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
 import type { Metafile } from 'esbuild';
+import { access } from './access.ts';
 import { CyborgStack } from './cyborg-stack.ts';
 import { metafileContext } from './lambda-function.ts';
 import { readSettings } from './settings.ts';
@@ -60,7 +61,9 @@ function makeBundles(outdir: string): Bundle[] {
   const stack = new CyborgStack(app, 'bundles', readSettings(app.node));
   const { template } = app.synth().getStackByName(stack.stackName);
   const functions = Object.values(template.Resources as Record<string, FunctionResource>).filter(
-    ({ Type }) => Type === 'AWS::Lambda::Function',
+    // Those of ours; the CDK brings one that works during a deployment only.
+    ({ Type, Properties: { FunctionName } }) =>
+      Type === 'AWS::Lambda::Function' && FunctionName.slice(`${context.stage}-`.length) in access,
   );
   return functions.map(({ Properties }) => {
     const asset = join(outdir, `asset.${Properties.Code.S3Key.replace('.zip', '')}`);

@@ -54,6 +54,15 @@ describe('rules', () => {
   });
 });
 
+it('AWS IoT is told to tell of jobs that end', () => {
+  const [request] = stack.ofType('Custom::AWS');
+  expect(JSON.parse(request?.properties.Create ?? request?.properties.Update)).toMatchObject({
+    action: 'UpdateEventConfigurations',
+    parameters: { eventConfigurations: { JOB_EXECUTION: { Enabled: true } } },
+  });
+  expect(request?.properties.Delete).toBeUndefined();
+});
+
 describe('the policy of hosts', () => {
   const me = thingName('cmp1.cloud.test');
   const [policy] = stack.ofType('AWS::IoT::Policy');

@@ -17,6 +17,10 @@ const granted: Statement[] = [
 
 /** Wildcards that are there on purpose. */
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
+  {
+    resource: /^\*$/,
+    because: 'that AWS IoT tells of jobs is a setting of the account, without ARN',
+  },
   { resource: /:job\/test-\*$/, because: 'jobs are made as hosts need them, named by the stage' },
   { resource: /:thing\/\*$/, because: 'jobs go to any host, and hosts come and go' },
   {
@@ -46,6 +50,13 @@ describe('privileges', () => {
         because,
       ).toBe(true);
     }
+  });
+
+  it('on everything are for a single setting', () => {
+    const onEverything = granted.filter(({ resources }) => resources.includes('*'));
+    expect(onEverything.flatMap(({ actions }) => actions)).toEqual([
+      'iot:UpdateEventConfigurations',
+    ]);
   });
 
   it('come from this stack alone, not from policies that AWS maintains', () => {

@@ -10,7 +10,10 @@ import { tableInput } from '#local/dynamodb.ts';
 import { stage, synthesize } from './synthesized.ts';
 
 const stack = synthesize();
-const functions = stack.ofType('AWS::Lambda::Function');
+/** Of our making; one more, of the CDK's, works during a deployment only. */
+const functions = stack
+  .ofType('AWS::Lambda::Function')
+  .filter(({ properties }) => properties.FunctionName !== `${stage}-enable-job-events`);
 const functionNames = Object.keys(access) as FunctionName[];
 
 describe('tables', () => {
