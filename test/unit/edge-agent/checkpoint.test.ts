@@ -1,0 +1,123 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openCheckpoint } from '#agent/checkpoint.ts';
+import { silentLog } from '#test/support/agent.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'checkpoint-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const open = (given: { bootId?: string; directory?: string } = {}) =>
+  openCheckpoint({ directory, bootId: 'boot-1', log: silentLog, ...given });
+
+const mdev = { address: '0000:0e:00.0', type: 'fake-1', uuid: 'uuid-1' };
+const mark = { address: mdev.address, type: mdev.type };
+const making = { kind: 'create-mdev', ...mdev };
+const removing = { kind: 'remove-mdev', ...mdev };
+
+describe('after a crash', () => {
+  it('a claim is known, and that its mdev is ours', async () => {
+    await (await open()).claim('job', '1', making);
+    const after = await open();
+    expect(after.job('job', '1')).toMatchObject({
+      claim: { step: 0, intent: making },
+      results: [],
+    });
+    expect(after.mdev('uuid-1')).toEqual(mark);
+  });
+
+  it('results and the outcome are known', async () => {
+    const before = await open();
+    await before.claim('job', '1', making);
+    await before.record('job', '1', {});
+    await before.finish('job', '1', { status: 'FAILED', reason: 'why' });
+    expect((await open()).job('job', '1')).toEqual({
+      execution: '1',
+      results: [{}],
+      outcome: { status: 'FAILED', reason: 'why' },
+    });
+  });
+
+  it('released binds are known', async () => {
+    await (await open()).release('bind-1');
+    const after = await open();
+    expect([after.isReleased('bind-1'), after.isReleased('bind-2')]).toEqual([true, false]);
+  });
+
+  it('another execution of a job is another', async () => {
+    const before = await open();
+    await before.finish('job', '1', { status: 'SUCCEEDED' });
+    expect((await open()).job('job', '2')).toBeUndefined();
+  });
+});
+
+describe('an mdev', () => {
+  it('is ours until its removal is on record', async () => {
+    const checkpoint = await open();
+    await checkpoint.claim('job', '1', making);
+    await checkpoint.record('job', '1', {});
+    await checkpoint.claim('job-2', '1', removing);
+    await checkpoint.record('job-2', '1', { failed: 'EBUSY' });
+    expect(checkpoint.mdev('uuid-1')).toEqual(mark);
+    await checkpoint.claim('job-2', '1', removing);
+    await checkpoint.record('job-2', '1', {});
+    expect((await open()).mdev('uuid-1')).toBeUndefined();
+  });
+
+  it('that could not be made is not ours, unless it was before', async () => {
+    const checkpoint = await open();
+    await checkpoint.claim('job', '1', making);
+    await checkpoint.claim('job', '1', making);
+    await checkpoint.record('job', '1', { failed: 'ENOSPC' });
+    expect(checkpoint.mdev('uuid-1')).toBeUndefined();
+    await checkpoint.claim('job', '1', making);
+    await checkpoint.record('job', '1', {});
+    await checkpoint.claim('job-2', '1', { ...making, type: 'fake-2' });
+    await checkpoint.record('job-2', '1', { failed: 'EEXIST' });
+    expect(checkpoint.mdev('uuid-1')).toEqual(mark);
+  });
+});
+
+describe('the record', () => {
+  it('is empty after a boot', async () => {
+    await (await open()).claim('job', '1', making);
+    const after = await open({ bootId: 'boot-2' });
+    expect([after.job('job', '1'), after.mdev('uuid-1')]).toEqual([undefined, undefined]);
+  });
+
+  it.each(['', '{"version":1,"jo', '[]', '\0'])('is empty if the disk holds %j', async (torn) => {
+    writeFileSync(join(directory, 'jobs.json'), torn);
+    const checkpoint = await open();
+    await checkpoint.finish('job', '1', { status: 'SUCCEEDED' });
+    expect((await open()).job('job', '1')?.outcome).toEqual({ status: 'SUCCEEDED' });
+  });
+
+  it('is bounded, and forgets first what ended first', async () => {
+    const checkpoint = await open();
+    await checkpoint.claim('unfinished', '1', making);
+    const ended = Array.from({ length: 300 }, (_, index) => `job-${index}`);
+    for (const jobId of ended) await checkpoint.finish(jobId, '1', { status: 'SUCCEEDED' });
+    const { jobs } = JSON.parse(readFileSync(join(directory, 'jobs.json'), 'utf8'));
+    expect(Object.keys(jobs)).toEqual(['unfinished', ...ended.slice(-255)]);
+  });
+
+  it('holds everything that was stored at the same time', async () => {
+    const checkpoint = await open();
+    const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+    await Promise.all(ids.map((id) => checkpoint.finish(id, '1', { status: 'SUCCEEDED' })));
+    const after = await open();
+    expect(ids.filter((id) => !after.job(id, '1'))).toEqual([]);
+    expect(readdirSync(directory)).toEqual(['jobs.json']);
+  });
+
+  it('does not change if it cannot be stored', async () => {
+    writeFileSync(join(directory, 'file'), '');
+    const checkpoint = await open({ directory: join(directory, 'file/below') });
+    await expect(checkpoint.claim('job', '1', making)).rejects.toThrow();
+    expect([checkpoint.job('job', '1'), checkpoint.mdev('uuid-1')]).toEqual([undefined, undefined]);
+  });
+});

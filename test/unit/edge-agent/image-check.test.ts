@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkImage, ImageRefused } from '#agent/image-check.ts';
+import { aFunction, aGbs, fakeInterface } from '#test/support/gbs.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'image-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+function check(bytes: Buffer, interfaceUuid = fakeInterface) {
+  const path = join(directory, 'image');
+  writeFileSync(path, bytes);
+  return checkImage(path, interfaceUuid);
+}
+
+describe('an image', () => {
+  it('for the region is taken, and tells its function', async () => {
+    const image = { interfaceUuid: fakeInterface, functionUuid: aFunction };
+    expect(await check(aGbs())).toEqual(image);
+    // As the kernel writes a region's compat_id.
+    expect(await check(aGbs(), fakeInterface.replaceAll('-', '').toUpperCase())).toEqual(image);
+  });
+
+  it('for another interface is refused', async () => {
+    const interfaceUuid = '00000000-6c92-5a68-aabc-a7d84c545738';
+    await expect(check(aGbs({ interfaceUuid }))).rejects.toThrow(ImageRefused);
+  });
+
+  it('that ends anywhere before its bitstream is refused', async () => {
+    const whole = aGbs({ bitstream: '' });
+    for (let length = 0; length <= whole.length; length += 1) {
+      await expect(check(whole.subarray(0, length)), `${length}`).rejects.toThrow(ImageRefused);
+    }
+  });
+
+  it('with one other bit in its first bytes is refused', async () => {
+    for (let at = 0; at < 16; at += 1) {
+      const bytes = aGbs();
+      bytes[at] = (bytes[at] ?? 0) ^ 1;
+      await expect(check(bytes)).rejects.toThrow('no GBS file');
+    }
+  });
+
+  it.each([0, 0xffffffff, 65_537, 10])('that claims %i bytes of metadata is refused', async (n) => {
+    const bytes = aGbs();
+    bytes.writeUInt32LE(n, 16);
+    await expect(check(bytes)).rejects.toThrow(ImageRefused);
+  });
+
+  it.each(['{}', '[]', 'null', '{"version":1,"afu-image":{"interface-uuid":"../x"}}', '\0'])(
+    'with metadata %j is refused',
+    async (metadata) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(metadata.length);
+      const head = Buffer.concat([aGbs().subarray(0, 16), length]);
+      const bytes = Buffer.concat([head, Buffer.from(`${metadata}bits`)]);
+      await expect(check(bytes)).rejects.toThrow('metadata cannot be read');
+    },
+  );
+});

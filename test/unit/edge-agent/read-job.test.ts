@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { readJob } from '#agent/read-job.ts';
+
+const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
+const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
+const recipient = { thing: 'cmp1:example', bootId };
+const envelope = { version: 1, host: 'cmp1.example', boot_id: bootId };
+const mdev = { kind: 'create-mdev', address: '0000:0e:00.0', uuid, type: 'fake-1' };
+const image = {
+  id: uuid,
+  url: 'https://images.example/1?signature=x',
+  sha256: 'a'.repeat(64),
+  bytes: 10,
+};
+const programStep = { kind: 'program', address: '0000:0d:00.0', region: 'region0', image };
+
+const prepare = (step: object) => ({
+  ...envelope,
+  action: 'prepare',
+  bind_id: uuid,
+  steps: [step],
+});
+const read = (document: unknown) => readJob(document, recipient);
+
+describe('a job', () => {
+  it('is read with its steps', () => {
+    expect(read(prepare(mdev))).toEqual({
+      job: { action: 'prepare', bindId: uuid, steps: [mdev] },
+    });
+    expect(read({ ...envelope, action: 'discover' })).toEqual({
+      job: { action: 'discover', steps: [] },
+    });
+  });
+
+  it('names uuids as the kernel does, whoever wrote them', () => {
+    const upper = prepare({ ...mdev, uuid: uuid.toUpperCase() });
+    const read = readJob({ ...upper, boot_id: bootId.toUpperCase() }, recipient);
+    expect(read).toMatchObject({ job: { steps: [mdev] } });
+  });
+});
+
+describe('a document is refused', () => {
+  it.each([
+    ['an address that climbs', { ...mdev, address: '../../etc' }],
+    ['an address with a path behind it', { ...mdev, address: '0000:0e:00.0/../..' }],
+    ['a uuid with a slash', { ...mdev, uuid: '91ac1606-427e-44bb-8233-f4ff4bf3d2/1' }],
+    ['a uuid of many lines', { ...mdev, uuid: `${uuid}\n${uuid}` }],
+    ['the type ..', { ...mdev, type: '..' }],
+    ['a type with a slash', { ...mdev, type: 'a/create' }],
+    ['an empty type', { ...mdev, type: '' }],
+    ['a region that climbs', { ...programStep, region: '../x' }],
+    ['a file as an image', { ...programStep, image: { ...image, url: 'file:///etc/shadow' } }],
+    ['an image by ftp', { ...programStep, image: { ...image, url: 'ftp://x/y' } }],
+    ['a digest that is a path', { ...programStep, image: { ...image, sha256: '../'.repeat(21) } }],
+    ['an image of two gigabytes', { ...programStep, image: { ...image, bytes: 2 ** 31 } }],
+    ['an image of half a byte', { ...programStep, image: { ...image, bytes: 0.5 } }],
+    ['an unknown step', { ...mdev, kind: 'run', command: 'rm' }],
+    ['no step', null],
+  ])('for %s', (_name, step) => {
+    const result = readJob({ ...prepare(mdev), steps: [step] }, recipient);
+    expect(result).toEqual({ refused: expect.stringContaining('malformed') });
+  });
+
+  it.each([
+    ['another host', { host: 'cmp2.example' }, 'for cmp2.example'],
+    ['another boot', { boot_id: uuid }, 'another boot'],
+    ['an older form', { version: 0 }, 'form 0'],
+    ['a newer form', { version: 2 }, 'form 2'],
+    ['an unknown action', { action: 'reboot' }, 'malformed'],
+    ['too many steps', { steps: Array.from({ length: 65 }, () => mdev) }, 'malformed'],
+    ['its size', { padding: 'x'.repeat(200_000) }, 'bytes'],
+  ])('for %s', (_name, given, reason) => {
+    const result = readJob({ ...prepare(mdev), ...given }, recipient);
+    expect(result).toEqual({ refused: expect.stringContaining(reason) });
+  });
+
+  it.each([undefined, null, 'text', 7, [], {}])('if it is %j', (document) => {
+    expect(read(document)).toHaveProperty('refused');
+  });
+});
