@@ -23,6 +23,9 @@ import type { DeviceJobs } from './iot-jobs/start.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
 
+/** Stands on what was taken from a host; no host may subscribe to it. */
+const takenTopic = 'taken';
+
 export interface BrokerOptions extends Partial<ListenOptions> {
   readonly stage: string;
   readonly certificates: CertificateFiles;
@@ -90,13 +93,16 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
       callback(null, isWho);
     },
     authorizePublish: (client, packet, callback) => {
-      admit(client, packet).then(() => callback(null), callback);
+      admit(client, packet).then(() => {
+        // The library now brings it to whoever has subscribed; to this nobody can have.
+        packet.topic = takenTopic;
+        packet.retain = false;
+        callback(null);
+      }, callback);
     },
     authorizeSubscribe: (client, subscription, callback) =>
       // Without a subscription it is answered with a failure (0x80).
       callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
-    // Not even back to itself, whatever it has subscribed to. Our own messages name no client.
-    authorizeForward: (_client, packet) => (isOfClient(packet) ? null : packet),
   });
   options.jobs?.connect(({ thing, topic, payload }) =>
     courier.bring(thing, () => publish(aedes, topic, payload)),
@@ -169,11 +175,6 @@ function send(client: Client, topic: string, payload: string): Promise<void> {
 
 function packetOf(topic: string, payload: string): PublishPacket {
   return { cmd: 'publish', topic, payload, qos: 1, dup: false, retain: false };
-}
-
-/** The library notes who has published, but does not say so in its types. */
-function isOfClient(packet: object): boolean {
-  return 'clientId' in packet && packet.clientId !== undefined;
 }
 
 async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {

@@ -129,9 +129,9 @@ export function answerDevice(
     }),
   });
   try {
-    const request = requestOf(name);
     const input = parseJson(payload);
     clientToken = input.clientToken;
+    const request = requestOf(name);
     return reply('accepted', request({ jobs, thing, nowMs }, input));
   } catch (error) {
     const isRefusal = error instanceof JobsError;
