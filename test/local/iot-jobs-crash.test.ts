@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DescribeJobExecutionCommand, type IoTClient } from '@aws-sdk/client-iot';
+import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { type Certificates, openCertificates } from '#local/certificates.ts';
+import { freePort } from '#local/ports.ts';
+import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
+import { sqsAt } from './clients.ts';
+import { type EngineProcess, startProcess } from './engine-process.ts';
+import { eventually } from './eventually.ts';
+import { connectDevice, type Device } from './jobs-device.ts';
+import { iotAt, newJob } from './jobs-system.ts';
+
+const host = '127.0.0.1';
+let directory: string;
+let certificates: Certificates;
+let queues: LocalQueues;
+let sqs: ReturnType<typeof sqsAt>;
+let queueUrls: Awaited<ReturnType<typeof createQueues>>;
+let ports: { readonly iot: number; readonly mqtt: number };
+let iot: IoTClient;
+let running: EngineProcess;
+let device: Device;
+
+beforeEach(async () => {
+  queues = await startQueues();
+  sqs = sqsAt(queues.url);
+  queueUrls = await createQueues(sqs, 'test');
+  directory = mkdtempSync(join(tmpdir(), 'iot-jobs-'));
+  certificates = openCertificates(directory);
+  ports = { iot: await freePort({ host, port: 0 }), mqtt: await freePort({ host, port: 0 }) };
+  iot = iotAt(`http://${host}:${ports.iot}`);
+});
+afterEach(async () => {
+  device.client.end(true);
+  iot.destroy();
+  await running.killHard();
+  sqs.destroy();
+  await queues.stop();
+  rmSync(directory, { recursive: true });
+});
+
+/** The broker's process, as the system runs it; `holds` keeps every event from its rule for ever. */
+async function start({ holds = false } = {}): Promise<void> {
+  running = await startProcess(`
+    import { SQSClient } from '@aws-sdk/client-sqs';
+    import { startBroker } from '#local/broker.ts';
+    import { openCertificates } from '#local/certificates.ts';
+    import { startIotJobs } from '#local/iot-jobs/start.ts';
+    import { createRuleEngine } from '#local/iot-rules.ts';
+    const sqs = new SQSClient({
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+      endpoint: ${JSON.stringify(queues.url)},
+    });
+    const queueUrls = ${JSON.stringify(queueUrls)};
+    const { deliver } = createRuleEngine({ stage: 'test', sqs, queueUrls });
+    const jobs = await startIotJobs({
+      port: ${ports.iot},
+      file: ${JSON.stringify(join(directory, 'iot-jobs.db'))},
+      deliver: ${holds} ? () => new Promise(() => {}) : deliver,
+    });
+    await startBroker({
+      stage: 'test',
+      port: ${ports.mqtt},
+      certificates: openCertificates(${JSON.stringify(directory)}).server,
+      deliver,
+      jobs: jobs.devices,
+    });
+    console.log('ready');
+  `);
+}
+
+async function killAndRestart(): Promise<void> {
+  await running.killHard();
+  const back = new Promise<void>((resolve) => device.client.once('connect', () => resolve()));
+  await start();
+  await back;
+}
+
+async function execution() {
+  const command = new DescribeJobExecutionCommand({ jobId: 'job1', thingName: 'node-1' });
+  return (await iot.send(command)).execution;
+}
+
+/** Of the next job event in its queue. */
+async function nextEvent() {
+  const { Messages = [] } = await sqs.send(
+    new ReceiveMessageCommand({ QueueUrl: queueUrls['job-events'], WaitTimeSeconds: 10 }),
+  );
+  const { topic, payload } = ruleEnvelope.parse(JSON.parse(Messages[0]?.Body ?? '{}'));
+  return { topic, event: JSON.parse(Buffer.from(payload, 'base64').toString()) };
+}
+
+it('goes on where it was after a kill behind every change of state', async () => {
+  await start();
+  device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
+
+  await iot.send(newJob('job1'));
+  await killAndRestart();
+  const { body: pending } = await device.ask('get');
+  expect(pending.queuedJobs).toMatchObject([{ jobId: 'job1', versionNumber: 1 }]);
+
+  const progress = { status: 'IN_PROGRESS', statusDetails: { step: '1/2' } };
+  await device.ask('job1/update', { ...progress, expectedVersion: 1 });
+  await killAndRestart();
+  const { body: described } = await device.ask('job1/get');
+  expect(described.execution).toMatchObject({ ...progress, versionNumber: 2 });
+
+  await device.ask('job1/update', { status: 'SUCCEEDED', expectedVersion: 2 });
+  await killAndRestart();
+  expect(await execution()).toMatchObject({ status: 'SUCCEEDED', versionNumber: 3 });
+  expect(await nextEvent()).toMatchObject({
+    topic: '$aws/events/jobExecution/job1/succeeded',
+    event: { statusDetails: { step: '1/2' } },
+  });
+
+  // What a restart brings about is told as before it.
+  await iot.send(newJob('job2'));
+  await eventually(() => device.on('notify-next').at(-1)).toMatchObject({
+    execution: { jobId: 'job2' },
+  });
+});
+
+it('tells of an end after it was killed between the change and the event', async () => {
+  await start({ holds: true });
+  device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
+  await iot.send(newJob('job1'));
+  await device.ask('job1/update', { status: 'FAILED', statusDetails: { reason: 'no image' } });
+  await killAndRestart();
+  expect(await nextEvent()).toMatchObject({
+    topic: '$aws/events/jobExecution/job1/failed',
+    event: { eventType: 'JOB_EXECUTION', statusDetails: { reason: 'no image' } },
+  });
+});

@@ -1,0 +1,135 @@
+// Who may ask, what may be asked, and who gets the answer.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from './eventually.ts';
+import { type JobsSystem, startJobsSystem, startSeconds, thingArn } from './jobs-system.ts';
+
+let system: JobsSystem;
+beforeEach(async () => {
+  system = await startJobsSystem();
+});
+afterEach(() => system.stop());
+
+describe('a request that is wrong', () => {
+  const update = { status: 'IN_PROGRESS' };
+
+  it.each([
+    ['to no topic of the jobs', 'job1/finish', {}, 'InvalidTopic'],
+    ['that plays the service', 'notify', { jobs: {} }, 'InvalidTopic'],
+    ['with an id that is none', 'job.1/get', {}, 'InvalidTopic'],
+    ['for a job that is not there', 'job2/update', update, 'ResourceNotFound'],
+    ['for an execution that is not there', 'job1/get', { executionNumber: 2 }, 'ResourceNotFound'],
+    ['without a status', 'job1/update', {}, 'InvalidRequest'],
+    ['for a status of the service', 'job1/update', { status: 'TIMED_OUT' }, 'InvalidRequest'],
+    [
+      'with an empty detail',
+      'job1/update',
+      { ...update, statusDetails: { a: '' } },
+      'InvalidRequest',
+    ],
+    [
+      'with a line’s end in a detail',
+      'job1/update',
+      { ...update, statusDetails: { reason: 'one\ntwo' } },
+      'InvalidRequest',
+    ],
+    [
+      'with a detail of 1,025 characters',
+      'job1/update',
+      { ...update, statusDetails: { reason: 'x'.repeat(1025) } },
+      'InvalidRequest',
+    ],
+    [
+      'with eleven details',
+      'job1/update',
+      { ...update, statusDetails: Object.fromEntries([...'abcdefghijk'].map((k) => [k, 'v'])) },
+      'InvalidRequest',
+    ],
+    ['with a step of no time', 'start-next', { stepTimeoutInMinutes: 0 }, 'InvalidRequest'],
+  ])('%s is rejected by its code', async (_what, name, request, code) => {
+    const device = await system.connect('node-1');
+    await system.create('job1');
+    const { topic, body } = await device.ask(name, request);
+    expect(topic).toBe(`$aws/things/node-1/jobs/${name}/rejected`);
+    expect(body).toMatchObject({ code, message: expect.any(String), timestamp: startSeconds });
+    expect(await system.execution('job1')).toMatchObject({ status: 'QUEUED', versionNumber: 1 });
+  });
+
+  it.each([
+    ['is no JSON', '{"clientToken":'],
+    ['is no object', '[1, 2]'],
+    ['is no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['is empty', ''],
+  ])('whose payload %s is rejected as such', async (_what, payload) => {
+    const device = await system.connect('node-1');
+    await device.publish('get', payload);
+    await eventually(() => device.on('get/rejected')).toMatchObject([{ code: 'InvalidJson' }]);
+  });
+});
+
+it('is answered to the one who asked and to nobody else', async () => {
+  const one = await system.connect('node-1', { subscribe: ['#'] });
+  const other = await system.connect('node-2', { subscribe: ['#'] });
+  await system.create('job1', { targets: [thingArn('node-1'), thingArn('node-2')] });
+  await Promise.all([one.ask('job1/get'), other.ask('job1/get'), one.ask('get')]);
+  await one.ask('job1/update', { status: 'SUCCEEDED' });
+
+  const prefix = (thing: string) => `$aws/things/${thing}/jobs/`;
+  expect(one.messages.every(({ topic }) => topic.startsWith(prefix('node-1')))).toBe(true);
+  expect(other.messages.every(({ topic }) => topic.startsWith(prefix('node-2')))).toBe(true);
+  // Not even its own request comes back to one who listens to everything that it may.
+  await eventually(() => one.on('notify-next')).toHaveLength(2);
+  expect(one.on('get')).toEqual([]);
+  expect(one.on('job1/update')).toEqual([]);
+  expect(one.on('job1/update/accepted')).toHaveLength(1);
+  expect(other.on('notify')).toHaveLength(1);
+  // Nor does a rule see any of it.
+  const seen = system.delivered.map(({ topic }) => topic);
+  expect(seen.filter((topic) => topic.startsWith('$aws/things/'))).toEqual([]);
+});
+
+it('does not come back to its sender, not even out of a kept session', async () => {
+  const device = await system.connect('node-1', { subscribe: ['#'], clean: false });
+  await device.ask('get');
+  await device.client.endAsync();
+  const again = await system.connect('node-1', { subscribe: [], clean: false });
+  await system.create('job1');
+  await eventually(() => again.on('notify-next')).toHaveLength(1);
+  expect([...device.on('get'), ...again.on('get')]).toEqual([]);
+});
+
+it('is answered whether or not the client has subscribed to answers', async () => {
+  const device = await system.connect('node-1', { subscribe: [] });
+  const { topic } = await device.ask('get');
+  expect(topic).toBe('$aws/things/node-1/jobs/get/accepted');
+});
+
+it('takes no request on another thing’s jobs', async () => {
+  await system.create('job1');
+  const other = await system.connect('node-2', { reconnectPeriod: 0 });
+  const closed = new Promise<void>((resolve) => other.client.once('close', () => resolve()));
+  const foreign = '$aws/things/node-1/jobs/job1/update';
+  other.client.publish(foreign, JSON.stringify({ status: 'SUCCEEDED' }), { qos: 1 });
+  await closed;
+  expect(await system.execution('job1')).toMatchObject({ status: 'QUEUED' });
+
+  // By its own topics it reaches its own executions, and there is none of this job.
+  const again = await system.connect('node-2');
+  const { body } = await again.ask('job1/update', { status: 'SUCCEEDED' });
+  expect(body).toMatchObject({ code: 'ResourceNotFound' });
+});
+
+it('is answered in order when many come at once', async () => {
+  const device = await system.connect('node-1');
+  await system.create('job1');
+  const versions = await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const request = { status: 'IN_PROGRESS', includeJobExecutionState: true };
+      return (await device.ask('job1/update', request)).body.executionState.versionNumber;
+    }),
+  );
+  expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, at) => at + 2));
+  const told = device.on('job1/update/accepted') as { executionState: { versionNumber: number } }[];
+  const order = told.map(({ executionState }) => executionState.versionNumber);
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+});

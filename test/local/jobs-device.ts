@@ -1,0 +1,73 @@
+// A device as AWS IoT Jobs sees it: a plain MQTT client with a certificate, and nothing of our agent.
+
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect, type IClientOptions, type MqttClient } from 'mqtt';
+import type { Certificates } from '#local/certificates.ts';
+import { eventually } from './eventually.ts';
+
+export interface Message {
+  readonly topic: string;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, to be compared as a whole.
+  readonly body: any;
+}
+
+export interface Device {
+  readonly client: MqttClient;
+  /** All that came, in order. */
+  readonly messages: Message[];
+  /** Publishes below the thing's `jobs/` and gives the answer. */
+  ask(name: string, request?: object): Promise<Message>;
+  /** Publishes as it is, without a token. */
+  publish(name: string, payload: string | Buffer): Promise<void>;
+  /** Bodies of what came on `jobs/<name>`. */
+  on(name: string): unknown[];
+}
+
+export async function connectDevice(
+  broker: { readonly host: string; readonly port: number },
+  certificates: Certificates,
+  thing: string,
+  options: IClientOptions & { readonly subscribe?: readonly string[] } = {},
+): Promise<Device> {
+  const { subscribe = ['notify', 'notify-next'], ...rest } = options;
+  const files = certificates.issueHostCertificate(thing);
+  const root = `$aws/things/${thing}/jobs`;
+  const client = connect({
+    protocol: 'mqtts',
+    host: broker.host,
+    port: broker.port,
+    clientId: thing,
+    ca: readFileSync(files.authorityFile),
+    cert: readFileSync(files.certificateFile),
+    key: readFileSync(files.keyFile),
+    connectTimeout: 10_000,
+    reconnectPeriod: 20,
+    ...rest,
+  });
+  client.on('error', () => {});
+  const messages: Message[] = [];
+  client.on('message', (topic, payload) => {
+    messages.push({ topic, body: JSON.parse(payload.toString()) });
+  });
+  await new Promise<void>((resolve) => client.once('connect', () => resolve()));
+  for (const name of subscribe) await client.subscribeAsync(`${root}/${name}`, { qos: 1 });
+
+  const publish = async (name: string, payload: string | Buffer) => {
+    await client.publishAsync(`${root}/${name}`, payload, { qos: 1 });
+  };
+  return {
+    client,
+    messages,
+    publish,
+    ask: async (name, request = {}) => {
+      const clientToken = randomUUID();
+      const answer = () => messages.find(({ body }) => body.clientToken === clientToken);
+      await publish(name, JSON.stringify({ ...request, clientToken }));
+      await eventually(() => answer() !== undefined).toBe(true);
+      return answer() as Message;
+    },
+    on: (name) =>
+      messages.filter(({ topic }) => topic === `${root}/${name}`).map(({ body }) => body),
+  };
+}
