@@ -53,7 +53,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     indexes: { arqs: ['by-kind', 'by-project'] },
     callsOpenStack: true,
   },
-  devices: { indexes: { inventory: listed }, callsOpenStack: true },
+  devices: {
+    indexes: { inventory: listed },
+    // An admin frees by force what is in quarantine.
+    tables: { arqs: ['GetItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
+    callsOpenStack: true,
+  },
   deployables: { indexes: { inventory: listed }, callsOpenStack: true },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },

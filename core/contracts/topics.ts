@@ -13,9 +13,10 @@ export function hostnameOf(thing: string): string {
   return thing.replaceAll(':', '.');
 }
 
-const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,126}[a-zA-Z0-9])?$/;
+// No underscore: providers are named `<host>_<rest>`, and no host may come to name another's.
+const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,126}[a-zA-Z0-9])?$/;
 
-/** Whether the text can be a compute node's name: it becomes part of topics, keys and job ids. */
+/** Whether the text can be a compute node's name: it becomes part of topics, keys and providers. */
 export function isHostname(text: string): boolean {
   return hostnamePattern.test(text);
 }

@@ -25,7 +25,17 @@ export function changesConsumer(
   let deps: ConsumerDeps | undefined;
   return async (event) => {
     deps ??= makeDeps();
-    await relayChanges(deps, event.Records.flatMap(changeOf));
+    const { log } = deps;
+    const changes = event.Records.flatMap((record) => {
+      try {
+        return changeOf(record);
+      } catch (error) {
+        // It would come again for a day, and hold up everything behind it.
+        log.error('A change could not be read.', { keys: record.dynamodb?.Keys, error });
+        return [];
+      }
+    });
+    await relayChanges(deps, changes);
     return { batchItemFailures: [] };
   };
 }

@@ -1,11 +1,11 @@
 import { presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { hostnameOf } from '#core/contracts/topics.ts';
 import { recordPresence } from '#core/operations/record-presence.ts';
-import { parsePayload } from './payload.ts';
+import { hostOf, parsePayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** An agent connected or disconnected → its host's presence. */
 export const handler = queueConsumer('host-presence', ruleEnvelope, async (deps, envelope) => {
-  const event = parsePayload(deps, presenceEvent, envelope);
-  if (event) await recordPresence(deps, hostnameOf(envelope.thing), event);
+  const hostname = hostOf(deps, envelope);
+  const event = hostname && parsePayload(deps, presenceEvent, envelope);
+  if (event) await recordPresence(deps, hostname, event);
 });

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
+import { hostnameOf, isHostname } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 
 /**
@@ -21,4 +22,12 @@ export function parsePayload<T>(
     });
     return undefined;
   }
+}
+
+/** Whose message it is, by its topic. A thing that cannot be a host's is refused as above. */
+export function hostOf(deps: Deps, { thing, topic }: RuleEnvelope): string | undefined {
+  const hostname = hostnameOf(thing);
+  if (isHostname(hostname)) return hostname;
+  deps.log.error('Refused a thing that cannot be a host.', { thing, topic });
+  return undefined;
 }

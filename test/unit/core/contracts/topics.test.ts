@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
+
+describe('names of hosts', () => {
+  it.each(['cmp1', 'cmp1.example.org', 'a', 'A-1.b'])('may be %s', (name) => {
+    expect(isHostname(name)).toBe(true);
+    expect(hostnameOf(thingName(name))).toBe(name);
+  });
+
+  // An underscore ends the host's part of a provider's name: no host may name another's provider.
+  it.each(['', '.', '-a', 'a-', 'a_b', 'a/b', 'a:b', '../a', 'a b', 'x'.repeat(129)])(
+    'may not be %j',
+    (name) => {
+      expect(isHostname(name)).toBe(false);
+    },
+  );
+
+  it('are things by one and only one name', () => {
+    const name = fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,20}[a-z0-9]$/);
+    fc.assert(
+      fc.property(name, name, (a, b) => {
+        expect(thingName(a) === thingName(b)).toBe(a === b);
+      }),
+    );
+  });
+});
