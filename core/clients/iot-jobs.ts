@@ -58,7 +58,8 @@ export function createIotJobs(options: {
 
     async cancel(jobId, reason) {
       // By force: an execution that is in progress shall end, too; the agent stops at a safe point.
-      const command = new CancelJobCommand({ jobId, force: true, comment: reason.slice(0, 2028) });
+      const comment = reason.replaceAll(/\p{C}/gu, ' ').slice(0, 2028) || 'cancelled';
+      const command = new CancelJobCommand({ jobId, force: true, comment });
       await unless(client().send(command), [
         'ResourceNotFoundException',
         'InvalidRequestException',
