@@ -5,7 +5,7 @@
 // - A job is at one place only: while it is in `running`, news of it do not start it again.
 // - The service has said that a job is in progress, under the version we know, before its first
 //   step: what was cancelled in time is never begun.
-// - Only the recorded outcome is answered.
+// - The outcome of steps is recorded before it is answered; if that fails, this is the answer.
 
 import type { JobOutcome } from './checkpoint.ts';
 import { createDeviceLocks } from './device-locks.ts';
@@ -133,7 +133,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     });
     try {
       const run = { jobId, execution: identity, job, stop: stopped, onProgress: progress.report };
-      const outcome = job.action === 'discover' ? await discover() : await runSteps(deps, run);
+      const outcome =
+        job.action === 'discover' ? await discover(stopped) : await runSteps(deps, run);
       await checkpoint.finish(jobId, identity, outcome);
       return outcome;
     } catch (error) {
@@ -145,8 +146,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     }
   }
 
-  async function discover(): Promise<JobOutcome> {
-    const problem = await Promise.race([looks.ask('everything'), rejectsOn(stop)]);
+  async function discover(stopped: AbortSignal): Promise<JobOutcome> {
+    const problem = await Promise.race([looks.ask('everything'), rejectsOn(stopped)]);
     return problem === undefined ? { status: 'SUCCEEDED' } : { status: 'FAILED', reason: problem };
   }
 
@@ -182,9 +183,9 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   };
 }
 
-function rejectsOn(stop: AbortSignal): Promise<never> {
+function rejectsOn(stopped: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
-    if (stop.aborted) reject(new JobStopped());
-    stop.addEventListener('abort', () => reject(new JobStopped()), { once: true });
+    if (stopped.aborted) reject(new JobStopped());
+    stopped.addEventListener('abort', () => reject(new JobStopped()), { once: true });
   });
 }

@@ -111,16 +111,17 @@ async function program(context: Context, step: ProgramStep, number: number): Pro
   if (!programs(driver)) throw new StepFailed(`Driver ${driver.name} does not program.`);
   const interfaceUuid = interfaceOf(device, step);
   const work = { address: step.address, region: step.region, imageId: step.image.id };
+  let isTouched = false;
   try {
     await downloads.withImage(step.image, stop, async (imagePath) => {
       await checkImage(imagePath, interfaceUuid);
       if (stop.aborted) throw new JobStopped();
       await claim(context, step);
+      isTouched = true;
       await driver.program({ ...work, imagePath }, (percent) => onProgress(number, percent));
     });
   } catch (error) {
     // A download that was broken off is no failure of the job's.
-    const isTouched = context.checkpoint.job(context.jobId, context.execution)?.claim;
     throw stop.aborted && !isTouched ? new JobStopped() : error;
   }
 }

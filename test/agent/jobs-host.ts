@@ -1,7 +1,15 @@
 // A host whose agent has the fake FPGA and the fake GPU, a broker with jobs for it, and a server
 // with an image.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -42,6 +50,11 @@ export interface JobsHost {
   readonly model: JobsModel;
   readonly reports: readonly InventoryReport[];
   readonly image: { id: string; url: string; sha256: string; bytes: number };
+  /** How many bytes of the image are sent before the server stands still; all by default. */
+  sendImage: { bytes: number };
+  /** Images, and what was fetched of them, that the agent keeps. */
+  images(): readonly string[];
+  forget(image: string): void;
   start(): AgentProcess;
   setFaults(faults: Faults): void;
   boot(bootId: string): void;
@@ -70,7 +83,11 @@ export async function aJobsHost(): Promise<JobsHost> {
     },
   });
   const gbs = aGbs();
-  const images = createServer((_request, response) => response.end(gbs));
+  const sendImage = { bytes: gbs.length };
+  const images = createServer((_request, response) => {
+    response.write(gbs.subarray(0, sendImage.bytes));
+    if (sendImage.bytes === gbs.length) response.end();
+  });
   await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
   const { port } = images.address() as AddressInfo;
   const agents: AgentProcess[] = [];
@@ -95,6 +112,12 @@ export async function aJobsHost(): Promise<JobsHost> {
       sha256: sha256Of(gbs),
       bytes: gbs.length,
     },
+    sendImage,
+    images: () => {
+      const kept = join(directory, 'state/images');
+      return existsSync(kept) ? readdirSync(kept) : [];
+    },
+    forget: (image) => rmSync(join(directory, 'state/images', image)),
     start: () => {
       const agent = startAgent({
         directory,

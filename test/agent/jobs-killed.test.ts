@@ -146,6 +146,58 @@ it('answers after its restart a job whose answer was lost, and does not do it ag
   expect(host.gpu().writes).toBe(1);
 });
 
+describe('an agent that ends while it fetches an image', () => {
+  async function fetching() {
+    const agent = host.start();
+    host.sendImage.bytes = 10;
+    const steps = [{ kind: 'program', address: fpga, region: 'region0', image: host.image }];
+    const jobId = await host.model.create(host.document('program', { steps }));
+    await eventually(() => host.images().length).toBe(1);
+    return { agent, jobId };
+  }
+
+  async function expectProgrammed(jobId: string): Promise<void> {
+    host.sendImage.bytes = host.image.bytes;
+    host.start();
+    await eventually(() => host.model.job(jobId).status).toBe('SUCCEEDED');
+    expect(host.fpga()).toMatchObject({ state: { imageId }, writes: 2 });
+    await eventually(() => host.images()).toEqual([`${host.image.sha256}.image`]);
+  }
+
+  it('fetches it again if it was killed', async () => {
+    const { agent, jobId } = await fetching();
+    await agent.killHard();
+    await expectProgrammed(jobId);
+  });
+
+  it('fetches it again if it was told to end, and ends at once', async () => {
+    const { agent, jobId } = await fetching();
+    expect(await agent.stop()).toBe(0);
+    expect(host.images()).toEqual([]);
+    expect(host.model.job(jobId).status).toBe('IN_PROGRESS');
+    await expectProgrammed(jobId);
+  });
+
+  it('fetches it again also after a first attempt to program', async () => {
+    host.setFaults({ delayMs: { program: forever } });
+    const first = host.start();
+    const steps = [{ kind: 'program', address: fpga, region: 'region0', image: host.image }];
+    const jobId = await host.model.create(host.document('program', { steps }));
+    await eventually(() => host.checkpoint()).toMatch(/"claim":/);
+    await first.killHard();
+    for (const name of host.images()) host.forget(name);
+    host.sendImage.bytes = 10;
+    const second = host.start();
+    await eventually(() => host.images()).toEqual([expect.stringMatching(/part$/)]);
+    expect(await second.stop()).toBe(0);
+    host.setFaults({});
+    host.sendImage.bytes = host.image.bytes;
+    host.start();
+    await eventually(() => host.model.job(jobId).status).toBe('SUCCEEDED');
+    expect(host.fpga().state).toEqual({ imageId, functionUuid: aFunction });
+  });
+});
+
 it('refuses after a boot what was asked for before it, and its hardware is empty', async () => {
   const agent = host.start();
   host.setFaults({ lingerMs: { 'create-mdev': forever } });
