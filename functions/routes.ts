@@ -128,6 +128,9 @@ export const routes: readonly RouteRow[] = [
   row('GET', '/v2/devices', 'devices', 'get-all', 'cyborg:device:get_all', 200),
   row('GET', '/v2/devices/{id}', 'devices', 'get-one', 'cyborg:device:get_one', 200),
 
+  row('PATCH', '/v2/devices/{id}', 'devices', 'update', 'cyborg:device:update', 204),
+  row('POST', '/v2/devices/{id}/enable', 'devices', 'enable', 'cyborg:device:enable', 204),
+  row('POST', '/v2/devices/{id}/disable', 'devices', 'disable', 'cyborg:device:disable', 204),
   row(
     'POST',
     '/v2/devices/{id}/force_release',

@@ -52,6 +52,14 @@ export interface DiscoveredDevice {
   readonly digest: string;
 }
 
+/** Who set a device's status, when, and why. */
+export interface StatusChange {
+  readonly status: DeviceStatus;
+  readonly by: string;
+  readonly at: string;
+  readonly reason?: string;
+}
+
 export interface Device {
   readonly uuid: DeviceUuid;
   readonly hostname: string;

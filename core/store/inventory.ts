@@ -2,7 +2,7 @@
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Deployable, Device, Presence } from '../domain/device.ts';
+import type { AttachHandle, Deployable, Device, Presence, StatusChange } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import type { DevicePlan, StoredHost } from '../domain/inventory-plan.ts';
 import type { Documents } from './documents.ts';
@@ -20,7 +20,7 @@ import {
   hostKey,
   type Row,
 } from './rows.ts';
-import { held, setting, updateIf } from './writes.ts';
+import { held, setting, transact, updateIf } from './writes.ts';
 
 export interface HostInventory {
   readonly host: StoredHost;
@@ -37,6 +37,8 @@ export interface InventoryStore {
   endLease(hostname: string, holder: string): Promise<void>;
   /** Writes one device's rows; repeatable. The device's own row goes last: it says all is there. */
   putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
+  /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
+  putStatus(device: Device, change: StatusChange): Promise<boolean>;
   /** What the host last reported. Goes after its devices, so that a crash makes the report count as new. */
   putReport(host: StoredHost): Promise<void>;
   /** False if what is stored is no longer `known`. */
@@ -94,6 +96,27 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await putKept(client, table, deviceRow(plan.device, reportOrder), {
         condition: 'attribute_not_exists(report_order) OR report_order <= :report_order',
       });
+    },
+
+    async putStatus(device, change) {
+      const keys = [
+        deviceKey(device.hostname, device.uuid),
+        ...device.providers.map((provider) => deployableKey(provider)),
+      ];
+      const outcome = await transact(
+        client,
+        keys.map((Key) => ({
+          Update: {
+            TableName: table,
+            Key,
+            UpdateExpression: 'SET #status = :status, status_change = :change',
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeNames: { '#status': 'status' },
+            ExpressionAttributeValues: { ':status': change.status, ':change': change },
+          },
+        })),
+      );
+      return outcome === 'done';
     },
 
     async putReport(host) {

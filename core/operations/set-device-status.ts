@@ -1,0 +1,41 @@
+import type { Deps } from '../deps.ts';
+import type { Caller } from '../domain/caller.ts';
+import type { DeviceStatus } from '../domain/device.ts';
+import { DeviceNotFound } from '../domain/errors.ts';
+
+/** As often as the device's providers may change between reading and writing. */
+const roundsMax = 5;
+
+/**
+ * Enables a device, or takes it into maintenance: no new bind gets anything of it, and Placement
+ * reserves all its providers. What is bound stays. Again with the same status: only the reason is new.
+ *
+ * @throws DeviceNotFound
+ */
+export async function setDeviceStatus(
+  deps: Deps,
+  caller: Caller,
+  uuid: string,
+  status: DeviceStatus,
+  reason: string | undefined,
+): Promise<void> {
+  for (let round = 1; round <= roundsMax; round++) {
+    const found = await deps.listings.deviceByUuid(uuid.toLowerCase());
+    if (!found) throw new DeviceNotFound(uuid);
+    // The index says where the device is; what it is made of is read from the table.
+    const { devices } = await deps.store.inventory.host(found.hostname);
+    const device = devices.find((each) => each.uuid === found.uuid);
+    if (!device) throw new DeviceNotFound(uuid);
+    const change = {
+      status,
+      by: caller.userId,
+      at: new Date(deps.clock()).toISOString(),
+      ...(reason !== undefined && { reason }),
+    };
+    if (await deps.store.inventory.putStatus(device, change)) {
+      deps.log.info('Device status set.', { device: device.uuid, ...change });
+      return;
+    }
+  }
+  throw new Error(`The status of device ${uuid} was not set in ${roundsMax} rounds.`);
+}

@@ -1,0 +1,9 @@
+import { setDeviceStatus } from '#core/operations/set-device-status.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+/** Deployed Cyborg's form; a body is not looked at. */
+export const enable = action({ query: noQuery }, async ({ deps, caller, id }) => {
+  await setDeviceStatus(deps, caller, id, 'enabled', undefined);
+  return {};
+});

@@ -1,0 +1,30 @@
+import * as z from 'zod';
+import type { DeviceStatus } from '#core/domain/device.ts';
+import { setDeviceStatus } from '#core/operations/set-device-status.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+/** The specification says `disabled`, deployed Cyborg shows `maintaining`. */
+const statuses: Readonly<Record<'enabled' | 'disabled' | 'maintaining', DeviceStatus>> = {
+  enabled: 'enabled',
+  disabled: 'maintaining',
+  maintaining: 'maintaining',
+};
+
+const body = z.tuple([
+  z.strictObject({
+    op: z.literal('replace'),
+    path: z.literal('/status'),
+    value: z.enum(['enabled', 'disabled', 'maintaining']),
+    reason: z.string().max(1024).nullish(),
+  }),
+]);
+
+/** The specification's form, with a reason. */
+export const update = action(
+  { query: noQuery, body },
+  async ({ deps, caller, id, body: [{ value, reason }] }) => {
+    await setDeviceStatus(deps, caller, id, statuses[value], reason ?? undefined);
+    return {};
+  },
+);

@@ -1,0 +1,110 @@
+// Maintenance: no new bind, all of the device reserved in Placement, and what is bound stays.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { refused, sentenceOf } from '#test/support/refusals.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_FakeDevice');
+const region = providerUuid('cmp1_FakeDevice_region0');
+const soon = { timeout: 15_000, interval: 20 };
+let world: World;
+let path: string;
+
+const board = aDevice({
+  regions: [
+    { name: 'region0', resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] },
+  ],
+});
+
+beforeAll(async () => {
+  world = await startWorld({ consumers: true });
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'cmp1' }),
+  });
+  await applyReport(world.deps, 'cmp1', aReport([board]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+  const { json } = await world.ask('GET', '/v2/devices');
+  path = `/v2/devices/${json.devices[0].uuid}`;
+});
+afterAll(() => world.stop());
+
+async function statusShown(): Promise<string> {
+  return (await world.ask('GET', path, { microversion: 'accelerator 2.3' })).json.status;
+}
+
+async function reservedOf(uuid: string): Promise<number | undefined> {
+  return (await world.deps.clients.placement.getInventories(uuid))?.inventories.FPGA?.reserved;
+}
+
+async function bind(instance: string): Promise<number> {
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'fpga',
+  });
+  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [json.arqs[0].uuid]: [
+      { op: 'add', path: '/hostname', value: 'cmp1' },
+      { op: 'add', path: '/device_rp_uuid', value: provider },
+      { op: 'add', path: '/instance_uuid', value: instance },
+    ],
+  });
+  return answer.status;
+}
+
+const patch = (value: string, more: object = {}) => ({
+  body: [{ op: 'replace', path: '/status', value, ...more }],
+});
+
+describe('a device', () => {
+  it('is taken into maintenance with all its providers, and given back', async () => {
+    const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+    expect(await bind(instance)).toBe(202);
+    expect((await world.ask('POST', `${path}/disable`)).status).toBe(204);
+    expect(await statusShown()).toBe('maintaining');
+    await expect.poll(() => reservedOf(provider), soon).toBe(2);
+    await expect.poll(() => reservedOf(region), soon).toBe(1);
+    expect(await bind('aaaaaaaa-0000-4000-8000-000000000002')).toBe(409);
+    const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect(listed.json.arqs).toMatchObject([{ state: 'Bound' }]);
+
+    expect((await world.ask('POST', `${path}/enable`)).status).toBe(204);
+    await expect.poll(() => reservedOf(provider), soon).toBe(0);
+    expect(await bind('aaaaaaaa-0000-4000-8000-000000000003')).toBe(202);
+  });
+
+  it('takes the specification’s patch, with a reason', async () => {
+    const { status, text } = await world.ask('PATCH', path, patch('disabled', { reason: 'fan' }));
+    expect([status, text]).toEqual([204, '']);
+    expect(await statusShown()).toBe('maintaining');
+    await world.ask('PATCH', path, patch('enabled'));
+    expect(await statusShown()).toBe('enabled');
+  });
+
+  it('stays in maintenance when its host reports it anew', async () => {
+    await world.ask('PATCH', path, patch('disabled'));
+    const changed = { ...board, model: 'another' };
+    await applyReport(world.deps, 'cmp1', aReport([changed], { sequence: 2 }), Date.now());
+    expect(await statusShown()).toBe('maintaining');
+  });
+
+  it.each([
+    ['another status', patch('broken'), 400],
+    ['another path', { body: [{ op: 'replace', path: '/model', value: 'enabled' }] }, 400],
+    ['two operations', { body: [...patch('enabled').body, ...patch('enabled').body] }, 400],
+    ['no admin', { ...patch('enabled'), token: 'manager-token' }, 403],
+  ])('refuses %s', async (_case, ask, status) => {
+    const answer = await refused(world, 'PATCH', path, ask);
+    expect([answer.status, sentenceOf(answer)]).toEqual([status, expect.any(String)]);
+  });
+
+  it('that is not there is not found', async () => {
+    const missing = '/v2/devices/99999999-0000-4000-8000-000000000009/disable';
+    expect((await world.ask('POST', missing)).status).toBe(404);
+  });
+});
