@@ -1,14 +1,21 @@
 // What consumers work with: all that the API's functions have, and the services that only follow.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
 import { createQueues, type Queues } from './clients/queues.ts';
+import { createStaging, type Staging } from './clients/staging.ts';
 import { createDeps, type Deps } from './deps.ts';
 
 export interface ConsumerDeps extends Deps {
-  readonly clients: Deps['clients'] & { readonly placement: Placement; readonly jobs: IotJobs };
+  readonly clients: Deps['clients'] & {
+    readonly placement: Placement;
+    readonly jobs: IotJobs;
+    readonly glance: Glance;
+    readonly staging: Staging;
+  };
   readonly queues: Queues;
 }
 
@@ -19,13 +26,16 @@ export function createConsumerDeps(
 ): ConsumerDeps {
   const http = createHttp();
   const deps = createDeps(service, env, http);
-  const { thingArnPrefix, queueUrls } = deps.settings;
+  const { thingArnPrefix, queueUrls, staging } = deps.settings;
+  const glance = createGlance({ identity: deps.clients.keystone, http });
   return {
     ...deps,
     clients: {
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),
       jobs: createIotJobs({ thingArnPrefix }),
+      glance,
+      staging: createStaging({ ...staging, glance, clock: deps.clock }),
     },
     queues: createQueues(new SQSClient(), queueUrls),
   };

@@ -14,6 +14,7 @@ import { type DeviceProfileStore, deviceProfileStore } from './store/device-prof
 import { createDocuments, type DocumentClients } from './store/documents.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
+import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
 import { tableName } from './store/tables.ts';
 
@@ -38,6 +39,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly regions: RegionStore;
   readonly releases: ReleaseStore;
 }
 
@@ -54,6 +56,7 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      regions: regionStore(clients.strong, inventory),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
     listings: listings(clients.documents, { arqs, inventory, profiles }),

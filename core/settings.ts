@@ -43,6 +43,10 @@ const environment = z.object({
     .default('arn:aws:iot:us-east-1:000000000000:thing/'),
   /** Nova gives up after 300 s (`arq_binding_timeout`). */
   CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
+  /** Where images wait for the hosts that fetch them; by default the stage's name and `-cyborg-staging`. */
+  CYBORG_STAGING_BUCKET: z.string().min(3).max(63).optional(),
+  /** For S3 endpoints that know no bucket by its host name. */
+  CYBORG_S3_PATH_STYLE: flag(false),
   /** Nova can lose the answer to a POST; ARQs never bound are deleted after this. */
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
 
@@ -59,6 +63,7 @@ const environment = z.object({
   /** Instead of what the catalog says. */
   PLACEMENT_URL: z.url().optional(),
   NOVA_URL: z.url().optional(),
+  GLANCE_URL: z.url().optional(),
 });
 
 export interface Settings {
@@ -73,6 +78,7 @@ export interface Settings {
   readonly thingArnPrefix: string;
   readonly bindDeadlineSeconds: number;
   readonly unboundArqMinutes: number;
+  readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
   readonly keystone: {
     readonly url: string;
     readonly publicUrl: string;
@@ -84,7 +90,11 @@ export interface Settings {
     readonly regionName?: string;
     readonly interface: 'internal' | 'public' | 'admin';
   };
-  readonly endpoints: { readonly placement?: string; readonly compute?: string };
+  readonly endpoints: {
+    readonly placement?: string;
+    readonly compute?: string;
+    readonly image?: string;
+  };
   readonly queueUrls: Readonly<Record<QueueName, string>>;
 }
 
@@ -118,6 +128,10 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     thingArnPrefix: given.CYBORG_THING_ARN_PREFIX,
     bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
+    staging: {
+      bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
+      usesPathStyle: given.CYBORG_S3_PATH_STYLE,
+    },
     keystone: {
       url: given.KEYSTONE_URL,
       publicUrl: given.KEYSTONE_PUBLIC_URL ?? given.KEYSTONE_URL,
@@ -132,6 +146,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     endpoints: {
       ...(given.PLACEMENT_URL && { placement: given.PLACEMENT_URL }),
       ...(given.NOVA_URL && { compute: given.NOVA_URL }),
+      ...(given.GLANCE_URL && { image: given.GLANCE_URL }),
     },
     queueUrls: Object.fromEntries(
       // A function is given the URLs of the queues it may use and no others.

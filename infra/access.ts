@@ -26,7 +26,9 @@ export interface Access {
   readonly sendsTo?: readonly QueueName[];
   /** What it may do with this stage's IoT jobs. */
   readonly jobs?: readonly ('CreateJob' | 'CancelJob')[];
-  /** Validates tokens, or calls Nova or Placement: it is given the service user's password. */
+  /** Brings images to S3, and makes the URLs by which hosts fetch them. */
+  readonly stagesImages?: boolean;
+  /** Validates tokens, or calls Nova, Placement or Glance: it is given the service user's password. */
   readonly callsOpenStack: boolean;
 }
 
@@ -66,10 +68,13 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
     jobs: ['CreateJob', 'CancelJob'],
-    callsOpenStack: false,
+    stagesImages: true,
+    callsOpenStack: true,
   },
   'job-events': {
-    tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
+    // What could not be made with others after a boot is tried by itself.
+    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    jobs: ['CreateJob'],
     callsOpenStack: false,
   },
   'inventory-reports': {

@@ -5,13 +5,15 @@ import { Consumers } from './consumers.ts';
 import { HostConnections } from './iot.ts';
 import { createQueues } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
+import { createStagingBucket } from './staging.ts';
 import { createTables } from './tables.ts';
 
 /**
  * The system, from the tables by which the local one is made, too:
  *
  *   clients → HTTP API → a function per noun → tables
- *   tables' streams → `changes` → queues → a function per queue → Placement, Nova
+ *   tables' streams → `changes` → queues → a function per queue → Placement, Nova, hosts
+ *   Glance → staging bucket → hosts
  *   hosts → IoT rules → queues → a function per queue → tables
  *   every minute → `sweep` → tables
  */
@@ -20,8 +22,9 @@ export class CyborgStack extends Stack {
     super(scope, id, { description: `OpenStack Cyborg, stage ${settings.stage}` });
     const tables = createTables(this, settings);
     const queues = createQueues(this, settings);
-    const api = new Api(this, 'Api', { settings, tables, queues });
-    new Consumers(this, 'Consumers', { settings, tables, queues });
+    const staging = createStagingBucket(this, settings);
+    const api = new Api(this, 'Api', { settings, tables, queues, staging });
+    new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
 
     new CfnOutput(this, 'Endpoint', {

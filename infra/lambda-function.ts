@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
 import {
@@ -9,6 +9,7 @@ import {
   OutputFormat,
 } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
@@ -16,7 +17,12 @@ import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
 import type { Queues } from './queues.ts';
-import { type DeploymentSettings, passwordVariable, thingArnVariable } from './settings.ts';
+import {
+  type DeploymentSettings,
+  passwordVariable,
+  stagingBucketVariable,
+  thingArnVariable,
+} from './settings.ts';
 import type { Tables } from './tables.ts';
 
 /** What functions are made among. */
@@ -24,6 +30,7 @@ export interface Surroundings {
   readonly settings: DeploymentSettings;
   readonly tables: Tables;
   readonly queues: Queues;
+  readonly staging: Bucket;
 }
 
 export interface LambdaFunctionProps {
@@ -36,6 +43,9 @@ export interface LambdaFunctionProps {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
+
+/** Room for one of the largest images. */
+const diskForImages = Size.mebibytes(1536);
 
 /** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
 export const metafileContext = 'measureBundles';
@@ -58,7 +68,7 @@ const bundling: BundlingOptions = {
 export class LambdaFunction extends NodejsFunction {
   constructor(
     scope: Construct,
-    { settings, tables, queues }: Surroundings,
+    { settings, tables, queues, staging }: Surroundings,
     { name, entry, timeoutSeconds, memoryMb }: LambdaFunctionProps,
   ) {
     const id = constructId(name);
@@ -84,6 +94,7 @@ export class LambdaFunction extends NodejsFunction {
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(timeoutSeconds),
       memorySize: memoryMb,
+      ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
       // A setting of the SDK of old.
       awsSdkConnectionReuse: false,
@@ -92,7 +103,13 @@ export class LambdaFunction extends NodejsFunction {
         metafile: scope.node.tryGetContext(metafileContext) === true,
       },
     });
-    const { tables: actions = {}, indexes = {}, sendsTo = [], jobs = [] } = access[name];
+    const {
+      tables: actions = {},
+      indexes = {},
+      sendsTo = [],
+      jobs = [],
+      stagesImages,
+    } = access[name];
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);
     }
@@ -104,6 +121,7 @@ export class LambdaFunction extends NodejsFunction {
     }
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
+    if (stagesImages) this.#allowStaging(staging);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {
@@ -115,6 +133,13 @@ export class LambdaFunction extends NodejsFunction {
   #allowSending(name: QueueName, queues: Queues): void {
     this.addEnvironment(queueUrlVariable(name), queues[name].queueUrl);
     this.#allow('sqs', ['SendMessage'], [queues[name].queueArn]);
+  }
+
+  /** Without the right to list the bucket, S3 calls what is not there forbidden. */
+  #allowStaging(bucket: Bucket): void {
+    this.addEnvironment(stagingBucketVariable, bucket.bucketName);
+    this.#allow('s3', ['GetObject', 'PutObject'], [bucket.arnForObjects('images/*')]);
+    this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
   }
 
   /** Jobs of this stage. Their targets are asked for as well, and a thing's name is its host's. */

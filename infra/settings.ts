@@ -51,7 +51,11 @@ const passedOn = {
   interface: 'CYBORG_OS_INTERFACE',
   placementUrl: 'PLACEMENT_URL',
   novaUrl: 'NOVA_URL',
+  glanceUrl: 'GLANCE_URL',
+  stagingBucket: 'CYBORG_STAGING_BUCKET',
 } as const;
+
+export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 

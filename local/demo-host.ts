@@ -1,5 +1,5 @@
 // The compute node of `npm start` and `npm run demo`: the fake driver's device, a fake GPU on which
-// mdevs can be made, and a sysfs tree with a GPU and a network card that has two virtual functions.
+// mdevs can be made, a fake FPGA that can be programmed, and a sysfs tree with a GPU and a network card that has two virtual functions.
 
 import { existsSync } from 'node:fs';
 import { SysfsTree } from './sysfs-tree.ts';
@@ -45,7 +45,7 @@ export function demoAgent(sysfsRoot: string): AgentOptions {
   }
   return {
     hostname: demoHostname,
-    drivers: 'fake,pci,fake-gpu',
+    drivers: 'fake,pci,fake-gpu,fake-fpga',
     sysfsRoot,
     pciAllowList: allowList,
   };

@@ -5,21 +5,20 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createStore } from '#core/deps.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { traitPart } from '#core/domain/traits.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { announceHost } from './announce-host.ts';
+import { type Client, client, eventually } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
+import { aFunction, aGbs, fakeInterface } from './gbs.ts';
 import { chooseLayout, type Layout, urlOf } from './layout.ts';
 import { startSystem } from './system.ts';
 
 /** The fake GPU's provider for the smaller of its two types of mdev. */
 const vgpuProvider = '0000:0e:00.0_fake-1';
-
-/** Nothing here takes so long; what does has failed. */
-const stepSecondsMax = 15;
 
 interface Arq {
   readonly uuid: string;
@@ -62,7 +61,7 @@ async function boot(layout: Layout): Promise<void> {
 
   const { devices } = await eventually(
     () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
-    ({ devices }) => devices.length === 4,
+    ({ devices }) => devices.length === 5,
   );
   done(`the agent’s devices are there: ${devices.map(({ type }) => type).join(', ')}`);
 
@@ -126,6 +125,7 @@ async function boot(layout: Layout): Promise<void> {
 
   await exhaust(api, listed.arqs.length);
   await bootWithVgpu(api, nova);
+  await bootWithFpga(api, nova, placement, client(urlOf(layout, 'glance')));
 }
 
 /** Whether a handle is free shows when somebody binds them all. */
@@ -154,42 +154,81 @@ async function exhaust(api: Client, released: number): Promise<void> {
   done(`all 16 handles can be claimed at once: the ${released} of the server are free again`);
 }
 
-/** The host has to make an mdev for this one, and to remove it afterwards. */
-async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
-  await api.post('/device_profiles', 'admin-token', [
-    {
-      name: 'vgpu',
-      groups: [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }],
-    },
-  ]);
+/** Makes a profile and its flavor; the server's id, once it is up. */
+async function bootServer(
+  api: Client,
+  nova: Client,
+  { flavor, profile, groups }: { flavor: string; profile: string; groups: readonly object[] },
+): Promise<string> {
+  await api.post('/device_profiles', 'admin-token', [{ name: profile, groups }]);
   await nova.post('/flavors', 'admin-token', {
-    flavor: { id: 'f2', name: 'vgpu', vcpus: 1, ram: 64, disk: 1 },
+    flavor: { id: flavor, name: flavor, vcpus: 1, ram: 64, disk: 1 },
   });
-  await nova.post('/flavors/f2/os-extra_specs', 'admin-token', {
-    extra_specs: { 'accel:device_profile': 'vgpu' },
+  await nova.post(`/flavors/${flavor}/os-extra_specs`, 'admin-token', {
+    extra_specs: { 'accel:device_profile': profile },
   });
   const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
-    server: { name: 'vm2', flavorRef: 'f2' },
+    server: { name: `vm-${profile}`, flavorRef: flavor },
   });
   const built = await eventually(
     () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
     (each) => each.server.status !== 'BUILD',
   );
   assert.equal(built.server.status, 'ACTIVE');
+  return server.id;
+}
+
+/** The host has to make an mdev for this one, and to remove it afterwards. */
+async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
+  const groups = [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }];
+  const vm = await bootServer(api, nova, { flavor: 'f2', profile: 'vgpu', groups });
   const { arqs } = await api.get<{ arqs: Arq[] }>(
-    `/accelerator_requests?instance=${server.id}&bind_state=resolved`,
+    `/accelerator_requests?instance=${vm}&bind_state=resolved`,
     'demo-token',
   );
   assert.equal(arqs[0]?.state, 'Bound');
   const mdev = arqs[0]?.attach_handle_uuid ?? '';
   done(`a server with a vGPU is up: the host made mdev ${mdev} by an IoT job`);
 
-  await nova.delete(`/servers/${server.id}`, 'demo-token');
+  await nova.delete(`/servers/${vm}`, 'demo-token');
   await eventually(
     () => handleOf(mdev),
     (handle) => handle !== undefined && !handle.release && !handle.claim,
   );
   done('and is gone again: the host has confirmed that the mdev is removed');
+}
+
+/** The host has to program its FPGA for this one, with an image from Glance. */
+async function bootWithFpga(
+  api: Client,
+  nova: Client,
+  placement: Client,
+  glance: Client,
+): Promise<void> {
+  const { id } = await glance.post<{ id: string }>('/v2/images', 'admin-token', {
+    name: 'hello.gbs',
+    'accel:function_id': aFunction,
+  });
+  await glance.put(`/v2/images/${id}/file`, 'admin-token', new Uint8Array(aGbs()));
+  const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
+  const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
+  const groups = [{ ...group, 'accel:function_id': aFunction }];
+  const vm = await bootServer(api, nova, { flavor: 'f3', profile: 'hello', groups });
+  const { arqs } = await api.get<{ arqs: Arq[] }>(
+    `/accelerator_requests?instance=${vm}&bind_state=resolved`,
+    'demo-token',
+  );
+  assert.equal(arqs[0]?.state, 'Bound');
+  done(`a server with a programmed FPGA is up: the host fetched image ${id} from S3`);
+
+  const provider = providerUuid(`${demoHostname}_0000:0d:00.0_region0`);
+  const wanted = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
+  await eventually(
+    () =>
+      placement.get<{ traits: string[] }>(`/resource_providers/${provider}/traits`, 'admin-token'),
+    ({ traits }) => traits.includes(wanted),
+  );
+  done('and Placement knows the function that the region has now');
 }
 
 /** Whether a release is confirmed shows in no answer of the API. */
@@ -219,46 +258,6 @@ async function inventoryOf(placement: Client, provider: string, resourceClass: s
     'admin-token',
   );
   return { total: inventories[resourceClass]?.total, used: usages[resourceClass] ?? 0 };
-}
-
-type Client = ReturnType<typeof client>;
-
-/** Asks as a user would; Nova's own token comes along, as it does from Nova. */
-function client(base: string) {
-  async function ask<T>(method: string, path: string, token: string, body?: unknown): Promise<T> {
-    const response = await fetch(`${base}${path}`, {
-      method,
-      headers: {
-        'X-Auth-Token': token,
-        'X-Service-Token': 'nova-token',
-        'OpenStack-API-Version': 'placement 1.36',
-        ...(base.includes('/accelerator') && { 'OpenStack-API-Version': 'accelerator 2.0' }),
-        ...(base.includes('/v2.1') && { 'OpenStack-API-Version': 'compute 2.82' }),
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(stepSecondsMax * 1000),
-    });
-    const text = await response.text();
-    assert.ok(response.ok, `${method} ${path} answered ${response.status}: ${text}`);
-    return (text === '' ? undefined : JSON.parse(text)) as T;
-  }
-  return {
-    get: <T>(path: string, token: string) => ask<T>('GET', path, token),
-    post: <T>(path: string, token: string, body: unknown) => ask<T>('POST', path, token, body),
-    patch: (path: string, token: string, body: unknown) => ask<void>('PATCH', path, token, body),
-    delete: (path: string, token: string) => ask<void>('DELETE', path, token),
-  };
-}
-
-async function eventually<T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
-  const until = performance.now() + stepSecondsMax * 1000;
-  for (;;) {
-    const value = await read();
-    if (holds(value)) return value;
-    assert.ok(performance.now() < until, `It did not come to pass; last: ${JSON.stringify(value)}`);
-    await sleep(20);
-  }
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'cyborg-demo-'));

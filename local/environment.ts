@@ -13,6 +13,8 @@ export interface Endpoints {
   readonly sqs: string;
   /** Where jobs are created; left out where nothing makes jobs. */
   readonly iot?: string;
+  /** Where images are staged; left out where none are. */
+  readonly s3?: string;
   readonly keystone: string;
 }
 
@@ -36,6 +38,7 @@ export function environmentFor(
     AWS_ENDPOINT_URL_DYNAMODB_STREAMS: endpoints.dynamoDb,
     AWS_ENDPOINT_URL_SQS: endpoints.sqs,
     ...(endpoints.iot && { AWS_ENDPOINT_URL_IOT: endpoints.iot }),
+    ...(endpoints.s3 && { AWS_ENDPOINT_URL_S3: endpoints.s3, CYBORG_S3_PATH_STYLE: 'true' }),
     ...Object.fromEntries(
       queues.map(({ name }) => [
         queueUrlVariable(name),

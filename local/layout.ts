@@ -10,9 +10,11 @@ export const portNames = [
   'sqs',
   'mqtt',
   'iot',
+  's3',
   'keystone',
   'placement',
   'nova',
+  'glance',
   'api',
 ] as const;
 export type PortName = (typeof portNames)[number];
@@ -34,19 +36,23 @@ const usualPorts: Readonly<Record<PortName, number>> = {
   keystone: 5000,
   placement: 8778,
   nova: 8774,
+  glance: 9292,
   dynamodb: 8000,
   sqs: 9324,
   mqtt: 8883,
   iot: 9325,
+  s3: 9326,
 };
 
 /** The variable by which somebody else's engine or service takes the place of ours. */
 export const replacedBy: Readonly<Partial<Record<PortName, string>>> = {
   dynamodb: 'AWS_ENDPOINT_URL_DYNAMODB',
   sqs: 'AWS_ENDPOINT_URL_SQS',
+  s3: 'AWS_ENDPOINT_URL_S3',
   keystone: 'KEYSTONE_URL',
   placement: 'PLACEMENT_URL',
   nova: 'NOVA_URL',
+  glance: 'GLANCE_URL',
 };
 
 /** Environment variable that moves a part to another port. */
@@ -92,6 +98,7 @@ export function environmentOf(layout: Layout): Record<string, string> {
       dynamoDb: urlOf(layout, 'dynamodb'),
       sqs,
       iot: urlOf(layout, 'iot'),
+      s3: urlOf(layout, 's3'),
       keystone: `${urlOf(layout, 'keystone')}/v3`,
     }),
     ...Object.fromEntries(given as [string, string][]),

@@ -7,7 +7,7 @@ import type { Log } from '#core/log.ts';
 import { host, type Layout, portVariable, urlOf } from './layout.ts';
 import type { Running } from './ports.ts';
 
-export const partNames = ['queues', 'broker', 'openstack', 'api', 'consumers'] as const;
+export const partNames = ['queues', 's3', 'broker', 'openstack', 'api', 'consumers'] as const;
 export type PartName = (typeof partNames)[number];
 
 export async function startPart(name: PartName, layout: Layout, log: Log): Promise<Running> {
@@ -23,6 +23,16 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       port: layout.ports.sqs,
       variable: portVariable('sqs'),
       file: join(layout.directory, 'sqs.db'),
+    });
+  },
+
+  async s3(layout) {
+    const { startS3 } = await import('./s3.ts');
+    return startS3({
+      host,
+      port: layout.ports.s3,
+      variable: portVariable('s3'),
+      directory: join(layout.directory, 's3'),
     });
   },
 

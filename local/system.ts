@@ -58,6 +58,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   if (!layout.replaced.includes('dynamodb')) processes.set('dynamodb', engine(layout));
   for (const name of partNames) {
     if (name === 'queues' && layout.replaced.includes('sqs')) continue;
+    if (name === 's3' && layout.replaced.includes('s3')) continue;
     processes.set(name, child(name, partCommand(name, layout), environment, options));
   }
   for (const agent of options.agents) {

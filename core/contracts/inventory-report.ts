@@ -9,6 +9,9 @@ import { digestOf } from './device-digest.ts';
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
 
+/** Sequence numbers stay below it: at ten a second, for three centuries of one clock. */
+export const reportsPerEpoch = 100_000_000_000;
+
 /** An unchanged host still says so, this often. */
 export const heartbeatSeconds = 300;
 
@@ -26,10 +29,15 @@ const resourceClass = z
   .max(255);
 
 /** How a hypervisor takes hold of one accelerator. `info` is Cyborg's `attach_handle_info`. */
-export const attachHandle = z.object({
-  type: z.enum(['PCI', 'MDEV', 'TEST_PCI']),
-  info: z.record(z.string().max(64), shortText),
-});
+export const attachHandle = z
+  .object({
+    type: z.enum(['PCI', 'MDEV', 'TEST_PCI']),
+    info: z.record(z.string().max(64), shortText),
+  })
+  .refine(
+    ({ type, info }) => type !== 'MDEV' || /^[a-zA-Z0-9_-]{1,64}$/.test(info.asked_type ?? ''),
+    'an MDEV handle says its asked_type',
+  );
 export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** What can be allocated: Placement's class and how many of it, each with a handle. */
@@ -85,7 +93,11 @@ export const inventoryReport = z.object({
   /** The kernel's boot id: a new one means that everything made on the host is gone. */
   boot_id: z.guid(),
   /** Increases with each report of one boot; an older report changes nothing. */
-  sequence: z.number().int().min(0),
+  sequence: z
+    .number()
+    .int()
+    .min(0)
+    .max(reportsPerEpoch - 1),
   /** All devices of the host, changed or not, and the digest of each. */
   manifest: z.record(pciAddress, deviceDigest),
   /** Drivers that could not look; what they reported before is kept, not removed. */

@@ -76,6 +76,10 @@ export interface InstanceBinding {
   readonly projectId: string;
   readonly arqUuids: readonly ArqUuid[];
   readonly startedAt: string;
+  /** Whose end decides it while it is unresolved: the job's uuid. A bind's own is the bind's id. */
+  readonly jobUuid?: string;
+  /** The boot of the host under which it was made ready; undefined where nothing had to be. */
+  readonly bootId?: string;
   /** The request that asked for it. */
   readonly requestId?: string;
   readonly failure?: string;

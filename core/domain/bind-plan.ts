@@ -3,7 +3,7 @@
 
 import { type Arq, mayBecome } from './arq.ts';
 import type { AttachHandle, AttachType, Deployable } from './device.ts';
-import { asksForProgram, groupResources, groupTraits } from './device-profile.ts';
+import { type Group, groupResources, groupTraits, wantedImage } from './device-profile.ts';
 import {
   ArqStateConflict,
   BindTargetMismatch,
@@ -32,6 +32,10 @@ export interface Claim {
   readonly handle: AttachHandle;
 }
 
+export interface PlannedClaim extends Claim {
+  readonly deployable: Deployable;
+}
+
 export interface BindFacts {
   readonly targets: readonly BindTarget[];
   readonly arqs: ReadonlyMap<ArqUuid, Arq>;
@@ -46,7 +50,7 @@ export interface BindFacts {
  *
  * @throws DomainError for whatever lasts: another attempt would end the same.
  */
-export function planBind(facts: BindFacts): Claim[] {
+export function planBind(facts: BindFacts): PlannedClaim[] {
   const taken = new Set<string>();
   return facts.targets.map((target) => {
     const arq = facts.arqs.get(target.arqUuid);
@@ -56,13 +60,13 @@ export function planBind(facts: BindFacts): Claim[] {
     if (!mayBecome(arq.state, 'BindStarted')) {
       throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
     }
-    checkTarget(arq, target, provider.deployable, facts.attachTypes, provider.handles);
+    checkTarget(arq, target, provider, facts.attachTypes);
     const handle = pick(provider.handles, taken, facts.random);
     if (!handle) {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
     taken.add(handle.uuid);
-    return { arq, target, handle };
+    return { arq, target, handle, deployable: provider.deployable };
   });
 }
 
@@ -86,10 +90,32 @@ function isFree(handle: AttachHandle): boolean {
 export type MdevOwner = 'agent' | 'nova';
 
 /** Whether the claim is worth something only after its host has done something for it. */
-export function needsHost({ arq, handle }: Claim, mdevOwner: MdevOwner): boolean {
+export function needsHost(
+  { arq, handle, deployable }: PlannedClaim,
+  mdevOwner: MdevOwner,
+): boolean {
   return (
-    needsCleaning(handle, mdevOwner) || handle.release !== undefined || asksForProgram(arq.group)
+    needsCleaning(handle, mdevOwner) ||
+    handle.release !== undefined ||
+    needsProgram(arq.group, deployable)
   );
+}
+
+/**
+ * Whether the group asks for an image or function that the region is not known to hold. What an image's
+ * name stands for only Glance knows.
+ */
+export function needsProgram(group: Group, deployable: Deployable): boolean {
+  const wanted = wantedImage(group);
+  if (!wanted) return false;
+  const held = { bitstream_id: deployable.bitstreamId, function_id: deployable.functionUuid };
+  const known = wanted.by in held ? held[wanted.by as keyof typeof held] : undefined;
+  return known === undefined || plain(known) !== plain(wanted.value);
+}
+
+/** Uuids are spelled with and without hyphens, in either case. */
+function plain(uuid: string): string {
+  return uuid.toLowerCase().replaceAll('-', '');
 }
 
 /** Whether the host has something to clean up behind a holder of this handle. */
@@ -104,9 +130,8 @@ function countFor(targets: readonly BindTarget[], provider: ProviderUuid): numbe
 function checkTarget(
   arq: Arq,
   target: BindTarget,
-  deployable: Deployable,
+  { deployable, handles }: StoredProvider,
   attachTypes: readonly AttachType[],
-  handles: readonly AttachHandle[],
 ): void {
   const provider = `Resource provider ${target.providerUuid}`;
   const request = `accelerator request ${arq.uuid}`;
@@ -143,9 +168,24 @@ function checkTarget(
       );
     }
   }
-  if (asksForProgram(arq.group)) {
+  if (!needsProgram(arq.group, deployable)) return;
+  // Drivers report regions for what they can program, and nothing else; a whole device has none.
+  if (deployable.region === undefined) {
     throw new BindTargetMismatch(
-      `${provider} cannot be programmed: its agent has no driver that programs.`,
+      `${provider} cannot be programmed: its driver reports no region for it.`,
     );
   }
+  if (isUsedByOthers(handles, target.instanceUuid)) {
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: another instance uses its region.`,
+    );
+  }
+}
+
+/** To program a region takes it away from everybody who has it. */
+export function isUsedByOthers(
+  handles: readonly AttachHandle[],
+  instanceUuid: InstanceUuid,
+): boolean {
+  return handles.some(({ claim }) => claim && claim.instanceUuid !== instanceUuid);
 }

@@ -37,7 +37,19 @@ const accelValues: Readonly<Record<string, RegExp>> = {
   function_name: /^[a-zA-Z0-9_.-]+$/,
   attach_target: /^(VM|host|none)$/,
 };
-const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'];
+/** How an image may be named, each as an accel: key. */
+const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
+
+/** Which image must be in the FPGA before it is handed out. */
+export interface ImageQuery {
+  readonly by: (typeof imageKeys)[number];
+  readonly value: string;
+}
+
+/** Whether there can be a profile of that name at all. */
+export function isProfileName(name: string): boolean {
+  return /^[a-zA-Z0-9_-]+$/.test(name) && !name.endsWith('\n') && name.length <= nameLengthMax;
+}
 
 /** @throws InvalidInput unless the name can be a profile's. */
 export function checkProfileName(name: string): void {
@@ -179,9 +191,10 @@ export function groupTraits(group: Group, requirement: 'required' | 'forbidden')
     .map(([key]) => key.slice('trait:'.length));
 }
 
-/** Whether the group names an image or function that must be in the FPGA before it is handed out. */
-export function asksForProgram(group: Group): boolean {
-  return imageKeys.some((key) => group[`accel:${key}`] !== undefined);
+/** The image or function that the group names; it names one at most. */
+export function wantedImage(group: Group): ImageQuery | undefined {
+  const by = imageKeys.find((key) => group[`accel:${key}`] !== undefined);
+  return by && { by, value: group[`accel:${by}`] as string };
 }
 
 /** How many ARQs a group makes: one per accelerator. */

@@ -92,6 +92,8 @@ export interface Deployable {
   readonly hostname: string;
   /** Name of the provider, unique in the cloud. */
   readonly name: string;
+  /** Name of the FPGA's region that it is, as the driver calls it; absent for a whole device. */
+  readonly region?: string;
   readonly driver: string;
   /** Copy of the device's, so that a bind reads one partition only. */
   readonly deviceStatus: DeviceStatus;

@@ -44,6 +44,10 @@ export interface ReportPlan {
 }
 
 export interface StoredHost extends Host {
+  /** When its boot was first heard of; ISO 8601. */
+  readonly bootedAt?: string;
+  /** What was made on it before its last boot is not all made again yet. */
+  readonly isStartingOver: boolean;
   readonly wanted: Readonly<Record<string, string>>;
   readonly lastReceivedAtMs: number;
 }
@@ -239,6 +243,7 @@ function wantedProvider(
       ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
       traits: traitsOf(discovered, region),
+      ...(region && { region: region.name }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
       ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
       ...(region?.functionUuid && { functionUuid: region.functionUuid }),

@@ -55,8 +55,8 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
 
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
   if (!after) return [];
-  // Its host no longer reports it, and its last claim has just ended.
-  if (after.isGone && !after.claim) return syncOf(after.providerUuid);
+  // Its host no longer reports it, and nothing holds it any more.
+  if (after.isGone && !after.claim && !after.release) return syncOf(after.providerUuid);
   // Placement reserves what is in quarantine.
   return before && before.quarantine !== after.quarantine ? syncOf(after.providerUuid) : [];
 }

@@ -1,5 +1,9 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
+import {
+  discoveredDevice,
+  type InventoryReport,
+  reportsPerEpoch,
+} from '../contracts/inventory-report.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
@@ -18,9 +22,6 @@ import { startOver } from './start-over.ts';
 /** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
 const leaseSeconds = 90;
 const leaseRetrySeconds = 2;
-
-/** Reports of one host are put in order by it; epochs leave room for a century of seconds. */
-const reportsPerEpoch = 100_000_000_000;
 
 /**
  * Makes the stored inventory of one host what it reports. Each row's write is repeatable and the
@@ -54,9 +55,9 @@ async function applyUnderLease(
   report: InventoryReport,
   receivedAtMs: number,
 ): Promise<void> {
-  const { host, devices } = await deps.store.inventory.host(hostname);
+  const { host: known, devices } = await deps.store.inventory.host(hostname);
   const plan = planReport(
-    host,
+    known,
     devices,
     {
       bootId: report.boot_id,
@@ -67,7 +68,9 @@ async function applyUnderLease(
     },
     report.devices.map(discoveredDevice),
   );
-  const epoch = plan.isNewBoot ? host.epoch + 1 : host.epoch;
+  const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
+  const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  const { epoch } = host;
   const order = epoch * reportsPerEpoch + Math.max(report.sequence, host.sequence);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
@@ -80,13 +83,11 @@ async function applyUnderLease(
       order,
     );
   }
-  if (plan.isNewBoot && plan.standing === 'newer') await startOver(deps, hostname, report.boot_id);
+  if (host.isStartingOver) await startOver(deps, host);
   if (plan.standing === 'late' && plan.put.length === 0) return;
   const applied: StoredHost = {
     ...host,
     ...(plan.standing === 'newer' && {
-      bootId: report.boot_id,
-      epoch,
       sequence: report.sequence,
       agentVersion: report.agent_version,
       lastReportAt: nowOf(deps),
@@ -99,6 +100,30 @@ async function applyUnderLease(
   // A part of a large report is followed by others; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
+}
+
+/**
+ * Before anything follows from a boot it is written down: jobs that are made from now on are for it, and
+ * what has to be started over is, even if this consumer dies.
+ */
+async function noteBoot(
+  deps: ConsumerDeps,
+  known: StoredHost,
+  report: InventoryReport,
+  receivedAtMs: number,
+): Promise<StoredHost> {
+  const host: StoredHost = {
+    ...known,
+    bootId: report.boot_id,
+    epoch: known.epoch + 1,
+    // One less, so that this very report is still news when it comes again.
+    sequence: report.sequence - 1,
+    lastReceivedAtMs: receivedAtMs,
+    bootedAt: nowOf(deps),
+    isStartingOver: true,
+  };
+  await deps.store.inventory.putBoot(host);
+  return host;
 }
 
 /** What the manifest names and nobody has described was lost on its way: the agent says it all again. */

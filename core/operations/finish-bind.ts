@@ -1,13 +1,25 @@
 import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
+import type { BoundArq } from '../store/bindings.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from './cleaning.ts';
 
-/** The host has made everything ready. A binding that is another by now stays as it is. */
-export async function succeedBind(deps: Deps, binding: InstanceBinding): Promise<void> {
-  const arqs = await boundArqs(deps, binding);
-  const now = new Date(deps.clock()).toISOString();
-  const isDone = await deps.store.bindings.succeed(binding, arqs, now);
+/** One of its ARQs may be deleted between reading and writing; then what is left is resolved. */
+const roundsMax = 30;
+
+/**
+ * The host has made everything ready.
+ *
+ * @param bootId under which it has; undefined where it had nothing to do
+ */
+export async function succeedBind(
+  deps: Deps,
+  binding: InstanceBinding,
+  bootId?: string,
+): Promise<void> {
+  const isDone = await resolve(deps, binding, (current, arqs) =>
+    deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId),
+  );
   if (isDone) deps.log.info('Bound.', { instance: binding.instanceUuid, bind: binding.bindId });
 }
 
@@ -20,20 +32,42 @@ export async function failBind(
   binding: InstanceBinding,
   reason: string,
 ): Promise<void> {
-  const arqs = await boundArqs(deps, binding);
-  const cleaning = planCleaning(deps, binding, arqs, true);
-  const isDone = await deps.store.bindings.fail(binding, reason, {
-    arqs,
-    fate: 'unbound',
-    left: [],
-    ...(cleaning && { cleaning }),
-    now: new Date(deps.clock()).toISOString(),
-  });
-  if (isDone) {
-    deps.log.warn('Bind failed.', {
-      instance: binding.instanceUuid,
-      bind: binding.bindId,
-      reason,
+  const isDone = await resolve(deps, binding, (current, arqs) => {
+    const cleaning = planCleaning(deps, current, arqs, true);
+    return deps.store.bindings.fail(current, reason, {
+      arqs,
+      fate: 'unbound',
+      left: [],
+      ...(cleaning && { cleaning }),
+      now: nowOf(deps),
     });
+  });
+  if (!isDone) return;
+  deps.log.warn('Bind failed.', {
+    instance: binding.instanceUuid,
+    bind: binding.bindId,
+    reason,
+  });
+}
+
+/** Writes until it holds, or the binding is another, or is no longer in the state it was given in. */
+export async function resolve(
+  deps: Deps,
+  binding: InstanceBinding,
+  write: (current: InstanceBinding, arqs: BoundArq[]) => Promise<boolean>,
+): Promise<boolean> {
+  for (let round = 1; round <= roundsMax; round++) {
+    const current = await deps.store.arqs.binding(binding.instanceUuid);
+    const isSame =
+      current?.bindId === binding.bindId &&
+      current.state === binding.state &&
+      current.jobUuid === binding.jobUuid;
+    if (!isSame) return false;
+    if (await write(current, await boundArqs(deps, current))) return true;
   }
+  throw new Error(`The binding of instance ${binding.instanceUuid} was not resolved.`);
+}
+
+function nowOf(deps: Deps): string {
+  return new Date(deps.clock()).toISOString();
 }

@@ -1,7 +1,9 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
+import type { InstanceBinding } from '../domain/arq.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
+import { startOverAlone } from './start-over.ts';
 
 /**
  * A job has ended on its host. Events come at least once and in any order; what they are about says,
@@ -40,17 +42,37 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   prog: async () => {},
 };
 
-/** What was made ready, at first or again after a boot, is bound; what was not, is not. */
+/**
+ * What was made ready, at first or again after a boot, is bound; what was not, is not. Success under
+ * another boot than the host's is none: what was made is gone again.
+ */
 async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent): Promise<void> {
-  for (const instanceUuid of await deps.store.arqs.instancesOfJob(jobUuid)) {
+  const note = await deps.store.arqs.jobNote(jobUuid);
+  if (!note) return;
+  for (const instanceUuid of note.instances) {
     const binding = await deps.store.arqs.binding(instanceUuid);
-    if (binding?.state !== 'BindStarted' && binding?.state !== 'provisioning') continue;
-    // A bind's job is its own; an instance that was bound anew waits for another.
-    if (binding.state === 'BindStarted' && binding.bindId !== jobUuid) continue;
-    if (event.operation === 'succeeded') await succeedBind(deps, binding);
-    else await failBind(deps, binding, reasonOf(event));
+    // Another bind, or another boot's job, decides it by now.
+    if (!binding || decidingJob(binding) !== jobUuid) continue;
+    const { host } = await deps.store.inventory.host(binding.hostname);
+    if (host.bootId !== note.bootId) await failUnlessStartedOver(deps, binding);
+    else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
+    else if (note.instances.length === 1) await failBind(deps, binding, reasonOf(event));
+    // One of many could not be made; which, shows when each is tried by itself.
+    else await startOverAlone(deps, host, binding);
   }
   await deps.store.arqs.forgetJob(jobUuid);
+}
+
+/** The uuid of the job whose end decides the binding; undefined for one that is resolved. */
+function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | undefined {
+  if (state === 'BindStarted') return bindId;
+  return state === 'provisioning' ? jobUuid : undefined;
+}
+
+/** A bind that the host's boot has overtaken fails; what was provisioning is provisioned anew. */
+async function failUnlessStartedOver(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  if (binding.state !== 'BindStarted') return;
+  await failBind(deps, binding, `Host ${binding.hostname} has booted in the meantime.`);
 }
 
 function reasonOf({ operation, statusDetails }: JobEvent): string {

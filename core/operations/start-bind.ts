@@ -1,3 +1,4 @@
+import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobStep } from '../contracts/job-document.ts';
 import { jobId } from '../contracts/job-ids.ts';
@@ -8,7 +9,8 @@ import type { BindId, ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/bindings.ts';
 import { boundArqs } from './bound-arqs.ts';
-import { failBind } from './finish-bind.ts';
+import { failBind, succeedBind } from './finish-bind.ts';
+import { type Program, planPrograms } from './plan-programs.ts';
 
 const behindReleaseSeconds = 1;
 
@@ -16,7 +18,8 @@ const behindReleaseSeconds = 1;
  * Asks the host to make ready what an instance was promised: one job for all of it, its id the bind's,
  * so that a message that comes twice asks once.
  *
- * @throws RetryLater while a handle is still being cleaned up behind its last holder
+ * @throws RetryLater while a handle is still being cleaned up behind its last holder, or an image
+ *   cannot be had
  */
 export async function startBind(
   deps: ConsumerDeps,
@@ -27,7 +30,13 @@ export async function startBind(
   if (binding?.bindId !== bindId || binding.state !== 'BindStarted') return;
   const arqs = await boundArqs(deps, binding);
   const providers = await providersOf(deps, arqs);
-  const waiting = arqs.filter((arq) => handleOf(arq, providers)?.release !== undefined);
+  const handles = arqs.flatMap((arq) => handleOf(arq, providers) ?? []);
+  const quarantine = handles.find((handle) => handle.quarantine)?.quarantine;
+  if (quarantine !== undefined) {
+    await failBind(deps, binding, `The holder before was not cleaned up: ${quarantine}`);
+    return;
+  }
+  const waiting = handles.filter((handle) => handle.release !== undefined);
   if (waiting.length > 0) {
     throw new RetryLater(
       `${waiting.length} handles are still being released.`,
@@ -39,11 +48,31 @@ export async function startBind(
     await failBind(deps, binding, `Host ${binding.hostname} has never reported.`);
     return;
   }
-  const addresses = new Map(devices.map((device) => [device.uuid as string, device.address]));
-  const steps = arqs.flatMap((arq) => stepsFor(arq, providers, addresses));
-  if (steps.length === 0) {
-    await deps.store.bindings.succeed(binding, arqs, new Date(deps.clock()).toISOString());
+  const unmakeable = handles.find(({ type, info }) => type === 'MDEV' && !info.asked_type);
+  if (unmakeable) {
+    await failBind(deps, binding, `Attach handle ${unmakeable.uuid} says no type of mdev.`);
     return;
+  }
+  const addresses = new Map(devices.map((device) => [device.uuid as string, device.address]));
+  let programs: Program[];
+  try {
+    programs = await planPrograms(deps, arqs, providers, addresses);
+  } catch (error) {
+    if (!(error instanceof ImageUnusable)) throw error;
+    await failBind(deps, binding, error.message);
+    return;
+  }
+  const steps = [
+    ...programs.map(({ step }) => step),
+    ...arqs.flatMap((arq) => stepsFor(arq, providers, addresses)),
+  ];
+  if (steps.length === 0) {
+    await succeedBind(deps, binding);
+    return;
+  }
+  // A bind that comes before the next report must not take the old function for what is there.
+  for (const { providerUuid } of programs) {
+    await deps.store.regions.forgetFunction(providerUuid);
   }
   await createJob(deps, binding, host, steps);
 }
@@ -55,7 +84,10 @@ async function createJob(
   steps: JobStep[],
 ): Promise<void> {
   const id = jobId(deps.settings.stage, 'bind', binding.bindId);
-  await deps.store.arqs.noteJob(binding.bindId, [binding.instanceUuid]);
+  await deps.store.arqs.noteJob(binding.bindId, {
+    instances: [binding.instanceUuid],
+    bootId: host.bootId as string,
+  });
   await deps.clients.jobs.create(id, {
     version: 1,
     action: 'prepare',

@@ -5,35 +5,82 @@ import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../domain/device.ts';
 import { derivedUuid } from '../domain/ids.ts';
-import { boundArqs } from './bound-arqs.ts';
+import type { StoredHost } from '../domain/inventory-plan.ts';
+import { failBind, resolve } from './finish-bind.ts';
 
 /** Steps of one job: with room to spare below the size of a document. */
 const stepsPerJob = 100;
 
 /**
- * A host has booted: what was made on it is gone. Releases have nothing left to clean up, and what
- * instances were promised is made again. Repeatable; another boot makes other jobs.
+ * A host has booted: what was made on it is gone. Releases that began before have nothing left to clean
+ * up, and what instances were promised is made again. Repeatable: what this boot has seen to already
+ * is left alone.
  */
-export async function startOver(
+export async function startOver(deps: ConsumerDeps, host: StoredHost): Promise<void> {
+  const wanted = await wantedOn(deps, host, (provider) => confirmReleases(deps, host, provider));
+  for (const job of jobsOf(wanted)) await startJob(deps, host, job);
+}
+
+/** Makes again what one instance was promised, by a job of its own. */
+export async function startOverAlone(
   deps: ConsumerDeps,
-  hostname: string,
-  bootId: string,
+  host: StoredHost,
+  { instanceUuid }: InstanceBinding,
 ): Promise<void> {
-  const { devices } = await deps.store.inventory.host(hostname);
+  const wanted = await wantedOn(deps, host);
+  await startJob(
+    deps,
+    host,
+    wanted.filter(({ handle }) => instanceOf(handle) === instanceUuid),
+  );
+}
+
+async function wantedOn(
+  deps: ConsumerDeps,
+  host: StoredHost,
+  visit: (provider: StoredProvider) => Promise<void> = async () => {},
+): Promise<Wanted[]> {
+  const { devices } = await deps.store.inventory.host(host.hostname);
   const wanted: Wanted[] = [];
   for (const device of devices) {
     for (const uuid of device.providers) {
       const provider = await deps.store.inventory.provider(uuid);
       if (!provider) continue;
-      await confirmReleases(deps, provider);
+      await visit(provider);
       wanted.push(...wantedOf(deps, device, provider));
     }
   }
-  const bindings = await provision(deps, wanted);
-  const jobs = jobsOf(wanted.filter(({ handle }) => bindings.has(instanceOf(handle))));
-  for (const [part, steps] of jobs.entries()) {
-    await createJob(deps, hostname, bootId, part, steps);
+  return wanted;
+}
+
+interface Wanted {
+  readonly handle: AttachHandle;
+  readonly isGone: boolean;
+  readonly step: CreateMdevStep;
+}
+
+async function confirmReleases(
+  deps: ConsumerDeps,
+  host: StoredHost,
+  { handles }: StoredProvider,
+): Promise<void> {
+  for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
+    const release = await deps.store.releases.byId(id);
+    // What began since may be about what was made since.
+    if (release && host.bootedAt && release.startedAt < host.bootedAt) {
+      await deps.store.releases.confirm(release);
+    }
   }
+}
+
+function wantedOf(deps: ConsumerDeps, device: Device, { handles }: StoredProvider): Wanted[] {
+  return handles.flatMap((handle): Wanted[] => {
+    const type = handle.info.asked_type;
+    if (!handle.claim || !type || !needsCleaning(handle, deps.settings.mdevOwner)) return [];
+    const { address } = device;
+    const step = { kind: 'create-mdev', address, uuid: handle.uuid, type } as const;
+    return [{ handle, isGone: device.isGone || handle.isGone, step }];
+  });
 }
 
 /** An instance's steps are all in one job, so that its end is the instance's. */
@@ -52,61 +99,53 @@ function instanceOf({ claim }: AttachHandle): string {
   return claim?.instanceUuid ?? '';
 }
 
-interface Wanted {
-  readonly handle: AttachHandle;
-  readonly step: CreateMdevStep;
-}
-
-async function confirmReleases(deps: ConsumerDeps, { handles }: StoredProvider): Promise<void> {
-  for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
-    const release = await deps.store.releases.byId(id);
-    if (release) await deps.store.releases.confirm(release);
-  }
-}
-
-function wantedOf(deps: ConsumerDeps, device: Device, { handles }: StoredProvider): Wanted[] {
-  return handles.flatMap((handle): Wanted[] => {
-    const type = handle.info.asked_type;
-    if (!handle.claim || !type || !needsCleaning(handle, deps.settings.mdevOwner)) return [];
-    const { address } = device;
-    return [{ handle, step: { kind: 'create-mdev', address, uuid: handle.uuid, type } }];
-  });
-}
-
-/** The bindings that are provisioning now; a bind that was under way ends with its own job. */
-async function provision(
+/**
+ * The bindings that this boot has not seen to are provisioning from now on, and one job makes their
+ * mdevs; its id follows from them, so that a repeated attempt finds the same or another job.
+ */
+async function startJob(
   deps: ConsumerDeps,
-  wanted: readonly Wanted[],
-): Promise<Map<string, InstanceBinding>> {
-  const provisioning = new Map<string, InstanceBinding>();
-  for (const uuid of new Set(wanted.map(({ handle }) => instanceOf(handle)))) {
-    const binding = await deps.store.arqs.binding(uuid);
-    if (!binding) continue;
-    const now = new Date(deps.clock()).toISOString();
-    const isNew =
-      binding.state === 'Bound' &&
-      (await deps.store.bindings.provision(binding, await boundArqs(deps, binding), now));
-    if (isNew || binding.state === 'provisioning') provisioning.set(uuid, binding);
-  }
-  return provisioning;
-}
-
-async function createJob(
-  deps: ConsumerDeps,
-  hostname: string,
-  bootId: string,
-  part: number,
+  host: StoredHost,
   wanted: readonly Wanted[],
 ): Promise<void> {
-  const uuid = derivedUuid('boot', hostname, bootId, String(part));
-  const instances = wanted.map(({ handle }) => instanceOf(handle));
-  await deps.store.arqs.noteJob(uuid, [...new Set(instances)]);
+  const bootId = host.bootId as string;
+  const bindings: InstanceBinding[] = [];
+  for (const uuid of new Set(wanted.map(({ handle }) => instanceOf(handle)))) {
+    const binding = await deps.store.arqs.binding(uuid);
+    if (!binding || !isLeftOver(binding, bootId)) continue;
+    const isLost = wanted.some((each) => instanceOf(each.handle) === uuid && each.isGone);
+    if (isLost) await failBind(deps, binding, 'Its host has booted without the device.');
+    else bindings.push(binding);
+  }
+  if (bindings.length === 0) return;
+  const names = bindings.map((binding) => `${binding.instanceUuid} ${binding.bindId}`);
+  const uuid = derivedUuid('boot', host.hostname, bootId, ...names);
+  const instances = bindings.map(({ instanceUuid }) => instanceUuid as string);
+  // Noted first, so that the end of the job finds its instances, and made last, so that it finds them
+  // provisioning; a death in between leaves them to the next attempt, which makes the same job.
+  await deps.store.arqs.noteJob(uuid, { instances, bootId });
+  for (const binding of bindings) {
+    const job = { uuid, bootId };
+    await resolve(deps, binding, (current, arqs) =>
+      deps.store.bindings.provision(current, arqs, job, new Date(deps.clock()).toISOString()),
+    );
+  }
+  const steps = wanted.filter(({ handle }) => instances.includes(instanceOf(handle)));
   await deps.clients.jobs.create(jobId(deps.settings.stage, 'boot', uuid), {
     version: 1,
     action: 'reconcile',
-    host: hostname,
+    host: host.hostname,
     boot_id: bootId,
-    steps: wanted.map(({ step }) => step),
+    steps: steps.map(({ step }) => step),
   });
-  deps.log.info('The host was asked to make again what it lost.', { host: hostname, instances });
+  deps.log.info('The host was asked to make again what it lost.', {
+    host: host.hostname,
+    instances,
+  });
+}
+
+/** Bound by an earlier boot, or provisioning for one; or for this one by an attempt that died. */
+function isLeftOver(binding: InstanceBinding, bootId: string): boolean {
+  if (binding.state === 'Bound') return binding.bootId !== bootId;
+  return binding.state === 'provisioning';
 }

@@ -1,21 +1,47 @@
 import type { Deps } from '../deps.ts';
 import type { ArqUuid } from '../domain/ids.ts';
-import type { Overdue } from '../store/listings.ts';
+import type { DueKind } from '../store/rows.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
+
+/** Longer than this the sweep does not begin another page: the next one is a minute away. */
+const beginsWithinMs = 40_000;
 
 /**
  * Enforces deadlines; everything else follows from the streams. The index may lag: each of these reads
  * or conditions on the row itself, so that what has ended meanwhile stays as it is.
+ *
+ * @throws the first fault, when everything else has been done
  */
 export async function sweep(deps: Deps): Promise<void> {
   const now = new Date(deps.clock()).toISOString();
-  for (const overdue of await deps.listings.overdue(now)) {
-    await end[overdue.kind](deps, overdue.uuid);
+  const faults: unknown[] = [];
+  // Nova waits for binds, and the next claim for releases; ARQs that nobody bound can wait.
+  for (const kind of ['binding', 'release', 'arq'] as const) {
+    await sweepKind(deps, kind, now, faults);
+  }
+  if (faults.length > 0) throw faults[0];
+}
+
+async function sweepKind(deps: Deps, kind: DueKind, now: string, faults: unknown[]): Promise<void> {
+  const startedAt = deps.clock();
+  const seen = new Set<string>();
+  while (deps.clock() - startedAt < beginsWithinMs) {
+    const overdue = (await deps.listings.overdue(kind, now)).filter((uuid) => !seen.has(uuid));
+    if (overdue.length === 0) return;
+    for (const uuid of overdue) {
+      seen.add(uuid);
+      try {
+        await end[kind](deps, uuid);
+      } catch (error) {
+        faults.push(error);
+        deps.log.error('A deadline could not be enforced.', { kind, uuid, error });
+      }
+    }
   }
 }
 
-const end: Readonly<Record<Overdue['kind'], (deps: Deps, uuid: string) => Promise<void>>> = {
+const end: Readonly<Record<DueKind, (deps: Deps, uuid: string) => Promise<void>>> = {
   async arq(deps, uuid) {
     if (await deps.store.arqs.deleteUnbound(uuid as ArqUuid)) {
       deps.log.info('Deleted an ARQ that was never bound.', { arq: uuid });
@@ -25,9 +51,9 @@ const end: Readonly<Record<Overdue['kind'], (deps: Deps, uuid: string) => Promis
   async binding(deps, instanceUuid) {
     const binding = await deps.store.arqs.binding(instanceUuid);
     if (binding?.state !== 'BindStarted') return;
-    const waitedMs = deps.clock() - Date.parse(binding.startedAt);
-    if (waitedMs < deps.settings.bindDeadlineSeconds * 1000) return;
     const { bindDeadlineSeconds } = deps.settings;
+    const waitedMs = deps.clock() - Date.parse(binding.startedAt);
+    if (waitedMs < bindDeadlineSeconds * 1000) return;
     const reason = `Host ${binding.hostname} did not make it ready within ${bindDeadlineSeconds} s.`;
     await failBind(deps, binding, reason);
   },

@@ -173,7 +173,7 @@ async function removeProvider(
   own: StoredProvider,
 ): Promise<RemovalEnd> {
   const { placement } = deps.clients;
-  const isClaimed = own.handles.some((handle) => handle.claim);
+  const isClaimed = own.handles.some((handle) => handle.claim || handle.release);
   if (!isClaimed && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
   await untilNoConflict(async () => {
     const current = await placement.getInventories(wanted.uuid);

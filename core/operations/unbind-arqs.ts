@@ -3,6 +3,7 @@ import { type Caller, maySee } from '../domain/caller.ts';
 import { ArqNotFound } from '../domain/errors.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
+import { refuseWithoutServiceToken } from './service-token.ts';
 
 /** Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are. */
 export async function unbindArqs(
@@ -17,6 +18,9 @@ export async function unbindArqs(
   });
   if (missing.length > 0) throw new ArqNotFound(missing);
   const instances = new Set([...stored.values()].flatMap((arq) => arq.binding?.instanceUuid ?? []));
+  for (const instance of instances) {
+    await refuseWithoutServiceToken(deps, caller, instance, 'unbinding');
+  }
   for (const instance of instances) {
     await releaseArqs(deps, instance, new Set(uuids), 'unbound');
   }

@@ -8,15 +8,21 @@ import { getRow, getRows } from './reads.ts';
 import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
 import { held, transact } from './writes.ts';
 
+/** For which instances a host works, and the boot that the work was decided for. */
+export interface JobNote {
+  readonly instances: readonly string[];
+  readonly bootId: string;
+}
+
 export interface ArqStore {
   /** All or none. Until bound, the sweep deletes them after `dueAt`. */
   create(arqs: readonly Arq[], dueAt: string): Promise<void>;
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
-  /** Notes for which instances a host works: the end of its job names the job only. */
-  noteJob(jobUuid: string, instanceUuids: readonly string[]): Promise<void>;
-  instancesOfJob(jobUuid: string): Promise<readonly string[]>;
+  /** The end of a job names the job only. */
+  noteJob(jobUuid: string, note: JobNote): Promise<void>;
+  jobNote(jobUuid: string): Promise<JobNote | undefined>;
   forgetJob(jobUuid: string): Promise<void>;
   /** False if it is bound by now, or gone. */
   deleteUnbound(uuid: ArqUuid): Promise<boolean>;
@@ -31,8 +37,9 @@ export function arqStore(client: Documents, table: string): ArqStore {
         ConditionExpression: 'attribute_not_exists(pk)',
       }));
       const [only] = puts;
-      // A single row needs no transaction, which costs twice as much.
-      if (puts.length === 1 && only) await client.send(new PutCommand(only));
+      // A single row needs no transaction, which costs twice as much. Where it is there already, the
+      // answer to our own first attempt was lost: nobody else draws this uuid.
+      if (puts.length === 1 && only) await held(client.send(new PutCommand(only)));
       else
         await transact(
           client,
@@ -50,14 +57,14 @@ export function arqStore(client: Documents, table: string): ArqStore {
       return row && instanceOf(row);
     },
 
-    async noteJob(jobUuid, instanceUuids) {
-      const row = { ...jobKey(jobUuid), instance_uuids: instanceUuids };
+    async noteJob(jobUuid, note) {
+      const row = { ...jobKey(jobUuid), note };
       await client.send(new PutCommand({ TableName: table, Item: row }));
     },
 
-    async instancesOfJob(jobUuid) {
+    async jobNote(jobUuid) {
       const row = await getRow(client, table, jobKey(jobUuid));
-      return (row?.instance_uuids as string[] | undefined) ?? [];
+      return row?.note as JobNote | undefined;
     },
 
     async forgetJob(jobUuid) {

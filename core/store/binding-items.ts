@@ -150,13 +150,16 @@ export function resolveInstance(
       TableName: tables.arqs,
       Key: instanceKey(binding.instanceUuid),
       UpdateExpression: `${set.expression} REMOVE due, due_at`,
-      ConditionExpression: `${boundBy} AND #state = :was AND arq_uuids = :were`,
-      ExpressionAttributeNames: set.names,
+      ConditionExpression:
+        `${boundBy} AND #state = :was AND arq_uuids = :were AND ` +
+        (binding.jobUuid ? '#job = :job' : 'attribute_not_exists(#job)'),
+      ExpressionAttributeNames: { ...set.names, '#job': 'job_uuid' },
       ExpressionAttributeValues: {
         ...set.values,
         ':bind': binding.bindId,
         ':was': binding.state,
         ':were': binding.arqUuids,
+        ...(binding.jobUuid && { ':job': binding.jobUuid }),
       },
     },
   };

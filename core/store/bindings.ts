@@ -33,11 +33,27 @@ export interface BindingStore {
   /** Ends claims of one binding and gives back their handles; the ARQs are deleted, or left unbound. */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
   /** provisioning, all of it: its host has booted, and what was made there is gone. False as below. */
-  provision(binding: InstanceBinding, arqs: readonly BoundArq[], now: string): Promise<boolean>;
+  provision(
+    binding: InstanceBinding,
+    arqs: readonly BoundArq[],
+    job: HostJob,
+    now: string,
+  ): Promise<boolean>;
   /** Bound, all of it. False if the binding is another by now, or resolved already. */
-  succeed(binding: InstanceBinding, arqs: readonly BoundArq[], now: string): Promise<boolean>;
+  succeed(
+    binding: InstanceBinding,
+    arqs: readonly BoundArq[],
+    now: string,
+    bootId?: string,
+  ): Promise<boolean>;
   /** BindFailed, all of it; the handles are given back. False as above. */
   fail(binding: InstanceBinding, reason: string, release: Release): Promise<boolean>;
+}
+
+/** What a host was asked to do, and under which boot. */
+export interface HostJob {
+  readonly uuid: string;
+  readonly bootId: string;
 }
 
 export interface Release {
@@ -95,21 +111,27 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done' ? 'released' : 'contended';
     },
 
-    async provision(binding, arqs, now) {
+    async provision(binding, arqs, job, now) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'provisioning', now)),
-        resolveInstance(tables, binding, { state: 'provisioning', started_at: now }),
+        resolveInstance(tables, binding, {
+          state: 'provisioning',
+          started_at: now,
+          job_uuid: job.uuid,
+          boot_id: job.bootId,
+        }),
       ]);
       return outcome === 'done';
     },
 
-    async succeed(binding, arqs, now) {
+    async succeed(binding, arqs, now, bootId) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
         // Made again after a boot, it is said to Nova anew.
         resolveInstance(tables, binding, {
           state: 'Bound',
           ...(binding.state === 'provisioning' && { started_at: now }),
+          ...(bootId && { boot_id: bootId }),
         }),
       ]);
       return outcome === 'done';

@@ -1,6 +1,6 @@
 // Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
 
-import type { DeviceProfile } from '../domain/device-profile.ts';
+import { type DeviceProfile, isProfileName } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
 import { getRow, getRows } from './reads.ts';
 import { profileNameKey, profileOf, profileRow, profileUuidKey } from './rows.ts';
@@ -23,6 +23,8 @@ export interface DeviceProfileStore {
 
 export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
   const byName = async (name: string) => {
+    // What cannot be a name cannot be a key, either: it may be longer than DynamoDB allows.
+    if (!isProfileName(name)) return undefined;
     const row = await getRow(client, table, profileNameKey(name));
     return row && profileOf(row);
   };
@@ -30,7 +32,11 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
     byName,
 
     async byNames(names) {
-      const rows = await getRows(client, table, [...new Set(names)].map(profileNameKey));
+      const rows = await getRows(
+        client,
+        table,
+        [...new Set(names)].filter(isProfileName).map(profileNameKey),
+      );
       const found = new Map(rows.map(profileOf).map((profile) => [profile.name, profile]));
       return [...new Set(names)].flatMap((name) => found.get(name) ?? []);
     },

@@ -2,47 +2,32 @@
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Deployable, Device, Presence, StatusChange } from '../domain/device.ts';
+import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
-import type { DevicePlan, StoredHost } from '../domain/inventory-plan.ts';
+import type { DevicePlan } from '../domain/inventory-plan.ts';
 import type { Documents } from './documents.ts';
+import { type HostStore, hostStore } from './hosts.ts';
 import { queryPartition } from './reads.ts';
 import {
   deployableKey,
   deployableOf,
   deployableRow,
   deviceKey,
-  deviceOf,
   deviceRow,
   handleKey,
   handleOf,
   handleRow,
-  hostKey,
   type Row,
 } from './rows.ts';
 import { held, setting, transact, updateIf } from './writes.ts';
 
-export interface HostInventory {
-  readonly host: StoredHost;
-  readonly devices: readonly Device[];
-}
-
-export interface InventoryStore {
+export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
-  /** A host that never reported is there too, empty. */
-  host(hostname: string): Promise<HostInventory>;
-  /** True if nobody else works on the host's reports until `until`; ISO 8601. */
-  takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
-  endLease(hostname: string, holder: string): Promise<void>;
   /** Writes one device's rows; repeatable. The device's own row goes last: it says all is there. */
   putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
-  /** What the host last reported. Goes after its devices, so that a crash makes the report count as new. */
-  putReport(host: StoredHost): Promise<void>;
-  /** False if what is stored is no longer `known`. */
-  putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
   /** Deletes rows that are still gone. */
@@ -52,38 +37,10 @@ export interface InventoryStore {
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
   return {
+    ...hostStore(client, table),
+
     async provider(uuid) {
       return storedProvider(await queryPartition(client, table, `RP#${uuid}`));
-    },
-
-    async host(hostname) {
-      const rows = await queryPartition(client, table, `HOST#${hostname}`);
-      const hostRow = rows.find((row) => row.sk === 'HOST');
-      return {
-        host: hostOf(hostname, hostRow),
-        devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
-      };
-    },
-
-    takeLease(hostname, holder, now, until) {
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(hostname),
-        UpdateExpression: 'SET lease_holder = :holder, lease_until = :until',
-        ConditionExpression:
-          'attribute_not_exists(lease_until) OR lease_until < :now OR lease_holder = :holder',
-        ExpressionAttributeValues: { ':holder': holder, ':now': now, ':until': until },
-      });
-    },
-
-    async endLease(hostname, holder) {
-      await updateIf(client, {
-        TableName: table,
-        Key: hostKey(hostname),
-        UpdateExpression: 'REMOVE lease_holder, lease_until',
-        ConditionExpression: 'lease_holder = :holder',
-        ExpressionAttributeValues: { ':holder': holder },
-      });
     },
 
     async putDevice(plan, reportOrder) {
@@ -119,38 +76,6 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return outcome === 'done';
     },
 
-    async putReport(host) {
-      const set = setting({
-        hostname: host.hostname,
-        boot_id: host.bootId,
-        epoch: host.epoch,
-        sequence: host.sequence,
-        agent_version: host.agentVersion,
-        last_report_at: host.lastReportAt,
-        last_received_ms: host.lastReceivedAtMs,
-        wanted: host.wanted,
-      });
-      await updateIf(client, {
-        TableName: table,
-        Key: hostKey(host.hostname),
-        UpdateExpression: set.expression,
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: set.values,
-      });
-    },
-
-    putPresence(hostname, presence, known) {
-      const set = setting({ hostname, presence });
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(hostname),
-        UpdateExpression: set.expression,
-        ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': known }) },
-      });
-    },
-
     deleteGoneHandles: (handles) =>
       eachOf(handles, (handle) => deleteGoneHandle(client, table, handle)),
 
@@ -183,30 +108,6 @@ function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
       handles: rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf),
     }
   );
-}
-
-function hostOf(hostname: string, row: Row = {}): StoredHost {
-  const stored = row as {
-    boot_id?: string;
-    epoch?: number;
-    sequence?: number;
-    agent_version?: string;
-    last_report_at?: string;
-    last_received_ms?: number;
-    wanted?: Record<string, string>;
-    presence?: Presence;
-  };
-  return {
-    hostname,
-    ...(stored.boot_id && { bootId: stored.boot_id }),
-    epoch: stored.epoch ?? 0,
-    sequence: stored.sequence ?? -1,
-    ...(stored.agent_version && { agentVersion: stored.agent_version }),
-    ...(stored.last_report_at && { lastReportAt: stored.last_report_at }),
-    lastReceivedAtMs: stored.last_received_ms ?? 0,
-    wanted: stored.wanted ?? {},
-    ...(stored.presence && { presence: stored.presence }),
-  };
 }
 
 /** Writes a row but keeps a status that an operator has set. */
@@ -264,7 +165,12 @@ async function dropHandle(client: Documents, table: string, handle: AttachHandle
 
 async function deleteGoneHandle(client: Documents, table: string, handle: AttachHandle) {
   const key = handleKey(handle.providerUuid, handle.uuid);
-  await deleteIf(client, table, key, 'is_gone = :gone AND attribute_not_exists(arq_uuid)');
+  await deleteIf(
+    client,
+    table,
+    key,
+    'is_gone = :gone AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
+  );
 }
 
 async function deleteIf(

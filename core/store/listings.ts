@@ -8,7 +8,15 @@ import type { Deployable, Device } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
 import { getRows, queryAll } from './reads.ts';
-import { arqOf, deployableOf, deviceOf, duePartition, profileOf, type Row } from './rows.ts';
+import {
+  arqOf,
+  type DueKind,
+  deployableOf,
+  deviceOf,
+  duePartitions,
+  profileOf,
+  type Row,
+} from './rows.ts';
 
 export interface Page {
   readonly limit: number;
@@ -21,25 +29,6 @@ export interface Page {
 /** A row of that uuid was never there, or is no longer. */
 export class MarkerNotFound extends Error {
   override readonly name = 'MarkerNotFound';
-}
-
-/** An ARQ that nobody has bound, a binding that is not resolved, a release that is not confirmed. */
-export interface Overdue {
-  readonly kind: 'arq' | 'binding' | 'release';
-  readonly uuid: string;
-}
-
-const overdueKinds: Readonly<Record<string, Overdue['kind']>> = {
-  ARQ: 'arq',
-  INSTANCE: 'binding',
-  RELEASE: 'release',
-};
-
-function overdueOf(pk: string): Overdue {
-  const [prefix = '', uuid = ''] = pk.split('#');
-  const kind = overdueKinds[prefix];
-  if (!kind) throw new TypeError(`${pk} has no deadline.`);
-  return { kind, uuid };
 }
 
 export interface DeviceFilter {
@@ -55,8 +44,8 @@ export interface Listings {
   profiles(page: Page): Promise<DeviceProfile[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
-  /** What should have come to its end by now; at most 1,000 at a time. */
-  overdue(now: string): Promise<Overdue[]>;
+  /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
+  overdue(kind: DueKind, now: string): Promise<string[]>;
 }
 
 export interface ListingTables {
@@ -125,17 +114,18 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       return row && deployableOf(row);
     },
 
-    async overdue(now) {
+    async overdue(kind, now) {
       const { Items = [] } = await client.send(
         new QueryCommand({
           TableName: tables.arqs,
           IndexName: 'by-due',
           KeyConditionExpression: 'due = :due AND due_at <= :now',
-          ExpressionAttributeValues: { ':due': duePartition, ':now': now },
+          ExpressionAttributeValues: { ':due': duePartitions[kind], ':now': now },
           Limit: 1000,
         }),
       );
-      return Items.map((row) => overdueOf(String(row.pk)));
+      // A row's key is its kind and its uuid.
+      return Items.map((row) => String(row.pk).split('#')[1] ?? '');
     },
   };
 }

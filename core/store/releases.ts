@@ -23,16 +23,21 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     update: string,
     values: Readonly<Record<string, unknown>> = {},
   ) => {
+    let waiting = 0;
     for (const { providerUuid, handleUuid } of release.handles) {
-      await updateIf(client, {
+      const waits = await updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, handleUuid),
         UpdateExpression: update,
         ConditionExpression: 'release_id = :release',
         ExpressionAttributeValues: { ':release': release.id, ...values },
       });
+      if (waits) waiting += 1;
     }
+    return waiting;
   };
+  const deleteRow = (release: HostRelease) =>
+    client.send(new DeleteCommand({ TableName: tables.arqs, Key: releaseKey(release.id) }));
   return {
     async byId(id) {
       const row = await getRow(client, tables.arqs, releaseKey(id));
@@ -45,7 +50,12 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     },
 
     async quarantine(release, reason) {
-      await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
+      const waiting = await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
+      if (waiting === 0) {
+        // Later releases have taken its place.
+        await deleteRow(release);
+        return;
+      }
       await updateIf(client, {
         TableName: tables.arqs,
         Key: releaseKey(release.id),

@@ -24,8 +24,9 @@ export const handleKey = (provider: string, uuid: string) => ({
 export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
 export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
 
-/** Partition of the sparse index of deadlines. */
-export const duePartition = 'due';
+/** Partitions of the sparse index of deadlines: a tenant's many ARQs hold up no bind. */
+export const duePartitions = { arq: 'arq', binding: 'binding', release: 'release' } as const;
+export type DueKind = keyof typeof duePartitions;
 
 export function arqRow(arq: Arq, dueAt?: string): Row {
   return {
@@ -41,7 +42,7 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
     created_at: arq.createdAt,
     updated_at: arq.updatedAt,
     failure: arq.failure,
-    ...(dueAt && { due: duePartition, due_at: dueAt }),
+    ...(dueAt && { due: duePartitions.arq, due_at: dueAt }),
     ...(arq.binding && bindingAttributes(arq.binding)),
   };
 }
@@ -123,9 +124,11 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
     project_id: binding.projectId,
     arq_uuids: binding.arqUuids,
     started_at: binding.startedAt,
+    job_uuid: binding.jobUuid,
+    boot_id: binding.bootId,
     request_id: binding.requestId,
     failure: binding.failure,
-    ...(dueAt && { due: duePartition, due_at: dueAt }),
+    ...(dueAt && { due: duePartitions.binding, due_at: dueAt }),
   };
 }
 
@@ -138,6 +141,8 @@ export function instanceOf(row: Row): InstanceBinding {
     project_id: string;
     arq_uuids: ArqUuid[];
     started_at: string;
+    job_uuid?: string;
+    boot_id?: string;
     request_id?: string;
     failure?: string;
   };
@@ -149,6 +154,8 @@ export function instanceOf(row: Row): InstanceBinding {
     projectId: stored.project_id,
     arqUuids: stored.arq_uuids,
     startedAt: stored.started_at,
+    ...(stored.job_uuid && { jobUuid: stored.job_uuid }),
+    ...(stored.boot_id && { bootId: stored.boot_id }),
     ...(stored.request_id && { requestId: stored.request_id }),
     ...(stored.failure && { failure: stored.failure }),
   };
@@ -156,7 +163,7 @@ export function instanceOf(row: Row): InstanceBinding {
 
 /** @param dueAt until when the host must have confirmed it */
 export function releaseRow(release: HostRelease, dueAt: string): Row {
-  return { ...releaseKey(release.id), release, due: duePartition, due_at: dueAt };
+  return { ...releaseKey(release.id), release, due: duePartitions.release, due_at: dueAt };
 }
 
 export function releaseOf(row: Row): HostRelease {

@@ -56,6 +56,10 @@ export function readUpdate(body: UpdateBody, microversion: Microversion): Update
   const patches = Object.entries(body).map(
     ([uuid, operations]) => [arqUuid(uuid), operations] as const,
   );
+  const twice = patches.find(
+    ([uuid], index) => patches.findIndex(([each]) => each === uuid) < index,
+  );
+  if (twice) throw new InvalidInput(`${twice[0]} stands twice, in two spellings.`);
   if (patches.length === 0) throw new InvalidInput('The body names no accelerator request.');
   if (patches.length > arqsMax) {
     throw new InvalidInput(`One request changes at most ${arqsMax} accelerator requests.`);

@@ -1,3 +1,4 @@
+import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/delete-device-profiles.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
@@ -6,6 +7,7 @@ import { findProfiles } from './find.ts';
 /** By uuid or name; several are separated by commas. */
 export const deleteOne = action({ query: noQuery }, async ({ deps, id }) => {
   const given = id.split(',').filter((part) => part !== '');
+  if (given.length === 0) throw new InvalidInput('No device profile is named.');
   await deleteDeviceProfiles(deps, () => findProfiles(deps, given, 'any'));
   return {};
 });

@@ -13,7 +13,7 @@ export interface Callers {
   readonly own: Keystone;
 }
 
-export function createCallers(user: 'nova' | 'placement', keystoneUrl: string): Callers {
+export function createCallers(user: 'nova' | 'placement' | 'glance', keystoneUrl: string): Callers {
   const settings = serviceCredentials(user, keystoneUrl);
   const own = createKeystone({ settings, clock: Date.now, log: silentLog });
 

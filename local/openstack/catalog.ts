@@ -35,6 +35,7 @@ export const users: readonly User[] = [
   { name: 'alt', roles: { alt: ['member'] }, defaultProject: 'alt' },
   serviceUser('nova'),
   serviceUser('placement'),
+  serviceUser('glance'),
   serviceUser('cyborg'),
   // A service that was not made an admin, as newer deployments have it.
   { name: 'telemetry', roles: { service: ['service'] }, defaultProject: 'service' },

@@ -14,13 +14,15 @@ export interface Ask {
   readonly params: Readonly<Record<string, string>>;
   /** Parsed JSON, undefined without a body. */
   readonly body: unknown;
+  /** The body as it came. */
+  readonly bytes: Buffer;
   readonly requestId: string;
 }
 
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON, or text as it is. */
+  /** JSON; text and bytes as they are. */
   readonly body?: unknown;
 }
 
@@ -54,14 +56,13 @@ export async function startService({ host, port, answer }: ServiceOptions): Prom
   const server = createServer((request, response) => {
     void (async () => {
       const { status, headers, body } = await respond(request, answer);
-      const isText = typeof body === 'string';
-      const text = isText ? body : (JSON.stringify(body) ?? '');
+      const [type, content] = contentOf(body);
       response.writeHead(status, {
-        ...(text && { 'Content-Type': isText ? 'text/html' : 'application/json' }),
+        ...(content.length > 0 && { 'Content-Type': type }),
         ...headers,
-        ...(status !== 204 && { 'Content-Length': Buffer.byteLength(text) }),
+        ...(status !== 204 && { 'Content-Length': Buffer.byteLength(content) }),
       });
-      response.end(request.method === 'HEAD' ? undefined : text);
+      response.end(request.method === 'HEAD' ? undefined : content);
     })();
   });
   await new Promise<void>((resolve, reject) => {
@@ -77,6 +78,12 @@ export async function startService({ host, port, answer }: ServiceOptions): Prom
         server.closeAllConnections();
       }),
   };
+}
+
+function contentOf(body: unknown): [type: string, content: string | Buffer] {
+  if (Buffer.isBuffer(body)) return ['application/octet-stream', body];
+  if (typeof body === 'string') return ['text/html', body];
+  return ['application/json', JSON.stringify(body) ?? ''];
 }
 
 async function respond(
@@ -95,7 +102,8 @@ async function respond(
   };
   let answered: Answer;
   try {
-    answered = await answer({ ...ask, body: await readJson(request) });
+    const bytes = await readBytes(request);
+    answered = await answer({ ...ask, bytes, body: readJson(bytes) });
   } catch (error) {
     console.error(`${ask.method} ${ask.path}:`, error);
     answered = { status: 500, body: { error: { code: 500, message: String(error) } } };
@@ -104,10 +112,14 @@ async function respond(
   return { ...answered, headers };
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(Buffer.from(chunk));
-  const text = Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
+}
+
+function readJson(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8');
   if (text === '') return undefined;
   try {
     return JSON.parse(text);

@@ -67,7 +67,10 @@ export async function startKeystone(options: KeystoneStandInOptions): Promise<Ke
 }
 
 /** What a service needs to speak to the stand-in in its own name. */
-export function serviceCredentials(user: 'cyborg' | 'nova' | 'placement', keystoneUrl: string) {
+export function serviceCredentials(
+  user: 'cyborg' | 'nova' | 'placement' | 'glance',
+  keystoneUrl: string,
+) {
   return {
     url: keystoneUrl,
     publicUrl: keystoneUrl,

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { host, type Layout, type PortName, urlOf } from '../layout.ts';
 import type { Running } from '../ports.ts';
+import { startGlance } from './glance.ts';
 import { startKeystone } from './keystone.ts';
 import { startNova } from './nova.ts';
 import { startPlacement } from './placement.ts';
@@ -17,6 +18,7 @@ export async function startOpenStack(layout: Layout): Promise<Running> {
   const endpoints = {
     placement: process.env.PLACEMENT_URL ?? urlOf(layout, 'placement'),
     compute: process.env.NOVA_URL ?? `${urlOf(layout, 'nova')}/v2.1`,
+    image: process.env.GLANCE_URL ?? urlOf(layout, 'glance'),
     accelerator: `${urlOf(layout, 'api')}/accelerator/v2`,
   };
   const services: Running[] = [];
@@ -26,6 +28,8 @@ export async function startOpenStack(layout: Layout): Promise<Running> {
     services.push(await startPlacement({ ...at('placement'), keystoneUrl }));
   if (!layout.replaced.includes('nova'))
     services.push(await startNova({ ...at('nova'), keystoneUrl }));
+  if (!layout.replaced.includes('glance'))
+    services.push(await startGlance({ ...at('glance'), keystoneUrl }));
   return {
     stop: async () => {
       await Promise.all(services.map((service) => service.stop()));

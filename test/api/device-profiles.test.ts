@@ -61,6 +61,9 @@ describe('device profiles answer in the dialect of the request', () => {
     ['a missing one deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
     ['a missing one deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
     ['nothing named', 'DELETE', '', {}, 400, '?name= or ?value='],
+    ['a comma alone', 'DELETE', '/,', {}, 400, 'No device profile is named'],
+    ['a name longer than a key', 'DELETE', `/${'x'.repeat(3000)}`, {}, 404, 'not found'],
+    ['a query longer than a key', 'GET', `?name=${'x'.repeat(3000)}`, {}, 422, 'exists'],
     ['a missing uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
     [
       'a missing uuid at 2.1',

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LambdaFunction } from '#infra/lambda-function.ts';
 import { createQueues } from '#infra/queues.ts';
 import { readSettings } from '#infra/settings.ts';
+import { createStagingBucket } from '#infra/staging.ts';
 import { createTables } from '#infra/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 import { contextOfProject } from './synthesized.ts';
@@ -38,7 +39,7 @@ function makeBundle(): string {
   const entry = `functions/${name}/handler.ts`;
   new LambdaFunction(
     stack,
-    { settings, tables, queues },
+    { settings, tables, queues, staging: createStagingBucket(stack, settings) },
     { name, entry, timeoutSeconds: 29, memoryMb: 1024 },
   );
   const { template } = app.synth().getStackByName('bundle');

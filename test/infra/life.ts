@@ -98,7 +98,7 @@ const end = (instance: string) =>
 async function endBind(instance: string, operation: JobEvent['operation']) {
   const { arqs } = world.deps.store;
   const bindId = (await arqs.binding(instance))?.bindId ?? '';
-  await eventually(() => arqs.instancesOfJob(bindId)).toEqual([instance]);
+  await eventually(() => arqs.jobNote(bindId)).toMatchObject({ instances: [instance] });
   await endJob('bind', bindId, operation);
   const state = async () => (await arqs.binding(instance))?.state;
   await eventually(state).toBe(operation === 'succeeded' ? 'Bound' : 'BindFailed');

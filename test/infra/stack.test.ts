@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { imageBytesMax } from '#core/clients/staging.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/tables.ts';
@@ -97,6 +98,43 @@ describe('queues', () => {
     expect(Timeout).toBe(row.timeoutSeconds);
     // Lambda refuses a source whose messages come again while they are worked on.
     expect(row.visibilitySeconds).toBeGreaterThanOrEqual(Timeout);
+  });
+});
+
+describe('the staging bucket', () => {
+  const [bucket] = stack.ofType('AWS::S3::Bucket');
+
+  it('is private, encrypted, only spoken to over TLS, and empties itself', () => {
+    expect(stack.ofType('AWS::S3::Bucket')).toHaveLength(1);
+    expect(bucket?.deletionPolicy).toBe('Retain');
+    expect(bucket?.properties).toMatchObject({
+      PublicAccessBlockConfiguration: {
+        BlockPublicAcls: true,
+        BlockPublicPolicy: true,
+        IgnorePublicAcls: true,
+        RestrictPublicBuckets: true,
+      },
+      LifecycleConfiguration: { Rules: [{ ExpirationInDays: 7, Status: 'Enabled' }] },
+    });
+    expect(bucket?.properties.BucketEncryption).toBeDefined();
+    const [policy] = stack.ofType('AWS::S3::BucketPolicy');
+    expect(policy?.properties.PolicyDocument.Statement).toMatchObject([
+      { Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } },
+    ]);
+  });
+
+  it('is for the function that brings images, and for no other', () => {
+    const touching = functionNames.filter((name) =>
+      stack.allowedTo(name).some(({ actions }) => actions.some((each) => each.startsWith('s3:'))),
+    );
+    expect(touching).toEqual(['host-jobs']);
+    const { EphemeralStorage } = stack.functionNamed('host-jobs').properties;
+    expect(EphemeralStorage.Size * 1024 ** 2).toBeGreaterThan(imageBytesMax);
+  });
+
+  it('has the name that the deployment gives it', () => {
+    const named = synthesize({ stagingBucket: 'our-images' }).ofType('AWS::S3::Bucket');
+    expect(named[0]?.properties.BucketName).toBe('our-images');
   });
 });
 

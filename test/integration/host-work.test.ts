@@ -2,153 +2,32 @@
 // and ended by the test; everything else is real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
-import type { AttachHandle, Presence } from '#core/domain/device.ts';
-import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
-import { finishJob } from '#core/operations/finish-job.ts';
-import { startBind } from '#core/operations/start-bind.ts';
-import { startRelease } from '#core/operations/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import {
+  bind,
+  boot,
+  bootAfresh,
+  bound,
+  bringBackJobs,
+  cancelled,
+  deps,
+  disconnect,
+  end,
+  handles,
+  jobs,
+  minutes,
+  remove,
+  setPresence,
+  startBindOf,
+  startReleases,
+  startVgpuHost,
+  stateOf,
+  world,
+} from '#test/support/vgpu-host.ts';
 
-const provider = providerUuid('cmp1_0000:0e:00.0');
-const minutes = 60_000;
-
-let world: World;
-let deps: ConsumerDeps;
-let jobs: Map<string, JobDocument>;
-let cancelled: string[];
-let sequence = 0;
-let instances = 0;
-let boots = 0;
-
-const gpu = aDevice({
-  address: '0000:0e:00.0',
-  driver: 'fake-gpu',
-  type: 'GPU',
-  provider_suffix: undefined,
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [1, 2, 3].map((index) => ({
-      type: 'MDEV',
-      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
-    })),
-  },
-});
-
-beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
-  });
-});
+beforeAll(startVgpuHost);
 afterAll(() => world.stop());
-
-/** A host that has just booted, so that nothing of the test before is left. */
-beforeEach(async () => {
-  jobs = new Map();
-  cancelled = [];
-  deps = {
-    ...world.deps,
-    clients: {
-      ...world.deps.clients,
-      jobs: {
-        create: async (id, document) => void (jobs.has(id) || jobs.set(id, document)),
-        cancel: async (id) => void cancelled.push(id),
-        executionStatus: async () => undefined,
-      },
-    },
-  };
-  for (let instance = 1; instance <= instances; instance++) await remove(instanceOf(instance));
-  await boot();
-  jobs.clear();
-  await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
-});
-
-async function setPresence(presence: Presence): Promise<void> {
-  const { host } = await deps.store.inventory.host('cmp1');
-  await deps.store.inventory.putPresence('cmp1', presence, host.presence);
-}
-
-/** The agent has been gone for so long. */
-async function disconnect(forMs: number): Promise<void> {
-  const at = new Date(Date.now() - forMs).toISOString();
-  const { host } = await deps.store.inventory.host('cmp1');
-  await deps.store.inventory.putReport({ ...host, lastReportAt: at });
-  await setPresence({ isConnected: false, version: 1, at });
-}
-
-async function boot(): Promise<void> {
-  boots += 1;
-  sequence += 1;
-  const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
-  await applyReport(deps, 'cmp1', aReport([gpu], { boot_id, sequence }), Date.now() + boots);
-}
-
-const instanceOf = (number: number) =>
-  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
-
-async function bind() {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'vgpu',
-  });
-  const arq: string = created.json.arqs[0].uuid;
-  instances += 1;
-  const instance = instanceOf(instances);
-  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [arq]: [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: provider },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
-  });
-  return { arq, instance, status, error: json?.error };
-}
-
-/** What the stream brings to the queue. */
-async function startBindOf(instance: string): Promise<void> {
-  const binding = await deps.store.arqs.binding(instance);
-  if (binding) await startBind(deps, instance, binding.bindId as BindId);
-}
-
-async function startReleases(): Promise<void> {
-  for (const id of new Set((await handles()).flatMap(({ release }) => release ?? []))) {
-    await startRelease(deps, id);
-  }
-}
-
-async function handles(): Promise<readonly AttachHandle[]> {
-  return (await deps.store.inventory.provider(provider))?.handles ?? [];
-}
-
-async function end(
-  kind: 'bind' | 'free' | 'boot',
-  operation: JobEvent['operation'] = 'succeeded',
-  statusDetails: JobEvent['statusDetails'] = {},
-): Promise<void> {
-  const ids = [...jobs.keys()].filter((id) => id.startsWith(`test-${kind}-`));
-  expect(ids.length).toBeGreaterThan(0);
-  for (const jobId of ids) {
-    const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
-    // Events come at least once.
-    for (const _ of [1, 2]) await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
-    jobs.delete(jobId);
-  }
-}
-
-async function stateOf(instance: string): Promise<unknown> {
-  const path = `/v2/accelerator_requests?instance=${instance}`;
-  const { status, json } = await world.asNova('GET', path);
-  return status === 200 ? json.arqs[0]?.state : status;
-}
-
-async function remove(instance: string): Promise<number> {
-  return (await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status;
-}
+beforeEach(bootAfresh);
 
 describe('a bind that needs the host', () => {
   it('is started, asks the host once, and is bound when the host says so', async () => {
@@ -210,13 +89,6 @@ describe('a bind that needs the host', () => {
 });
 
 describe('a release', () => {
-  async function bound() {
-    const made = await bind();
-    await startBindOf(made.instance);
-    await end('bind');
-    return made;
-  }
-
   it('ends the ARQ at once, and frees the handle when the host has cleaned up', async () => {
     const { instance } = await bound();
     expect(await remove(instance)).toBe(204);
@@ -289,7 +161,7 @@ describe('a release', () => {
       [],
     );
     // The handle may have gone to somebody else by the time the host answers after all.
-    jobs = late;
+    bringBackJobs(late);
     const next = [await bind(), await bind(), await bind()];
     await end('free');
     expect((await handles()).filter(({ claim }) => claim)).toHaveLength(next.length);

@@ -1,6 +1,9 @@
 // A whole control plane for one test file: a real DynamoDB engine, the SQS endpoint, the OpenStack
 // stand-ins and the deployed handlers behind HTTP, all on free ports, all gone at the end.
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
@@ -9,11 +12,13 @@ import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
 import { createTables, startDynamoDb } from '#local/dynamodb.ts';
 import { environmentFor } from '#local/environment.ts';
+import { startGlance } from '#local/openstack/glance.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
 import { startNova } from '#local/openstack/nova.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 import type { Running } from '#local/ports.ts';
 import { createQueues, startQueues } from '#local/queues.ts';
+import { startS3 } from '#local/s3.ts';
 
 export const stage = 'test';
 
@@ -38,7 +43,12 @@ export interface Ask {
 export interface World {
   readonly deps: ConsumerDeps;
   readonly apiUrl: string;
-  readonly urls: { readonly keystone: string; readonly placement: string; readonly nova: string };
+  readonly urls: {
+    readonly keystone: string;
+    readonly placement: string;
+    readonly nova: string;
+    readonly glance: string;
+  };
   ask(method: string, path: string, ask?: Ask): Promise<Answer>;
   /** As Nova asks: the user's token and its own service token. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -56,9 +66,11 @@ export interface WorldOptions {
 const loopback = { host: '127.0.0.1', port: 0 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const [dynamoDb, sqs, keystone] = await Promise.all([
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-s3-'));
+  const [dynamoDb, sqs, s3, keystone] = await Promise.all([
     startDynamoDb(),
     startQueues(),
+    startS3({ ...loopback, directory }),
     startKeystone(loopback),
   ]);
   const placement = await startPlacement({ ...loopback, keystoneUrl: keystone.url });
@@ -66,6 +78,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const environment = environmentFor(stage, {
     dynamoDb: dynamoDb.url,
     sqs: sqs.url,
+    s3: s3.url,
     keystone: keystone.url,
   });
   Object.assign(process.env, environment, { POWERTOOLS_LOG_LEVEL: 'SILENT' }, options.settings);
@@ -75,6 +88,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   keystone.announce('accelerator', `${api.url}/accelerator/v2`);
   const nova = await startNova({ ...loopback, keystoneUrl: keystone.url });
   keystone.announce('compute', nova.url);
+  const glance = await startGlance({ ...loopback, keystoneUrl: keystone.url });
+  keystone.announce('image', glance.url);
   const consumers = options.consumers ? await startConsumers({ log: silentLog }) : undefined;
 
   const ask = async (method: string, path: string, given: Ask = {}): Promise<Answer> => {
@@ -100,11 +115,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
-  const all: Running[] = [nova, api, placement, keystone, sqs, dynamoDb];
+  const all: Running[] = [glance, nova, api, placement, keystone, s3, sqs, dynamoDb];
   return {
     deps: { ...createConsumerDeps('test'), log: silentLog },
     apiUrl: api.url,
-    urls: { keystone: keystone.url, placement: placement.url, nova: nova.url },
+    urls: { keystone: keystone.url, placement: placement.url, nova: nova.url, glance: glance.url },
     ask,
     asNova: (method, path, body) =>
       ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
@@ -112,6 +127,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     stop: async () => {
       await consumers?.stop();
       for (const each of all) await each.stop();
+      rmSync(directory, { recursive: true });
     },
   };
 }

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq.ts';
-import { type BindFacts, planBind, type StoredProvider } from '#core/domain/bind-plan.ts';
-import type { ArqUuid } from '#core/domain/ids.ts';
 import {
+  type BindFacts,
+  needsHost,
+  needsProgram,
+  planBind,
+  type StoredProvider,
+} from '#core/domain/bind-plan.ts';
+import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
+import {
+  aDeployable,
   anArq,
   anInstanceUuid,
   aProvider,
@@ -91,9 +98,39 @@ describe('planning a bind', () => {
     expect(() => planBind(given)).toThrow(sentence);
   });
 
+  it('refuses to program a region under another instance', () => {
+    const region = aProvider({ region: 'region0' });
+    const claim = { arqUuid: 'other' as ArqUuid, instanceUuid: 'other' as InstanceUuid };
+    const handles = [aStoredHandle({ index: 1, claim }), aStoredHandle({ index: 2 })];
+    const asking = [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })];
+    expect(() => planBind(facts({ ...region, handles }, asking))).toThrow('uses its region');
+    expect(planBind(facts({ ...region, handles }))).toHaveLength(1);
+    const [planned] = planBind(facts(region, asking));
+    expect(planned && needsHost(planned, 'agent')).toBe(true);
+  });
+
   it('refuses a provider that nobody reported', () => {
     expect(() => planBind({ ...facts(aProvider()), providers: new Map() })).toThrow(
       `resource provider uuid ${aProviderUuid}`,
     );
+  });
+});
+
+describe('programming', () => {
+  const id = '0f1a2b3c-0000-4000-8000-00000000000a';
+  it.each<[boolean, Record<string, string>, string]>([
+    [false, {}, 'asks for no image'],
+    [false, { 'accel:bitstream_id': id.toUpperCase() }, 'holds the image'],
+    [false, { 'accel:function_id': id.replaceAll('-', '') }, 'has the function'],
+    [true, { 'accel:bitstream_id': id.replace('a', 'b') }, 'holds another image'],
+    [true, { 'accel:function_id': 'a' }, 'has another function'],
+    [true, { 'accel:bitstream_name': 'a.gbs' }, 'holds an image whose name Glance knows'],
+  ])('is needed: %s, for %o that %s', (expected, group) => {
+    const deployable = aDeployable({ region: 'region0', bitstreamId: id, functionUuid: id });
+    expect(needsProgram(group, deployable)).toBe(expected);
+  });
+
+  it('is needed where nobody knows what the region holds', () => {
+    expect(needsProgram({ 'accel:bitstream_id': id }, aDeployable({ region: 'r' }))).toBe(true);
   });
 });

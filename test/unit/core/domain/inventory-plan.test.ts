@@ -24,6 +24,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
     sequence: 0,
     lastReceivedAtMs: 1000,
     wanted: {},
+    isStartingOver: false,
     ...given,
   };
 }

@@ -1,0 +1,151 @@
+// Images on their way from Glance to hosts: hosts reach S3 by a URL that carries its own permission,
+// and need neither Glance nor a token.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { type Glance, type GlanceImage, ImageUnusable } from './glance.ts';
+import { ServiceUnavailable } from './http.ts';
+
+/** What a job says of an image. */
+export interface StagedImage {
+  /** Good for an hour. */
+  readonly url: string;
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+export interface Staging {
+  /** Brings the image to S3 unless it is there. @throws ImageUnusable, ServiceUnavailable */
+  stage(image: GlanceImage): Promise<StagedImage>;
+}
+
+export const imageBytesMax = 1024 ** 3;
+const urlSeconds = 3600;
+/** Objects go after a week; nobody shall be sent to one that is about to. */
+const keptMs = 6 * 24 * 3600 * 1000;
+
+type Content = Omit<StagedImage, 'url'>;
+
+export function createStaging(options: {
+  readonly glance: Pick<Glance, 'download'>;
+  readonly bucket: string;
+  readonly usesPathStyle: boolean;
+  readonly clock: () => number;
+  readonly bytesMax?: number;
+}): Staging {
+  const { glance, bucket, usesPathStyle, clock, bytesMax = imageBytesMax } = options;
+  let made: S3Client | undefined;
+  const client = () => {
+    made ??= new S3Client({ forcePathStyle: usesPathStyle });
+    return made;
+  };
+  // One at a time: the disk holds one, and whoever wants the same image finds it there.
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function stage(image: GlanceImage): Promise<StagedImage> {
+    if ((image.bytes ?? 0) > bytesMax) throw tooLarge(image, bytesMax);
+    // Active images never change; the hash is for those that were made anew under the same id.
+    const Key = `images/${image.id}/${image.hash?.value ?? 'unhashed'}`;
+    const content = (await staged(Key)) ?? (await bring(image, Key));
+    const command = new GetObjectCommand({ Bucket: bucket, Key });
+    const url = await s3(getSignedUrl(client(), command, { expiresIn: urlSeconds }));
+    return { url, ...content };
+  }
+
+  async function staged(Key: string): Promise<Content | undefined> {
+    const command = new HeadObjectCommand({ Bucket: bucket, Key });
+    const head = await s3(client().send(command).catch(absent));
+    const sha256 = head?.Metadata?.sha256;
+    const madeAt = head?.LastModified?.getTime() ?? 0;
+    if (!sha256 || !head.ContentLength || clock() - madeAt > keptMs) return undefined;
+    return { sha256, bytes: head.ContentLength };
+  }
+
+  /** By way of the disk, since S3 wants to know the size and the digest first. */
+  async function bring(image: GlanceImage, Key: string): Promise<Content> {
+    const path = join(tmpdir(), `image-${randomUUID()}`);
+    try {
+      const content = await receive(await glance.download(image.id), image, path, bytesMax);
+      const command = new PutObjectCommand({
+        Bucket: bucket,
+        Key,
+        Body: createReadStream(path),
+        ContentLength: content.bytes,
+        ChecksumSHA256: Buffer.from(content.sha256, 'hex').toString('base64'),
+        Metadata: { sha256: content.sha256 },
+      });
+      await s3(client().send(command));
+      return content;
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  /** Whatever ails S3 may pass. */
+  async function s3<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw new ServiceUnavailable('s3', `s3://${bucket}`, String(error), true);
+    }
+  }
+
+  return {
+    stage: (image) => {
+      const outcome = turn.then(() => stage(image));
+      turn = outcome.catch(() => {});
+      return outcome;
+    },
+  };
+}
+
+function absent(error: { readonly name?: string }): undefined {
+  if (error.name !== 'NotFound') throw error;
+  return undefined;
+}
+
+async function receive(
+  data: AsyncIterable<Uint8Array>,
+  image: GlanceImage,
+  path: string,
+  bytesMax: number,
+): Promise<Content> {
+  const own = createHash('sha256');
+  const theirs = createHash(image.hash?.algorithm ?? 'sha256');
+  let bytes = 0;
+  await pipeline(
+    data,
+    async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        bytes += chunk.length;
+        if (bytes > bytesMax) throw tooLarge(image, bytesMax);
+        own.update(chunk);
+        theirs.update(chunk);
+        yield chunk;
+      }
+    },
+    createWriteStream(path, { flags: 'wx', mode: 0o600 }),
+  );
+  if (bytes === 0) throw new ImageUnusable(`Image ${image.id} is empty.`);
+  if (image.hash && theirs.digest('hex') !== image.hash.value) {
+    throw new ImageUnusable(
+      `The data of image ${image.id} is not what Glance took: its ${image.hash.algorithm} differs.`,
+    );
+  }
+  return { sha256: own.digest('hex'), bytes };
+}
+
+function tooLarge({ id }: GlanceImage, bytesMax: number): ImageUnusable {
+  return new ImageUnusable(`Image ${id} is larger than ${bytesMax} bytes.`);
+}

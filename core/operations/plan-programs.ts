@@ -1,0 +1,91 @@
+// What has to be programmed for a bind: which image into which region, and where the host finds it.
+
+import { ImageUnusable } from '../clients/glance.ts';
+import { RequestRefused, ServiceUnavailable } from '../clients/http.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { ProgramStep } from '../contracts/job-document.ts';
+import { isUsedByOthers, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
+import type { ProviderUuid } from '../domain/ids.ts';
+import { RetryLater } from '../domain/retry-later.ts';
+import type { BoundArq } from '../store/bindings.ts';
+
+export interface Program {
+  readonly providerUuid: ProviderUuid;
+  readonly step: ProgramStep;
+}
+
+const serviceAwaySeconds = 5;
+
+/**
+ * A step for each region that does not hold what its ARQs ask for, in the ARQs' order.
+ *
+ * @throws ImageUnusable whose message says why there can be none
+ * @throws RetryLater while Glance or S3 is away
+ */
+export async function planPrograms(
+  deps: ConsumerDeps,
+  arqs: readonly BoundArq[],
+  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
+  addresses: ReadonlyMap<string, string>,
+): Promise<Program[]> {
+  const programs: Program[] = [];
+  for (const [uuid, held] of Map.groupBy(arqs, (arq) => arq.binding.providerUuid)) {
+    const provider = providers.get(uuid);
+    const address = addresses.get(provider?.deployable.deviceUuid ?? '');
+    if (!provider || !held.some((arq) => needsProgram(arq.group, provider.deployable))) continue;
+    const step = address && (await patiently(deps, stepFor(deps, provider, held, address)));
+    if (step) programs.push({ providerUuid: uuid, step });
+  }
+  return programs;
+}
+
+async function stepFor(
+  deps: ConsumerDeps,
+  { deployable, handles }: StoredProvider,
+  arqs: readonly BoundArq[],
+  address: string,
+): Promise<ProgramStep | undefined> {
+  const { name, region, bitstreamId, regionTypeUuid } = deployable;
+  if (region === undefined) throw new ImageUnusable(`${name} is no region that takes images.`);
+  const instanceUuid = arqs[0]?.binding.instanceUuid;
+  // Binds that are made at the same time do not see each other in their plans.
+  if (instanceUuid && isUsedByOthers(handles, instanceUuid)) {
+    throw new ImageUnusable(`${name} cannot be programmed: another instance uses it.`);
+  }
+  const found = await Promise.all(
+    distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? [])).map((query) =>
+      deps.clients.glance.findImage(query),
+    ),
+  );
+  const [image, ...others] = found;
+  if (!image || image.id === bitstreamId) return undefined;
+  if (others.some(({ id }) => id !== image.id)) {
+    throw new ImageUnusable(`${name} cannot hold two images at once.`);
+  }
+  const staged = await deps.clients.staging.stage(image);
+  return {
+    kind: 'program',
+    address,
+    region,
+    image: { id: image.id, ...staged },
+    ...(regionTypeUuid && { region_type_uuid: regionTypeUuid }),
+  };
+}
+
+function distinct(queries: readonly ImageQuery[]): ImageQuery[] {
+  return [...new Map(queries.map((query) => [`${query.by} ${query.value}`, query])).values()];
+}
+
+/** What lasts fails the bind, with a sentence; what may pass is tried again, up to the deadline. */
+async function patiently<T>(deps: ConsumerDeps, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof RequestRefused) throw new ImageUnusable(error.message);
+    if (!(error instanceof ServiceUnavailable)) throw error;
+    if (!error.isWorthRetrying) throw new ImageUnusable(error.message);
+    deps.log.warn('An image cannot be brought to the host yet.', { error });
+    throw new RetryLater(error.message, serviceAwaySeconds);
+  }
+}

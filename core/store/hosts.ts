@@ -1,0 +1,140 @@
+// Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
+
+import type { Device, Presence } from '../domain/device.ts';
+import type { StoredHost } from '../domain/inventory-plan.ts';
+import type { Documents } from './documents.ts';
+import { queryPartition } from './reads.ts';
+import { deviceOf, hostKey, type Row } from './rows.ts';
+import { setting, updateIf } from './writes.ts';
+
+export interface HostInventory {
+  readonly host: StoredHost;
+  readonly devices: readonly Device[];
+}
+
+export interface HostStore {
+  /** A host that never reported is there too, empty. */
+  host(hostname: string): Promise<HostInventory>;
+  /** True if nobody else works on the host's reports until `until`; ISO 8601. */
+  takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
+  endLease(hostname: string, holder: string): Promise<void>;
+  /** Notes a boot before anything follows from it. Its reports are counted anew. */
+  putBoot(host: StoredHost): Promise<void>;
+  /** What the host last reported. Goes after its devices, so that a crash makes the report count as new. */
+  putReport(host: StoredHost): Promise<void>;
+  /** False if what is stored is no longer `known`. */
+  putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
+}
+
+export function hostStore(client: Documents, table: string): HostStore {
+  return {
+    async host(hostname) {
+      const rows = await queryPartition(client, table, `HOST#${hostname}`);
+      const hostRow = rows.find((row) => row.sk === 'HOST');
+      return {
+        host: hostOf(hostname, hostRow),
+        devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
+      };
+    },
+
+    takeLease(hostname, holder, now, until) {
+      return updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'SET lease_holder = :holder, lease_until = :until',
+        ConditionExpression:
+          'attribute_not_exists(lease_until) OR lease_until < :now OR lease_holder = :holder',
+        ExpressionAttributeValues: { ':holder': holder, ':now': now, ':until': until },
+      });
+    },
+
+    async endLease(hostname, holder) {
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'REMOVE lease_holder, lease_until',
+        ConditionExpression: 'lease_holder = :holder',
+        ExpressionAttributeValues: { ':holder': holder },
+      });
+    },
+
+    async putBoot(host) {
+      const set = setting({
+        hostname: host.hostname,
+        boot_id: host.bootId,
+        epoch: host.epoch,
+        sequence: host.sequence,
+        last_received_ms: host.lastReceivedAtMs,
+        booted_at: host.bootedAt,
+        starting_over: true,
+      });
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(host.hostname),
+        UpdateExpression: set.expression,
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: set.values,
+      });
+    },
+
+    async putReport(host) {
+      const set = setting({
+        hostname: host.hostname,
+        boot_id: host.bootId,
+        epoch: host.epoch,
+        sequence: host.sequence,
+        agent_version: host.agentVersion,
+        last_report_at: host.lastReportAt,
+        last_received_ms: host.lastReceivedAtMs,
+        wanted: host.wanted,
+      });
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(host.hostname),
+        UpdateExpression: `${set.expression} REMOVE starting_over`,
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: set.values,
+      });
+    },
+
+    putPresence(hostname, presence, known) {
+      const set = setting({ hostname, presence });
+      return updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: set.expression,
+        ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': known }) },
+      });
+    },
+  };
+}
+
+function hostOf(hostname: string, row: Row = {}): StoredHost {
+  const stored = row as {
+    boot_id?: string;
+    epoch?: number;
+    sequence?: number;
+    agent_version?: string;
+    last_report_at?: string;
+    last_received_ms?: number;
+    booted_at?: string;
+    starting_over?: true;
+    wanted?: Record<string, string>;
+    presence?: Presence;
+  };
+  return {
+    hostname,
+    ...(stored.boot_id && { bootId: stored.boot_id }),
+    epoch: stored.epoch ?? 0,
+    sequence: stored.sequence ?? -1,
+    ...(stored.agent_version && { agentVersion: stored.agent_version }),
+    ...(stored.last_report_at && { lastReportAt: stored.last_report_at }),
+    lastReceivedAtMs: stored.last_received_ms ?? 0,
+    ...(stored.booted_at && { bootedAt: stored.booted_at }),
+    isStartingOver: stored.starting_over === true,
+    wanted: stored.wanted ?? {},
+    ...(stored.presence && { presence: stored.presence }),
+  };
+}

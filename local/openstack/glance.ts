@@ -1,0 +1,132 @@
+// A stand-in for Glance over HTTP: images with their own properties and their data. An image becomes
+// active when its data has come, and never changes from then on.
+
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import type { TokenIdentity } from '#core/clients/keystone.ts';
+import { createCallers } from './callers.ts';
+import {
+  type Answer,
+  type Ask,
+  findRoute,
+  Refusal,
+  type Routes,
+  type Service,
+  startService,
+} from './http-service.ts';
+import { openState, type State } from './state-file.ts';
+
+export interface GlanceStandInOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly keystoneUrl: string;
+  readonly stateFile?: string | undefined;
+}
+
+interface Context {
+  readonly state: State<GlanceState>;
+  readonly caller: TokenIdentity;
+}
+
+const image = z.looseObject({
+  id: z.guid(),
+  name: z.string().nullable(),
+  status: z.enum(['queued', 'active']),
+  size: z.number().nullable(),
+  os_hash_algo: z.string().nullable(),
+  os_hash_value: z.string().nullable(),
+});
+type Image = z.infer<typeof image>;
+
+const glanceState = z.object({
+  images: z.record(z.string(), image).default({}),
+  /** Of active images, as base64: images for trying are small. */
+  data: z.record(z.string(), z.string()).default({}),
+});
+type GlanceState = z.infer<typeof glanceState>;
+
+/** The name, and whatever properties the image shall have. */
+const newImage = z
+  .object({ id: z.guid().optional(), name: z.string().optional() })
+  .catchall(z.string());
+
+export async function startGlance(options: GlanceStandInOptions): Promise<Service> {
+  const state = openState(glanceState, options.stateFile);
+  const callers = createCallers('glance', options.keystoneUrl);
+  return startService({
+    ...options,
+    answer: async (ask) => {
+      const identified = await callers.identify(ask);
+      return 'answer' in identified ? identified.answer : answer(ask, { state, ...identified });
+    },
+  });
+}
+
+async function answer(ask: Ask, context: Context): Promise<Answer> {
+  try {
+    const found = findRoute(routes, ask.method, ask.path);
+    if (!found) throw new Refusal(404, 'The resource could not be found.');
+    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
+    return await found.handler({ ...ask, params: found.params }, context);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { status, message } = error;
+    return { status, body: { code: `${status}`, title: 'Error', message } };
+  }
+}
+
+const routes: Routes<Context> = {
+  'GET /v2/images': ({ query }, { state }) => {
+    const wanted = [...query].filter(([key]) => !['limit', 'marker', 'sort'].includes(key));
+    const images = Object.values(state.now.images).filter((each) =>
+      wanted.every(([key, value]) => each[key] === value),
+    );
+    return { status: 200, body: { images, first: '/v2/images' } };
+  },
+  'POST /v2/images': (ask, { state, caller }) => {
+    requireAdmin(caller);
+    const given = newImage.safeParse(ask.body);
+    if (!given.success) throw new Refusal(400, z.prettifyError(given.error));
+    const { id = crypto.randomUUID(), name = null, ...properties } = given.data;
+    if (state.now.images[id]) throw new Refusal(409, `Image ID ${id} already exists!`);
+    const made: Image = { ...properties, id, name, status: 'queued', ...noData };
+    state.now.images[id] = made;
+    state.save();
+    return { status: 201, body: made };
+  },
+  'GET /v2/images/{id}': (ask, { state }) => ({ status: 200, body: named(ask, state.now) }),
+  'PUT /v2/images/{id}/file': (ask, { state, caller }) => {
+    requireAdmin(caller);
+    const found = named(ask, state.now);
+    if (found.status !== 'queued') throw new Refusal(409, `Image ${found.id} has data already.`);
+    state.now.data[found.id] = ask.bytes.toString('base64');
+    Object.assign(found, {
+      status: 'active',
+      size: ask.bytes.length,
+      // What Glance uses unless it is told otherwise.
+      os_hash_algo: 'sha512',
+      os_hash_value: createHash('sha512').update(ask.bytes).digest('hex'),
+    });
+    state.save();
+    return { status: 204 };
+  },
+  'GET /v2/images/{id}/file': (ask, { state }) => {
+    const { id } = named(ask, state.now);
+    const data = state.now.data[id];
+    if (data === undefined) return { status: 204 };
+    return { status: 200, body: Buffer.from(data, 'base64') };
+  },
+};
+
+const noData = { size: null, os_hash_algo: null, os_hash_value: null } as const;
+
+function named(ask: Ask, { images }: GlanceState): Image {
+  const found = images[ask.params.id ?? ''];
+  if (!found) throw new Refusal(404, `No image found with ID ${ask.params.id}`);
+  return found;
+}
+
+function requireAdmin({ roles }: TokenIdentity): void {
+  if (!roles.includes('admin')) throw new Refusal(403, 'You are not authorized to do this.');
+}

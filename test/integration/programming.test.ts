@@ -1,0 +1,307 @@
+// Binds that need an FPGA programmed: the image found in Glance, brought to S3, named in the host's job.
+// The host's jobs are noted here and ended by the test; everything else is real.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createGlance } from '#core/clients/glance.ts';
+import { createHttp } from '#core/clients/http.ts';
+import { createStaging } from '#core/clients/staging.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import { type BindId, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { finishJob } from '#core/operations/finish-job.ts';
+import { startBind } from '#core/operations/start-bind.ts';
+import { freePort } from '#local/ports.ts';
+import { aGbs, fakeInterface, sha256Of } from '#test/support/gbs.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const region = providerUuid('cmp1_0000:0d:00.0_region0');
+const loadedId = '0f1a2b3c-0000-4000-8000-00000000000a';
+const loadedFunction = 'd8424dc4-a4a3-c413-f89e-433683f9040b';
+
+let world: World;
+let deps: ConsumerDeps;
+let jobs: Map<string, JobDocument>;
+let sequence = 0;
+let instances: string[] = [];
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+});
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  jobs = new Map();
+  const double: ConsumerDeps['clients']['jobs'] = {
+    create: async (id, document) => void (jobs.has(id) || jobs.set(id, document)),
+    cancel: async () => {},
+    executionStatus: async () => undefined,
+  };
+  deps = { ...world.deps, clients: { ...world.deps.clients, jobs: double } };
+  for (const instance of instances) {
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  }
+  instances = [];
+  await boot();
+});
+
+/** A host that has just booted, its region with or without a function; two handles of one region. */
+async function boot(held: { bitstream?: string; function?: string } = {}): Promise<void> {
+  sequence += 1;
+  const fpga = aDevice({
+    address: '0000:0d:00.0',
+    provider_suffix: undefined,
+    offers: undefined,
+    regions: [
+      {
+        name: 'region0',
+        resource_class: 'FPGA',
+        traits: [],
+        attach_handles: [aHandle(1), aHandle(2)],
+        'region-type-uuid': fakeInterface,
+        'bitstream-id': held.bitstream,
+        'function-uuid': held.function,
+      },
+    ],
+  });
+  const boot_id = `bbbbbbbb-0000-4000-8000-${String(sequence).padStart(12, '0')}`;
+  await applyReport(deps, 'cmp1', aReport([fpga], { boot_id, sequence }), Date.now() + sequence);
+}
+
+async function glance(method: string, path: string, body: string | Uint8Array<ArrayBuffer>) {
+  const response = await fetch(`${world.urls.glance}${path}`, {
+    method,
+    headers: { 'X-Auth-Token': 'admin-token' },
+    body,
+  });
+  expect(response.ok, await response.clone().text()).toBe(true);
+  return response;
+}
+
+async function anImage(properties: Record<string, string>, data?: Buffer): Promise<string> {
+  const made = await glance('POST', '/v2/images', JSON.stringify(properties));
+  const { id } = (await made.json()) as { id: string };
+  if (data) await glance('PUT', `/v2/images/${id}/file`, new Uint8Array(data));
+  return id;
+}
+
+async function bind(accel: Record<string, string>, count = 1) {
+  const name = `p-${randomUUID()}`;
+  const groups = [{ 'resources:FPGA': String(count), ...accel }];
+  await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups }] });
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: name,
+  });
+  const instance = randomUUID();
+  instances.push(instance);
+  const patch = [
+    { op: 'add', path: '/hostname', value: 'cmp1' },
+    { op: 'add', path: '/device_rp_uuid', value: region },
+    { op: 'add', path: '/instance_uuid', value: instance },
+  ];
+  const arqs: { uuid: string }[] = created.json.arqs;
+  const { status, json } = await world.asNova(
+    'PATCH',
+    '/v2/accelerator_requests',
+    Object.fromEntries(arqs.map(({ uuid }) => [uuid, patch])),
+  );
+  return { instance, status, error: json?.error };
+}
+
+/** What the stream brings to the queue. */
+async function startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
+  const binding = await deps.store.arqs.binding(instance);
+  const clients = { ...deps.clients, ...given };
+  if (binding) await startBind({ ...deps, clients }, instance, binding.bindId as BindId);
+}
+
+async function end(operation: JobEvent['operation']): Promise<void> {
+  for (const jobId of jobs.keys()) {
+    const event = { jobId, operation, thingArn: 'arn', timestamp: 1 };
+    await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
+  }
+}
+
+async function stateOf(instance: string): Promise<unknown> {
+  const path = `/v2/accelerator_requests?instance=${instance}`;
+  const { status, json } = await world.asNova('GET', path);
+  return status === 200 ? json.arqs[0]?.state : status;
+}
+
+/** The one step that the host was asked for. */
+function theStep() {
+  const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
+  expect(steps).toHaveLength(1);
+  const [step] = steps;
+  if (step?.kind !== 'program') throw new Error(`not to program, but to ${step?.kind}`);
+  return step;
+}
+
+async function fetchBytes(url: string): Promise<Buffer> {
+  return Buffer.from(await (await fetch(url)).arrayBuffer());
+}
+
+describe('a bind that names an image', () => {
+  it('has the host program it, from a URL that gives out exactly its bytes', async () => {
+    const data = aGbs({ bitstream: 'x'.repeat(100_000) });
+    const id = await anImage({ name: 'a.gbs' }, data);
+    const { instance, status } = await bind({ 'accel:bitstream_id': id });
+    expect([status, await stateOf(instance)]).toEqual([202, 'BindStarted']);
+    await startBindOf(instance);
+    await startBindOf(instance);
+    const step = theStep();
+    expect(step).toMatchObject({
+      address: '0000:0d:00.0',
+      region: 'region0',
+      region_type_uuid: fakeInterface,
+      image: { id, sha256: sha256Of(data), bytes: data.length },
+    });
+    expect(await fetchBytes(step.image.url)).toEqual(data);
+    await end('succeeded');
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('finds it by name, function id and function name', async () => {
+    const mark = randomUUID();
+    const id = await anImage(
+      { name: `${mark}.gbs`, 'accel:function_id': mark, 'accel:function_name': `f-${mark}` },
+      aGbs(),
+    );
+    for (const accel of [
+      { 'accel:bitstream_name': `${mark}.gbs` },
+      { 'accel:function_id': mark },
+      { 'accel:function_name': `f-${mark}` },
+    ]) {
+      await boot();
+      jobs.clear();
+      const { instance } = await bind(accel);
+      await startBindOf(instance);
+      expect(theStep().image.id).toBe(id);
+      await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    }
+  });
+
+  it('programs a region once, however many of it are bound', async () => {
+    const id = await anImage({}, aGbs());
+    const { instance } = await bind({ 'accel:bitstream_id': id }, 2);
+    await startBindOf(instance);
+    expect(theStep().image.id).toBe(id);
+  });
+
+  it('is bound at once where the region holds it already', async () => {
+    await boot({ bitstream: loadedId, function: loadedFunction });
+    const { instance } = await bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
+    expect(await stateOf(instance)).toBe('Bound');
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    const plain = loadedFunction.replaceAll('-', '');
+    const byFunction = await bind({ 'accel:function_id': plain });
+    expect(await stateOf(byFunction.instance)).toBe('Bound');
+  });
+
+  it('fails where the host does, and the region holds nothing for all we know', async () => {
+    await boot({ bitstream: loadedId });
+    const id = await anImage({}, aGbs());
+    const { instance } = await bind({ 'accel:bitstream_id': id });
+    await startBindOf(instance);
+    await end('failed');
+    expect(await stateOf(instance)).toBe(409);
+    const provider = await deps.store.inventory.provider(region);
+    expect(provider?.deployable.bitstreamId).toBeUndefined();
+  });
+
+  it('is refused while another instance uses the region', async () => {
+    const first = await bind({});
+    expect(first.status).toBe(202);
+    const second = await bind({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    expect(second).toMatchObject({
+      status: 400,
+      error: expect.stringContaining('another instance uses its region'),
+    });
+  });
+});
+
+describe('an image that cannot be had', () => {
+  const cases: Record<string, () => Promise<Record<string, string>>> = {
+    'is missing': async () => ({ 'accel:bitstream_id': randomUUID() }),
+    'has no data': async () => ({ 'accel:bitstream_id': await anImage({}) }),
+    'is empty': async () => ({ 'accel:bitstream_id': await anImage({}, Buffer.alloc(0)) }),
+    'is missing by name': async () => ({ 'accel:bitstream_name': 'nobody.gbs' }),
+    'is not the only one': async () => {
+      for (const _ of [1, 2]) await anImage({ name: 'twice.gbs' }, aGbs());
+      return { 'accel:bitstream_name': 'twice.gbs' };
+    },
+  };
+
+  it.each(Object.entries(cases))('fails the bind: it %s', async (_case, accel) => {
+    const { instance } = await bind(await accel());
+    await startBindOf(instance);
+    expect([await stateOf(instance), jobs.size]).toEqual([409, 0]);
+  });
+
+  it('is waited for while Glance or S3 is away', async () => {
+    const { instance } = await bind({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    const port = await freePort({ host: '127.0.0.1', port: 0 });
+    const away = createGlance({
+      identity: { ...deps.clients.keystone, endpoint: async () => `http://127.0.0.1:${port}` },
+      http: createHttp(),
+    });
+    await expect(startBindOf(instance, { glance: away })).rejects.toMatchObject({
+      name: 'RetryLater',
+    });
+    expect(await stateOf(instance)).toBe('BindStarted');
+    await startBindOf(instance);
+    expect(theStep().kind).toBe('program');
+  });
+});
+
+describe('staging', () => {
+  function stagingOf(data: Buffer, bytesMax?: number) {
+    let downloads = 0;
+    const staging = createStaging({
+      glance: {
+        download: async () => {
+          downloads++;
+          return (async function* () {
+            yield new Uint8Array(data);
+          })();
+        },
+      },
+      ...deps.settings.staging,
+      clock: Date.now,
+      ...(bytesMax && { bytesMax }),
+    });
+    return { staging, downloads: () => downloads };
+  }
+
+  it('brings an image once, and compares it with Glance’s own hash', async () => {
+    const data = aGbs();
+    const { staging, downloads } = stagingOf(data);
+    const value = createHash('sha512').update(data).digest('hex');
+    const image = { id: randomUUID(), hash: { algorithm: 'sha512', value } } as const;
+    const staged = await Promise.all([staging.stage(image), staging.stage(image)]);
+    expect([downloads(), staged[0]?.sha256]).toEqual([1, sha256Of(data)]);
+    const other = {
+      ...image,
+      hash: { algorithm: 'sha512', value: value.replaceAll('a', 'b') },
+    } as const;
+    await expect(staging.stage(other)).rejects.toThrow('its sha512 differs');
+  });
+
+  it('takes nothing larger than it may', async () => {
+    const { staging, downloads } = stagingOf(Buffer.alloc(11), 10);
+    await expect(staging.stage({ id: randomUUID() })).rejects.toThrow('larger than 10 bytes');
+    await expect(staging.stage({ id: randomUUID(), bytes: 11 })).rejects.toThrow('larger than');
+    expect(downloads()).toBe(1);
+  });
+
+  it('gives URLs that are for one object, and for an hour', async () => {
+    const { staging } = stagingOf(aGbs());
+    const { url } = await staging.stage({ id: randomUUID() });
+    expect((await fetch(url)).status).toBe(200);
+    expect((await fetch(url.replace('Expires=3600', 'Expires=7200'))).status).toBe(403);
+    expect((await fetch(url.replace('/unhashed', '/other'))).status).toBe(403);
+    expect((await fetch(url.split('?')[0] ?? '')).status).toBe(403);
+  });
+});

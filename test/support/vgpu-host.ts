@@ -1,0 +1,174 @@
+// A host with a GPU whose mdevs are made by its agent. The agent's jobs are noted here and ended by the
+// test; everything else is real.
+
+import { expect } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { AttachHandle, Presence } from '#core/domain/device.ts';
+import { type BindId, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { finishJob } from '#core/operations/finish-job.ts';
+import { startBind } from '#core/operations/start-bind.ts';
+import { startRelease } from '#core/operations/start-release.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+export const provider = providerUuid('cmp1_0000:0e:00.0');
+export const minutes = 60_000;
+
+export let world: World;
+export let deps: ConsumerDeps;
+export let jobs: Map<string, JobDocument>;
+export let cancelled: string[];
+let everMade: Set<string>;
+export const counts = { sequence: 0, instances: 0, boots: 0 };
+
+export const gpu = aDevice({
+  address: '0000:0e:00.0',
+  driver: 'fake-gpu',
+  type: 'GPU',
+  provider_suffix: undefined,
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: [1, 2, 3].map((index) => ({
+      type: 'MDEV',
+      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+    })),
+  },
+});
+
+export async function startVgpuHost(): Promise<void> {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
+  });
+}
+
+/** A host that has just booted, so that nothing of the test before is left. */
+export async function bootAfresh(): Promise<void> {
+  jobs = new Map();
+  everMade = new Set();
+  cancelled = [];
+  deps = {
+    ...world.deps,
+    clients: {
+      ...world.deps.clients,
+      jobs: {
+        create: async (id, document) => {
+          if (!everMade.has(id)) {
+            everMade.add(id);
+            jobs.set(id, document);
+          }
+        },
+        cancel: async (id) => void cancelled.push(id),
+        executionStatus: async () => undefined,
+      },
+    },
+  };
+  for (let instance = 1; instance <= counts.instances; instance++)
+    await remove(instanceOf(instance));
+  await boot();
+  jobs.clear();
+  await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
+}
+
+export async function setPresence(presence: Presence): Promise<void> {
+  const { host } = await deps.store.inventory.host('cmp1');
+  await deps.store.inventory.putPresence('cmp1', presence, host.presence);
+}
+
+/** The agent has been gone for so long. */
+export async function disconnect(forMs: number): Promise<void> {
+  const at = new Date(Date.now() - forMs).toISOString();
+  const { host } = await deps.store.inventory.host('cmp1');
+  await deps.store.inventory.putReport({ ...host, lastReportAt: at });
+  await setPresence({ isConnected: false, version: 1, at });
+}
+
+export async function boot(given: ConsumerDeps = deps): Promise<void> {
+  counts.boots += 1;
+  counts.sequence += 1;
+  const boot_id = `bbbbbbbb-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
+  // Some tests look ahead; a boot comes after whatever they have done.
+  const later = { ...given, clock: () => Date.now() + 10 * minutes };
+  await applyReport(
+    later,
+    'cmp1',
+    aReport([gpu], { boot_id, sequence: counts.sequence }),
+    Date.now() + counts.boots,
+  );
+}
+
+export const instanceOf = (number: number) =>
+  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+export async function bind() {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'vgpu',
+  });
+  const arq: string = created.json.arqs[0].uuid;
+  counts.instances += 1;
+  const instance = instanceOf(counts.instances);
+  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [arq]: [
+      { op: 'add', path: '/hostname', value: 'cmp1' },
+      { op: 'add', path: '/device_rp_uuid', value: provider },
+      { op: 'add', path: '/instance_uuid', value: instance },
+    ],
+  });
+  return { arq, instance, status, error: json?.error };
+}
+
+/** What the stream brings to the queue. */
+export async function startBindOf(instance: string): Promise<void> {
+  const binding = await deps.store.arqs.binding(instance);
+  if (binding) await startBind(deps, instance, binding.bindId as BindId);
+}
+
+export async function startReleases(): Promise<void> {
+  for (const id of new Set((await handles()).flatMap(({ release }) => release ?? []))) {
+    await startRelease(deps, id);
+  }
+}
+
+export async function handles(): Promise<readonly AttachHandle[]> {
+  return (await deps.store.inventory.provider(provider))?.handles ?? [];
+}
+
+export async function end(
+  kind: 'bind' | 'free' | 'boot',
+  operation: JobEvent['operation'] = 'succeeded',
+  statusDetails: JobEvent['statusDetails'] = {},
+): Promise<void> {
+  const ids = [...jobs.keys()].filter((id) => id.startsWith(`test-${kind}-`));
+  expect(ids.length).toBeGreaterThan(0);
+  for (const jobId of ids) {
+    const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
+    // Events come at least once.
+    for (const _ of [1, 2]) await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
+    jobs.delete(jobId);
+  }
+}
+
+export async function stateOf(instance: string): Promise<unknown> {
+  const path = `/v2/accelerator_requests?instance=${instance}`;
+  const { status, json } = await world.asNova('GET', path);
+  return status === 200 ? json.arqs[0]?.state : status;
+}
+
+export async function remove(instance: string): Promise<number> {
+  return (await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status;
+}
+
+export async function bound() {
+  const made = await bind();
+  await startBindOf(made.instance);
+  await end('bind');
+  return made;
+}
+
+/** Jobs as they were, whose end is still to come. */
+export function bringBackJobs(late: Map<string, JobDocument>): void {
+  jobs = late;
+}

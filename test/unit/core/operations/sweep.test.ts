@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { sweep } from '#core/operations/sweep.ts';
+import type { DueKind } from '#core/store/rows.ts';
+import { someDeps } from '#test/support/deps.ts';
+
+/** Sweeps what is overdue, a page of two at a time, and notes what it came to in turn. */
+async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
+  const come: string[] = [];
+  const done = new Set<string>();
+  const note = (uuid: string) => {
+    come.push(uuid);
+    if (uuid.startsWith('bad')) throw new Error(`${uuid} is broken`);
+    done.add(uuid);
+  };
+  const deps = someDeps({
+    listings: {
+      overdue: async (kind) => overdue[kind].filter((uuid) => !done.has(uuid)).slice(0, 2),
+    },
+    store: {
+      arqs: {
+        deleteUnbound: async (uuid) => {
+          note(uuid);
+          return true;
+        },
+        binding: async (uuid) => note(uuid) as undefined,
+      },
+      releases: { byId: async (uuid) => note(uuid) as undefined },
+    },
+  });
+  const fault = await sweep(deps).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  return { come, fault };
+}
+
+describe('the sweep', () => {
+  it('sees to binds first, then to releases, and to all pages of each', async () => {
+    const swept = await sweepOf({
+      arq: ['arq-1', 'arq-2', 'arq-3'],
+      binding: ['binding-1'],
+      release: ['release-1'],
+    });
+    expect(swept).toEqual({
+      come: ['binding-1', 'release-1', 'arq-1', 'arq-2', 'arq-3'],
+      fault: undefined,
+    });
+  });
+
+  it('goes on after a fault, comes to each once, and tells of it in the end', async () => {
+    const swept = await sweepOf({ arq: ['arq-1'], binding: ['bad-1', 'binding-2'], release: [] });
+    expect(swept).toEqual({ come: ['bad-1', 'binding-2', 'arq-1'], fault: 'bad-1 is broken' });
+  });
+});
