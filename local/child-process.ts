@@ -20,6 +20,8 @@ export interface GuardedProcess {
   /** What it wrote to standard error, the last 2,000 characters. */
   complaint(): string;
   hasEnded(): boolean;
+  /** Resolves when it has, whoever ended it. */
+  readonly ended: Promise<void>;
   /** Kills at once. All engines are crash-safe, so there is nothing to be gained by asking. */
   kill(): Promise<void>;
 }
@@ -35,11 +37,15 @@ export function startGuarded(command: string, args: readonly string[]): GuardedP
     complaint = (complaint + text).slice(-2000);
   });
   child.stdin?.on('error', () => {});
-  const ended = once(child, 'close').catch(() => {});
+  const ended = once(child, 'close').then(
+    () => {},
+    () => {},
+  );
   // The guard's own reader holds on to the pipe until we let go.
   child.once('exit', () => child.stdin?.destroy());
   return {
     complaint: () => complaint.trim(),
+    ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     kill: async () => {
       killGroup(child);

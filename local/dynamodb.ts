@@ -35,6 +35,8 @@ export interface LocalDynamoDb extends Running {
    * ask the engine to find out that there is nothing new. Only with a file.
    */
   readonly version?: () => number;
+  /** Resolves when the engine has ended, whoever ended it. */
+  readonly ended: Promise<void>;
 }
 
 /** The platform has no engine, or it did not start. The message is one line for the user. */
@@ -64,10 +66,11 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Loca
   };
   try {
     await untilAnswering(url, engine);
-    if (file === undefined) return { url, port, stop };
+    const { ended } = engine;
+    if (file === undefined) return { url, port, stop, ended };
     engineFile = openEngineFile(file);
     engineFile.addIndex();
-    return { url, port, stop, version: engineFile.version };
+    return { url, port, stop, ended, version: engineFile.version };
   } catch (error) {
     await stop();
     throw error;

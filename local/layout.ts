@@ -70,7 +70,7 @@ export async function chooseLayout(options: {
   const ports: Partial<Record<PortName, number>> = {};
   for (const name of portNames) {
     const variable = portVariable(name);
-    const wanted = options.anyPorts ? 0 : Number(process.env[variable] ?? usualPorts[name]);
+    const wanted = options.anyPorts ? 0 : portOf(variable, usualPorts[name]);
     ports[name] = await freePort({ host, port: wanted, variable });
   }
   return {
@@ -82,8 +82,15 @@ export async function chooseLayout(options: {
   };
 }
 
+function portOf(variable: string, usual: number): number {
+  const text = process.env[variable] ?? String(usual);
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65535) return port;
+  throw new Error(`${variable}: ${JSON.stringify(text)} is no port.`);
+}
+
 export function urlOf(layout: Layout, name: PortName): string {
-  return `http://${host}:${layout.ports[name]}`;
+  return `${name === 'mqtt' ? 'mqtts' : 'http'}://${host}:${layout.ports[name]}`;
 }
 
 /**

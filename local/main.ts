@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { announceHost } from './announce-host.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
+import { lockDirectory } from './directory-lock.ts';
 import { chooseLayout, type Layout, portNames, replacedBy, urlOf } from './layout.ts';
 import { staticTokens } from './openstack/catalog.ts';
 import { startSystem } from './system.ts';
@@ -17,8 +18,10 @@ function seconds(): string {
 }
 
 async function main(): Promise<void> {
-  if (process.argv.includes('--fresh')) rmSync(directory, { recursive: true, force: true });
+  lockDirectory(directory);
   const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false });
+  // Only now: a system that still runs would lose what is below it.
+  if (process.argv.includes('--fresh')) rmSync(directory, { recursive: true, force: true });
   const system = await startSystem({
     layout,
     agents: [demoAgent(join(directory, 'sysfs'))],
@@ -26,12 +29,15 @@ async function main(): Promise<void> {
     onLine: (part, line) => {
       if (part === 'consumers' && line.message === 'Inventory changed.') printInventory(line);
     },
+    onRestart: (name) => console.log(`${seconds()}  ${name} has died; it is started again`),
   });
-  let stopping = false;
+  let stoppingSince: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (stopping) process.exit(1);
-      stopping = true;
+      // One Ctrl-C comes twice: from the terminal, and by npm.
+      if (stoppingSince !== undefined && performance.now() - stoppingSince > 1000) process.exit(1);
+      if (stoppingSince !== undefined) return;
+      stoppingSince = performance.now();
       console.log('\nStopping. State stays in .local/dev; `npm start -- --fresh` starts empty.');
       void system.stop().then(() => process.exit(0));
     });
@@ -82,7 +88,8 @@ A server with an accelerator, step by step:
     -d '{"extra_specs":{"accel:device_profile":"fpga"}}'
   curl -s -H 'X-Auth-Token: demo-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/servers \\
     -d '{"server":{"name":"vm1","flavorRef":"1"}}'
-  curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests
+  sleep 1; curl -s -H 'X-Auth-Token: demo-token' ${urlOf(layout, 'nova')}/v2.1/servers/detail      # ACTIVE
+  curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests      # Bound
 `);
 }
 

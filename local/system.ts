@@ -31,6 +31,8 @@ export interface SystemOptions {
   /** Start a part again that has died, as AWS would. */
   readonly restart: boolean;
   readonly onLine?: LineListener;
+  /** A process has died and is started again. */
+  readonly onRestart?: (name: ProcessName) => void;
   /** Beside those that the layout gives. */
   readonly variables?: Readonly<Record<string, string>>;
 }
@@ -55,7 +57,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   Object.assign(process.env, environmentOf(layout));
   const environment = { ...environmentOf(layout), ...options.variables };
   const processes = new Map<ProcessName, Startable>();
-  if (!layout.replaced.includes('dynamodb')) processes.set('dynamodb', engine(layout));
+  if (!layout.replaced.includes('dynamodb')) processes.set('dynamodb', engine(layout, options));
   for (const name of partNames) {
     if (name === 'queues' && layout.replaced.includes('sqs')) continue;
     if (name === 's3' && layout.replaced.includes('s3')) continue;
@@ -108,18 +110,35 @@ interface Startable {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-function engine(layout: Layout): Startable {
+function engine(layout: Layout, options: SystemOptions): Startable {
   let running: LocalDynamoDb | undefined;
+  let isWanted = false;
+
+  async function start(): Promise<void> {
+    isWanted = true;
+    const started = await startDynamoDb({
+      host,
+      port: layout.ports.dynamodb,
+      variable: portVariable('dynamodb'),
+      file: engineFile(layout),
+    });
+    running = started;
+    void started.ended.then(async () => {
+      if (!isWanted || !options.restart) return;
+      options.onRestart?.('dynamodb');
+      await started.stop();
+      restart();
+    });
+  }
+
+  function restart(): void {
+    if (isWanted) start().catch(() => setTimeout(restart, restartDelayMs));
+  }
+
   return {
-    start: async () => {
-      running = await startDynamoDb({
-        host,
-        port: layout.ports.dynamodb,
-        variable: portVariable('dynamodb'),
-        file: engineFile(layout),
-      });
-    },
+    start,
     kill: async () => {
+      isWanted = false;
       await running?.stop();
     },
   };
@@ -183,7 +202,9 @@ function child(
     started.stderr?.on('data', (text) => log.write(text));
     started.once('exit', () => {
       if (running === started) running = undefined;
-      if (isWanted && isReady && options.restart) setTimeout(restart, restartDelayMs);
+      if (!isWanted || !isReady || !options.restart) return;
+      options.onRestart?.(name);
+      setTimeout(restart, restartDelayMs);
     });
     // An agent has no parent to tell; it is ready when its host reports.
     if (!name.startsWith('agent-')) await readyMessage(started, name);

@@ -11,7 +11,7 @@ import { createBody, type ProfileBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: z.unknown() },
+  { query: noQuery, body: z.unknown().refine((body) => body !== undefined) },
   async ({ deps, body, base, microversion }) => {
     const isBySpecification = !Array.isArray(body);
     const work = async () => {

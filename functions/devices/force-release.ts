@@ -4,15 +4,15 @@ import { forceRelease } from '#core/operations/force-release.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 
-const body = z.strictObject({ reason: z.string().max(1024).optional() });
+const forceReleaseBody = z.strictObject({ reason: z.string().max(1024).optional() }).optional();
 
 /** Not Cyborg's: there nothing is in quarantine. */
 export const forceReleaseAction = action(
-  { query: noQuery, body },
-  async ({ deps, caller, id, body: { reason } }) => {
+  { query: noQuery, body: forceReleaseBody },
+  async ({ deps, caller, id, body }) => {
     const device = await deps.listings.deviceByUuid(id.toLowerCase());
     if (!device) throw new DeviceNotFound(id);
-    const attach_handles = await forceRelease(deps, caller, device, reason);
+    const attach_handles = await forceRelease(deps, caller, device, body?.reason);
     return { body: { device_uuid: device.uuid, attach_handles } };
   },
 );

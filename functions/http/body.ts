@@ -7,15 +7,22 @@ import { HttpFault } from './faults.ts';
 
 const bodyBytesMax = 1024 * 1024;
 
-/** @throws HttpFault 413, 415; InvalidInput for what is no JSON */
-export function parseJsonBody(event: APIGatewayProxyEventV2): unknown {
+/**
+ * The body, parsed; undefined where there is none and the schema does without.
+ *
+ * @throws HttpFault 413, 415; InvalidInput for what is no JSON
+ */
+export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unknown {
   const text = event.isBase64Encoded
     ? Buffer.from(event.body ?? '', 'base64').toString('utf8')
     : (event.body ?? '');
   if (Buffer.byteLength(text) > bodyBytesMax) {
     throw new HttpFault(413, `The body is larger than ${bodyBytesMax} bytes.`);
   }
-  if (text === '') throw new InvalidInput('The request needs a body.');
+  if (text === '') {
+    if (schema.safeParse(undefined).success) return undefined;
+    throw new InvalidInput('The request needs a body.');
+  }
   const type = event.headers['content-type'] ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new HttpFault(415, `The body must be application/json, not ${type || 'of no type'}.`);

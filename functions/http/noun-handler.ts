@@ -22,7 +22,7 @@ import type { Log } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
 import type { Noun } from '../routes.ts';
 import type { Action } from './action.ts';
-import { parseJsonBody, validate } from './body.ts';
+import { readBody, validate } from './body.ts';
 import { faultBody, faultOf, HttpFault } from './faults.ts';
 import { authenticate } from './keystone.ts';
 import { baseUrl } from './links.ts';
@@ -210,7 +210,7 @@ async function run(
     microversion: version,
     id: route.id ?? '',
     query: validate(schemas.query, event.queryStringParameters ?? {}),
-    body: schemas.body ? validate(schemas.body, parseJsonBody(event)) : undefined,
+    body: schemas.body && validate(schemas.body, readBody(event, schemas.body)),
     base: baseUrl(event, deps.settings.publicEndpoint),
   });
   return {

@@ -53,7 +53,9 @@ export async function startFaultProxy(
       });
       upstream.on('error', reject);
       // A caller that was killed waits for nothing.
-      incoming.socket.once('close', () => upstream.destroy());
+      const abandon = () => upstream.destroy();
+      incoming.socket.once('close', abandon);
+      upstream.once('close', () => incoming.socket.off('close', abandon));
       upstream.end(body);
     });
   }
