@@ -56,7 +56,7 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
-      regions: regionStore(clients.strong, inventory),
+      regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
     listings: listings(clients.documents, { arqs, inventory, profiles }),

@@ -142,6 +142,23 @@ export const routes: readonly RouteRow[] = [
 
   row('GET', '/v2/deployables', 'deployables', 'get-all', 'cyborg:deployable:get_all', 200),
   row('GET', '/v2/deployables/{id}', 'deployables', 'get-one', 'cyborg:deployable:get_one', 200),
+  row('PATCH', '/v2/deployables/{id}', 'deployables', 'update', 'cyborg:deployable:program', 200),
+  row(
+    'PATCH',
+    '/v2/deployables/{id}/program',
+    'deployables',
+    'program',
+    'cyborg:deployable:program',
+    200,
+  ),
+  row(
+    'PATCH',
+    '/v2/deployables/{id}/program/{id}',
+    'deployables',
+    'program',
+    'cyborg:deployable:program',
+    200,
+  ),
 ];
 
 function row(

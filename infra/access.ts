@@ -61,7 +61,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { arqs: ['GetItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
-  deployables: { indexes: { inventory: listed }, callsOpenStack: true },
+  deployables: {
+    indexes: { inventory: listed },
+    // An admin has a region programmed, and its handles kept meanwhile.
+    tables: { arqs: ['PutItem'], inventory: ['Query', 'UpdateItem'] },
+    callsOpenStack: true,
+  },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },

@@ -229,6 +229,29 @@ async function bootWithFpga(
     ({ traits }) => traits.includes(wanted),
   );
   done('and Placement knows the function that the region has now');
+  await nova.delete(`/servers/${vm}`, 'demo-token');
+  await eventually(
+    () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
+    ({ arqs }) => arqs.length === 0,
+  );
+  await programByOperator(api, glance);
+}
+
+async function programByOperator(api: Client, glance: Client): Promise<void> {
+  const { id } = await glance.post<{ id: string }>('/v2/images', 'admin-token', { name: 'op.gbs' });
+  const data = new Uint8Array(aGbs({ bitstream: 'other bits' }));
+  await glance.put(`/v2/images/${id}/file`, 'admin-token', data);
+  const find = async () => {
+    const { deployables } = await api.get<{
+      deployables: { uuid: string; name: string; bitstream_id: string | null }[];
+    }>('/deployables', 'manager-token');
+    return deployables.find(({ name }) => name === `${demoHostname}_0000:0d:00.0_region0`);
+  };
+  await api.patch(`/deployables/${(await find())?.uuid}/program`, 'admin-token', [
+    { path: '/program', op: 'replace', value: [{ image_uuid: id }] },
+  ]);
+  await eventually(find, (region) => region?.bitstream_id === id);
+  done('an operator has had it programmed with another image');
 }
 
 /** Whether a release is confirmed shows in no answer of the API. */

@@ -98,6 +98,8 @@ export interface HostRelease {
     readonly providerUuid: ProviderUuid;
     readonly handleUuid: HandleUuid;
   }[];
+  /** Nothing to clean up, but a region to program for an operator, with its handles kept meanwhile. */
+  readonly program?: { readonly imageId: string; readonly providerUuid: ProviderUuid };
   readonly startedAt: string;
   readonly requestId?: string;
   /** Set when no confirmation came in time; it may still come. */

@@ -174,6 +174,16 @@ export class DeviceNotFound extends DomainError {
   }
 }
 
+export class DeployableInUse extends DomainError {
+  constructor(uuid: string) {
+    super(
+      'conflict',
+      'cyborg.deployable.in_use',
+      `Deployable ${uuid} is in use, being cleaned or programmed, and cannot be programmed now.`,
+    );
+  }
+}
+
 export class DeployableNotFound extends DomainError {
   constructor(uuid: string) {
     super('not-found', 'cyborg.deployable.not_found', `Deployable ${uuid} not found.`);

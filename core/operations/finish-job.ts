@@ -3,6 +3,7 @@ import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
+import { endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
 /**
@@ -39,7 +40,13 @@ const finish: Readonly<Record<JobKind, Finish>> = {
 
   // The report that follows says all there is to say.
   look: async () => {},
-  prog: async () => {},
+
+  async prog(deps, releaseId, event) {
+    const release = await deps.store.releases.byId(releaseId);
+    if (!release?.program) return;
+    const failure = event.operation === 'succeeded' ? undefined : reasonOf(event);
+    await endProgram(deps, release, failure);
+  },
 };
 
 /**

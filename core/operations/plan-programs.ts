@@ -1,10 +1,11 @@
 // What has to be programmed for a bind: which image into which region, and where the host finds it.
 
-import { ImageUnusable } from '../clients/glance.ts';
+import { type GlanceImage, ImageUnusable } from '../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { ProgramStep } from '../contracts/job-document.ts';
 import { isUsedByOthers, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import type { Deployable } from '../domain/device.ts';
 import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
@@ -46,12 +47,10 @@ async function stepFor(
   arqs: readonly BoundArq[],
   address: string,
 ): Promise<ProgramStep | undefined> {
-  const { name, region, bitstreamId, regionTypeUuid } = deployable;
-  if (region === undefined) throw new ImageUnusable(`${name} is no region that takes images.`);
   const instanceUuid = arqs[0]?.binding.instanceUuid;
   // Binds that are made at the same time do not see each other in their plans.
   if (instanceUuid && isUsedByOthers(handles, instanceUuid)) {
-    throw new ImageUnusable(`${name} cannot be programmed: another instance uses it.`);
+    throw new ImageUnusable(`${deployable.name} cannot be programmed: another instance uses it.`);
   }
   const found = await Promise.all(
     distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? [])).map((query) =>
@@ -59,10 +58,20 @@ async function stepFor(
     ),
   );
   const [image, ...others] = found;
-  if (!image || image.id === bitstreamId) return undefined;
-  if (others.some(({ id }) => id !== image.id)) {
-    throw new ImageUnusable(`${name} cannot hold two images at once.`);
+  if (others.some(({ id }) => id !== image?.id)) {
+    throw new ImageUnusable(`${deployable.name} cannot hold two images at once.`);
   }
+  if (!image || image.id === deployable.bitstreamId) return undefined;
+  return programStep(deps, deployable, image, address);
+}
+
+async function programStep(
+  deps: ConsumerDeps,
+  { name, region, regionTypeUuid }: Deployable,
+  image: GlanceImage,
+  address: string,
+): Promise<ProgramStep> {
+  if (region === undefined) throw new ImageUnusable(`${name} is no region that takes images.`);
   const staged = await deps.clients.staging.stage(image);
   return {
     kind: 'program',
@@ -71,6 +80,19 @@ async function stepFor(
     image: { id: image.id, ...staged },
     ...(regionTypeUuid && { region_type_uuid: regionTypeUuid }),
   };
+}
+
+/** The step for one image, whatever the region holds. @throws ImageUnusable, RetryLater */
+export async function imageStep(
+  deps: ConsumerDeps,
+  deployable: Deployable,
+  address: string,
+  imageId: string,
+): Promise<ProgramStep> {
+  const query = { by: 'bitstream_id', value: imageId } as const;
+  const work = async () =>
+    programStep(deps, deployable, await deps.clients.glance.findImage(query), address);
+  return patiently(deps, work());
 }
 
 function distinct(queries: readonly ImageQuery[]): ImageQuery[] {

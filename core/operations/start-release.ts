@@ -3,16 +3,18 @@ import type { JobStep } from '../contracts/job-document.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import type { Device } from '../domain/device.ts';
+import { runProgram } from './run-program.ts';
 
 /**
  * Asks the host to clean up behind an instance. The bind's own job, where it may still be under way, is
  * cancelled first; what it had begun has ended when the host gets to ours.
  *
- * @throws RetryLater while AWS throttles
+ * @throws RetryLater while AWS throttles, or an operator's image cannot be had
  */
 export async function startRelease(deps: ConsumerDeps, releaseId: string): Promise<void> {
   const release = await deps.store.releases.byId(releaseId);
   if (!release) return;
+  if (release.program) return runProgram(deps, release);
   const { stage } = deps.settings;
   if (release.bindId) {
     await deps.clients.jobs.cancel(jobId(stage, 'bind', release.bindId), 'The bind has ended.');

@@ -1,24 +1,106 @@
-// What a region of an FPGA holds, as far as it is known.
+// What regions of FPGAs hold, as far as it is known, and what operators have them programmed with.
 
+import type { HostRelease } from '../domain/arq.ts';
+import type { AttachHandle } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
+import type { BindingTables } from './bindings.ts';
 import type { Documents } from './documents.ts';
-import { deployableKey } from './rows.ts';
-import { updateIf } from './writes.ts';
+import { deployableKey, handleKey, releaseRow } from './rows.ts';
+import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
+
+/** The last program that an operator asked for. */
+export interface ProgramNote {
+  readonly image: string;
+  readonly by: string;
+  readonly at: string;
+  readonly state: 'started' | 'done' | 'failed';
+  readonly reason?: string;
+}
+
+/** Each handle is written in the transaction, beside the release and the note. */
+export const handlesPerProgramMax = transactItemsMax - 2;
 
 export interface RegionStore {
   /** What the region holds is unknown from now on, until its host reports it anew. */
   forgetFunction(provider: ProviderUuid): Promise<void>;
+  /** Keeps all handles of the region until the release is confirmed; false if one is not free. */
+  startProgram(
+    release: HostRelease,
+    provider: ProviderUuid,
+    note: ProgramNote,
+    dueAt: string,
+  ): Promise<boolean>;
+  /** How it ended; a note of another program stays. */
+  endProgram(release: HostRelease, state: ProgramNote['state'], reason?: string): Promise<void>;
 }
 
-export function regionStore(client: Documents, table: string): RegionStore {
+export function regionStore(client: Documents, tables: BindingTables): RegionStore {
+  const TableName = tables.inventory;
   return {
     async forgetFunction(provider) {
       await updateIf(client, {
-        TableName: table,
+        TableName,
         Key: deployableKey(provider),
         UpdateExpression: 'REMOVE deployable.bitstreamId, deployable.functionUuid',
         ConditionExpression: 'attribute_exists(pk)',
       });
+    },
+
+    async startProgram(release, provider, note, dueAt) {
+      const outcome = await transact(client, [
+        {
+          Put: {
+            TableName: tables.arqs,
+            Item: releaseRow(release, dueAt),
+            ConditionExpression: 'attribute_not_exists(pk)',
+          },
+        },
+        {
+          Update: {
+            TableName,
+            Key: deployableKey(provider),
+            UpdateExpression: 'SET program_note = :note, program_id = :id',
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeValues: { ':note': note, ':id': release.id },
+          },
+        },
+        ...release.handles.map(({ handleUuid }) => keep(TableName, provider, handleUuid, release)),
+      ]);
+      return outcome === 'done';
+    },
+
+    async endProgram(release, state, reason) {
+      if (!release.program) return;
+      await updateIf(client, {
+        TableName,
+        Key: deployableKey(release.program.providerUuid),
+        UpdateExpression: `SET program_note.#state = :state${reason ? ', program_note.reason = :reason' : ''}`,
+        ConditionExpression: 'program_id = :id',
+        ExpressionAttributeNames: { '#state': 'state' },
+        ExpressionAttributeValues: {
+          ':state': state,
+          ':id': release.id,
+          ...(reason && { ':reason': reason }),
+        },
+      });
+    },
+  };
+}
+
+function keep(
+  TableName: string,
+  provider: ProviderUuid,
+  handle: AttachHandle['uuid'],
+  release: HostRelease,
+): TransactItem {
+  return {
+    Update: {
+      TableName,
+      Key: handleKey(provider, handle),
+      UpdateExpression: 'SET release_id = :release',
+      ConditionExpression:
+        'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
+      ExpressionAttributeValues: { ':release': release.id },
     },
   };
 }

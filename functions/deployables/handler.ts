@@ -1,7 +1,9 @@
 import { nounHandler } from '../http/noun-handler.ts';
 import { getAll } from './get-all.ts';
 import { getOne } from './get-one.ts';
+import { program } from './program.ts';
+import { update } from './update.ts';
 
-export const actions = { 'get-all': getAll, 'get-one': getOne };
+export const actions = { 'get-all': getAll, 'get-one': getOne, update, program };
 
 export const handler = nounHandler('deployables', actions);

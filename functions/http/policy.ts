@@ -29,6 +29,7 @@ export const policies = {
   'cyborg:device:force_release': admin,
   'cyborg:deployable:get_all': manager,
   'cyborg:deployable:get_one': manager,
+  'cyborg:deployable:program': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -12,6 +12,7 @@ import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
 import { startBind } from '#core/operations/start-bind.ts';
+import { startRelease } from '#core/operations/start-release.ts';
 import { freePort } from '#local/ports.ts';
 import { aGbs, fakeInterface, sha256Of } from '#test/support/gbs.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
@@ -303,5 +304,69 @@ describe('staging', () => {
     expect((await fetch(url.replace('Expires=3600', 'Expires=7200'))).status).toBe(403);
     expect((await fetch(url.replace('/unhashed', '/other'))).status).toBe(403);
     expect((await fetch(url.split('?')[0] ?? '')).status).toBe(403);
+  });
+});
+
+describe('an operator', () => {
+  const image = () => anImage({ name: 'op.gbs' }, aGbs());
+  const deployableUuid = async () =>
+    (await deps.store.inventory.provider(region))?.deployable.uuid ?? '';
+
+  async function program(id: string, given: { form?: string; token?: string; uuid?: string } = {}) {
+    const uuid = given.uuid ?? (await deployableUuid());
+    const { form = '/program', token = 'admin-token' } = given;
+    const body =
+      form === ''
+        ? [{ path: '/bitstream', op: 'add', value: id }]
+        : [{ path: '/program', op: 'replace', value: [{ image_uuid: id }] }];
+    const path = `/v2/deployables/${uuid}${form.replace('{uuid}', uuid)}`;
+    return world.ask('PATCH', path, { token, body });
+  }
+
+  /** What the stream brings to the queue. */
+  async function startProgram(): Promise<void> {
+    const provider = await deps.store.inventory.provider(region);
+    const ids = new Set(provider?.handles.flatMap(({ release }) => release ?? []));
+    for (const id of ids) for (const _ of [1, 2]) await startRelease(deps, id);
+  }
+
+  it.each(['', '/program', '/program/{uuid}'])('has a region programmed by %s', async (form) => {
+    const id = await image();
+    const { status, json } = await program(id, { form });
+    expect([status, json?.uuid]).toEqual([200, form === '' ? undefined : await deployableUuid()]);
+    expect((await program(id)).status).toBe(409);
+    await startProgram();
+    expect([...jobs.values()]).toMatchObject([{ action: 'program' }]);
+    const step = theStep();
+    expect([step.image.id, await fetchBytes(step.image.url)]).toEqual([id, aGbs()]);
+    await end('succeeded');
+    expect((await program(id)).status).toBe(200);
+  });
+
+  it('keeps the region from binds until the host has answered, whatever it says', async () => {
+    await program(await image());
+    const { instance, status } = await bind({});
+    expect(status).toBe(202);
+    await expect(startBindOf(instance)).rejects.toMatchObject({ name: 'RetryLater' });
+    await startProgram();
+    await end('failed');
+    await startBindOf(instance);
+    expect(await stateOf(instance)).toBe('Bound');
+    expect((await program(await image())).status).toBe(409);
+  });
+
+  it('frees the region where there is no such image', async () => {
+    await program(randomUUID());
+    await startProgram();
+    expect(jobs.size).toBe(0);
+    expect((await program(await image())).status).toBe(200);
+  });
+
+  it('is told what is wrong', async () => {
+    expect((await program('no-uuid')).status).toBe(400);
+    expect((await program('no-uuid', { form: '' })).status).toBe(400);
+    expect((await program(randomUUID(), { uuid: 'x' })).status).toBe(400);
+    expect((await program(randomUUID(), { uuid: randomUUID() })).status).toBe(404);
+    expect((await program(randomUUID(), { token: 'manager-token' })).status).toBe(403);
   });
 });

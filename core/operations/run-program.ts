@@ -1,0 +1,48 @@
+import { ImageUnusable } from '../clients/glance.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import { jobId } from '../contracts/job-ids.ts';
+import type { HostRelease } from '../domain/arq.ts';
+import { imageStep } from './plan-programs.ts';
+
+/**
+ * Asks the host to program what an operator wants.
+ *
+ * @throws RetryLater while Glance or S3 is away, or AWS throttles
+ */
+export async function runProgram(deps: ConsumerDeps, release: HostRelease): Promise<void> {
+  const { program, hostname } = release;
+  const provider = program && (await deps.store.inventory.provider(program.providerUuid));
+  const { host, devices } = await deps.store.inventory.host(hostname);
+  const device = devices.find(({ uuid }) => uuid === provider?.deployable.deviceUuid);
+  if (!program || !provider || !device || host.bootId === undefined) {
+    await endProgram(deps, release, 'The region is no longer there.');
+    return;
+  }
+  // Its boot or an admin has freed the region since.
+  if (!provider.handles.some((handle) => handle.release === release.id)) return;
+  try {
+    const { deployable } = provider;
+    const step = await imageStep(deps, deployable, device.address, program.imageId);
+    await deps.store.regions.forgetFunction(program.providerUuid);
+    const id = jobId(deps.settings.stage, 'prog', release.id);
+    const envelope = { version: 1, host: hostname, boot_id: host.bootId } as const;
+    await deps.clients.jobs.create(id, { ...envelope, action: 'program', steps: [step] });
+    deps.log.info('The host was asked to program.', { job: id, host: hostname });
+  } catch (error) {
+    if (!(error instanceof ImageUnusable)) throw error;
+    await endProgram(deps, release, error.message);
+  }
+}
+
+/** @param failure why the region was not programmed */
+export async function endProgram(
+  deps: ConsumerDeps,
+  release: HostRelease,
+  failure?: string,
+): Promise<void> {
+  await deps.store.regions.endProgram(release, failure ? 'failed' : 'done', failure);
+  await deps.store.releases.confirm(release);
+  const what = { host: release.hostname, ...release.program };
+  if (failure) deps.log.error('A region was not programmed.', { ...what, reason: failure });
+  else deps.log.info('A region was programmed.', what);
+}

@@ -1,0 +1,22 @@
+import * as z from 'zod';
+import { programDeployable } from '#core/operations/program-deployable.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { viewDeployable } from './view.ts';
+
+const body = z.tuple([
+  z.strictObject({
+    op: z.enum(['replace', 'add']),
+    path: z.literal('/program'),
+    value: z.tuple([z.strictObject({ image_uuid: z.guid() })]),
+  }),
+]);
+
+/** Deployed Cyborg's form, and openstacksdk's, which says the deployable's uuid twice. */
+export const program = action(
+  { query: noQuery, body },
+  async ({ deps, caller, id, base, body: [{ value }] }) => {
+    const deployable = await programDeployable(deps, caller, id, value[0].image_uuid);
+    return { body: viewDeployable(deployable, base) };
+  },
+);

@@ -1,0 +1,21 @@
+import * as z from 'zod';
+import { programDeployable } from '#core/operations/program-deployable.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+const body = z.tuple([
+  z.strictObject({
+    op: z.enum(['add', 'replace']),
+    path: z.literal('/bitstream'),
+    value: z.guid(),
+  }),
+]);
+
+/** The specification's form; nothing is answered but that it was taken. */
+export const update = action(
+  { query: noQuery, body },
+  async ({ deps, caller, id, body: [{ value }] }) => {
+    await programDeployable(deps, caller, id, value);
+    return {};
+  },
+);
