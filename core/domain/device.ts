@@ -83,6 +83,16 @@ export interface Device {
   readonly updatedAt?: string;
 }
 
+/** The last program of a region that an operator asked for. */
+export interface ProgramNote {
+  /** Uuid of the image in Glance. */
+  readonly image: string;
+  readonly by: string;
+  readonly at: string;
+  readonly state: 'started' | 'done' | 'failed';
+  readonly reason?: string;
+}
+
 export interface Deployable {
   readonly uuid: DeployableUuid;
   readonly providerUuid: ProviderUuid;
@@ -104,6 +114,7 @@ export interface Deployable {
   readonly bitstreamId?: string;
   readonly regionTypeUuid?: string;
   readonly functionUuid?: string;
+  readonly program?: ProgramNote;
   readonly isGone: boolean;
   readonly createdAt: string;
   readonly updatedAt?: string;

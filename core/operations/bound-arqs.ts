@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
-import type { BoundArq } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
 
 /** The ARQs of a binding that are still bound by it, in its order. */
 export async function boundArqs(deps: Deps, binding: InstanceBinding): Promise<BoundArq[]> {

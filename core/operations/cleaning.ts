@@ -2,7 +2,8 @@ import type { Deps } from '../deps.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning } from '../domain/bind-plan.ts';
 import type { ReleaseId } from '../domain/ids.ts';
-import type { BoundArq, Cleaning } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
+import type { Cleaning } from '../store/bindings.ts';
 
 /** A host that has not confirmed by then has its handles put into quarantine. */
 export const releaseDeadlineSeconds = 300;

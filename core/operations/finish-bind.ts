@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
-import type { BoundArq } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from './cleaning.ts';
 

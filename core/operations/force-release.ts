@@ -22,6 +22,7 @@ export async function forceRelease(
     for (const { uuid: handle, release: id } of quarantined) {
       const release = id && (await deps.store.releases.byId(id));
       if (!release) continue;
+      await deps.store.regions.endProgram(release, 'failed', 'It was released by force.');
       await deps.store.releases.confirm(release);
       freed.push(handle);
     }

@@ -9,7 +9,7 @@ import type { Deployable } from '../domain/device.ts';
 import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
-import type { BoundArq } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
 
 export interface Program {
   readonly providerUuid: ProviderUuid;

@@ -1,7 +1,8 @@
 import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
-import type { BoundArq, Release } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
+import type { Release } from '../store/bindings.ts';
 import { planCleaning } from './cleaning.ts';
 
 const roundsMax = 30;

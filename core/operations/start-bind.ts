@@ -7,7 +7,7 @@ import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Host } from '../domain/device.ts';
 import type { BindId, ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
-import type { BoundArq } from '../store/bindings.ts';
+import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
 import { type Program, planPrograms } from './plan-programs.ts';

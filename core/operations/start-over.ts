@@ -68,6 +68,7 @@ async function confirmReleases(
     const release = await deps.store.releases.byId(id);
     // What began since may be about what was made since.
     if (release && host.bootedAt && release.startedAt < host.bootedAt) {
+      await deps.store.regions.endProgram(release, 'failed', 'The host has booted.');
       await deps.store.releases.confirm(release);
     }
   }

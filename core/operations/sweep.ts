@@ -62,6 +62,7 @@ const end: Readonly<Record<DueKind, (deps: Deps, uuid: string) => Promise<void>>
     const release = await deps.store.releases.byId(releaseId);
     if (!release || release.quarantine) return;
     const reason = `Host ${release.hostname} did not confirm within ${releaseDeadlineSeconds} s.`;
+    await deps.store.regions.endProgram(release, 'failed', reason);
     await deps.store.releases.quarantine(release, reason);
     deps.log.error('Handles are in quarantine.', {
       host: release.hostname,

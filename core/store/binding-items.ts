@@ -1,12 +1,18 @@
 // The operations of which bindings.ts makes its transactions: each states the condition on which it
 // alone depends.
 
-import type { InstanceBinding } from '../domain/arq.ts';
+import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
-import type { BindingTables, BoundArq } from './bindings.ts';
 import { arqKey, bindingAttributes, handleKey, instanceKey } from './rows.ts';
 import { setting, type TransactItem } from './writes.ts';
+
+export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
+
+export interface BindingTables {
+  readonly arqs: string;
+  readonly inventory: string;
+}
 
 export function claimArq(
   tables: BindingTables,

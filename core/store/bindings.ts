@@ -1,10 +1,12 @@
 // Claims and releases: one transaction over ARQs, attach handles and the instance's row. Each row
 // carries its own condition, so that of any number of claims on a handle exactly one holds.
 
-import type { Arq, HostRelease, InstanceBinding } from '../domain/arq.ts';
+import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import {
+  type BindingTables,
+  type BoundArq,
   claimArq,
   claimHandle,
   deleteArq,
@@ -71,13 +73,6 @@ export interface Cleaning {
   readonly release: HostRelease;
   /** By when the host must have confirmed. */
   readonly dueAt: string;
-}
-
-export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
-
-export interface BindingTables {
-  readonly arqs: string;
-  readonly inventory: string;
 }
 
 export function bindingStore(client: Documents, tables: BindingTables): BindingStore {

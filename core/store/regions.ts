@@ -1,21 +1,12 @@
 // What regions of FPGAs hold, as far as it is known, and what operators have them programmed with.
 
 import type { HostRelease } from '../domain/arq.ts';
-import type { AttachHandle } from '../domain/device.ts';
+import type { AttachHandle, ProgramNote } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
-import type { BindingTables } from './bindings.ts';
+import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { deployableKey, handleKey, releaseRow } from './rows.ts';
 import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
-
-/** The last program that an operator asked for. */
-export interface ProgramNote {
-  readonly image: string;
-  readonly by: string;
-  readonly at: string;
-  readonly state: 'started' | 'done' | 'failed';
-  readonly reason?: string;
-}
 
 /** Each handle is written in the transaction, beside the release and the note. */
 export const handlesPerProgramMax = transactItemsMax - 2;

@@ -3,7 +3,7 @@
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import type { HostRelease } from '../domain/arq.ts';
-import type { BindingTables } from './bindings.ts';
+import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { getRow } from './reads.ts';
 import { handleKey, releaseKey, releaseOf } from './rows.ts';

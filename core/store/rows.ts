@@ -1,7 +1,7 @@
 // Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
 
 import type { Arq, ArqBinding, Attachment, HostRelease, InstanceBinding } from '../domain/arq.ts';
-import type { AttachHandle, Deployable, Device } from '../domain/device.ts';
+import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
 import type { DeviceProfile, Group } from '../domain/device-profile.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 
@@ -204,8 +204,13 @@ export function deployableRow(deployable: Deployable): Row {
 }
 
 export function deployableOf(row: Row): Deployable {
-  const { deployable, status } = row as { deployable: Deployable; status: Device['status'] };
-  return { ...deployable, deviceStatus: status };
+  const stored = row as {
+    deployable: Deployable;
+    status: Device['status'];
+    program_note?: ProgramNote;
+  };
+  const { deployable, status, program_note: program } = stored;
+  return { ...deployable, deviceStatus: status, ...(program && { program }) };
 }
 
 export function handleRow(handle: AttachHandle): Row {

@@ -1,4 +1,4 @@
-import type { Deployable } from '#core/domain/device.ts';
+import type { Deployable, ProgramNote } from '#core/domain/device.ts';
 import { type Link, selfLink, timestamp } from '../http/links.ts';
 
 export function viewDeployable(deployable: Deployable, base: string) {
@@ -16,10 +16,18 @@ export function viewDeployable(deployable: Deployable, base: string) {
     rp_uuid: deployable.providerUuid,
     driver_name: deployable.driver,
     bitstream_id: deployable.bitstreamId ?? null,
+    // Beyond Cyborg's: what became of the last program that an operator asked for.
+    program: viewProgram(deployable.program),
     created_at: timestamp(deployable.createdAt),
     updated_at: timestamp(deployable.updatedAt),
     links: [selfLink(base, path), bookmark],
   };
+}
+
+function viewProgram(program: ProgramNote | undefined) {
+  if (!program) return null;
+  const { image, state, reason, at } = program;
+  return { image_uuid: image, state, reason: reason ?? null, requested_at: timestamp(at) };
 }
 
 /** JSON text: a list of objects of one key each. */

@@ -323,6 +323,12 @@ describe('an operator', () => {
     return world.ask('PATCH', path, { token, body });
   }
 
+  /** What became of it, as everybody may see who may see deployables. */
+  async function programShown() {
+    const path = `/v2/deployables/${await deployableUuid()}`;
+    return (await world.ask('GET', path, { token: 'manager-token' })).json.program;
+  }
+
   /** What the stream brings to the queue. */
   async function startProgram(): Promise<void> {
     const provider = await deps.store.inventory.provider(region);
@@ -339,7 +345,9 @@ describe('an operator', () => {
     expect([...jobs.values()]).toMatchObject([{ action: 'program' }]);
     const step = theStep();
     expect([step.image.id, await fetchBytes(step.image.url)]).toEqual([id, aGbs()]);
+    expect(await programShown()).toMatchObject({ image_uuid: id, state: 'started', reason: null });
     await end('succeeded');
+    expect(await programShown()).toMatchObject({ image_uuid: id, state: 'done', reason: null });
     expect((await program(id)).status).toBe(200);
   });
 
@@ -359,6 +367,7 @@ describe('an operator', () => {
     await program(randomUUID());
     await startProgram();
     expect(jobs.size).toBe(0);
+    expect(await programShown()).toMatchObject({ state: 'failed', reason: expect.any(String) });
     expect((await program(await image())).status).toBe(200);
   });
 

@@ -3,7 +3,8 @@ import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { type BindingStore, type BoundArq, bindingStore } from '#core/store/bindings.ts';
+import type { BoundArq } from '#core/store/binding-items.ts';
+import { type BindingStore, bindingStore } from '#core/store/bindings.ts';
 import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
 import { aBinding, anArq, aProviderUuid, aStoredHandle, aTarget } from '#test/support/builders.ts';
 
