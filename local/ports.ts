@@ -42,13 +42,35 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
   });
 }
 
+// Below the ports that a system takes for its outgoing connections (32768 on Linux, 49152 on macOS).
+// Had an engine one of those, then while it is down a client that tries to reach it could be given the
+// very port it calls, and the engine could not come back.
+const firstFreePort = 16_384;
+const lastFreePort = 32_767;
+/** Each process begins somewhere else: two that look at the same time find different ones. */
+let nextFreePort = firstFreePort + ((process.pid * 64) % (lastFreePort - firstFreePort));
+
 /**
  * A port that nobody listens on now, for an engine in a process of its own, which cannot tell us
- * which it got. @throws PortTaken
+ * which it got; it stays good for an engine that is started again. @throws PortTaken
  */
 export async function freePort(options: ListenOptions): Promise<number> {
-  const probe = createServer();
-  const port = await listen(probe, options);
-  await new Promise((resolve) => probe.close(resolve));
+  if (options.port !== 0) return probe(options);
+  for (let tries = firstFreePort; tries < lastFreePort; tries += 1) {
+    const port = nextFreePort;
+    nextFreePort = port === lastFreePort ? firstFreePort : port + 1;
+    try {
+      return await probe({ ...options, port });
+    } catch (error) {
+      if (!(error instanceof PortTaken)) throw error;
+    }
+  }
+  throw new Error(`All ports from ${firstFreePort} to ${lastFreePort} are in use.`);
+}
+
+async function probe(options: ListenOptions): Promise<number> {
+  const server = createServer();
+  const port = await listen(server, options);
+  await new Promise((resolve) => server.close(resolve));
   return port;
 }

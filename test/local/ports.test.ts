@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { freePort, listen, PortTaken } from '#local/ports.ts';
+
+const host = '127.0.0.1';
+const outgoingFrom = 32_768;
+const servers: ReturnType<typeof createServer>[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function occupy(port: number): Promise<void> {
+  const server = createServer();
+  servers.push(server);
+  await listen(server, { host, port });
+}
+
+it('gives a port that no outgoing connection can be given', async () => {
+  for (let i = 0; i < 100; i += 1) {
+    expect(await freePort({ host, port: 0 })).toBeLessThan(outgoingFrom);
+  }
+});
+
+it('passes over a port that is in use', async () => {
+  const port = await freePort({ host, port: 0 });
+  await occupy(port + 1);
+  expect(await freePort({ host, port: 0 })).not.toBe(port + 1);
+});
+
+it('names the variable that moves a part whose port is taken', async () => {
+  const port = await freePort({ host, port: 0 });
+  await occupy(port);
+  const asked = freePort({ host, port, variable: 'LOCAL_API_PORT' });
+  await expect(asked).rejects.toThrow(PortTaken);
+  await expect(asked).rejects.toThrow(
+    `Port ${port} is in use by another program: stop it, or set LOCAL_API_PORT to another one.`,
+  );
+});
