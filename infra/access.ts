@@ -79,7 +79,6 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'job-events': {
     // What could not be made with others after a boot is tried by itself.
     tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
-    jobs: ['CreateJob'],
     callsOpenStack: false,
   },
   'inventory-reports': {

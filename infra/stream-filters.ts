@@ -29,7 +29,10 @@ const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 /** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
 export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePattern[]>> = {
   // What is bound for an instance, and what a host is to let go of. ARQs themselves change more often.
-  arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } })],
+  arqs: [
+    changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } }),
+    changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),
+  ],
   inventory: [
     changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
     // A handle that is gone and free, or went into quarantine or out of it. Claims and releases of

@@ -33,7 +33,7 @@ export interface Glance {
 }
 
 /** Within the time that the consumer has. */
-const downloadMsMax = 25_000;
+const downloadMsMax = 90_000;
 
 export function createGlance(options: {
   readonly identity: ServiceIdentity;

@@ -14,6 +14,7 @@ export interface IotJobs {
   /**
    * Makes the job unless it is there. A job's document never changes: what is there is the same.
    *
+   * @throws JobTooLarge
    * @throws RetryLater while the service throttles
    */
   create(jobId: string, document: JobDocument): Promise<void>;
@@ -21,6 +22,11 @@ export interface IotJobs {
   cancel(jobId: string, reason: string): Promise<void>;
   /** E.g. `QUEUED`, `SUCCEEDED`; undefined where there is no such job for the host. */
   executionStatus(jobId: string, hostname: string): Promise<string | undefined>;
+}
+
+/** So many steps fit into no job; the message is for whoever asked for them. */
+export class JobTooLarge extends Error {
+  override readonly name = 'JobTooLarge';
 }
 
 /** What the service says while it is asked too much, or has too many jobs at once. */
@@ -42,8 +48,8 @@ export function createIotJobs(options: {
     async create(jobId, document) {
       const text = JSON.stringify(jobDocument.parse(document));
       if (Buffer.byteLength(text) > jobDocumentBytesMax) {
-        throw new RangeError(
-          `The document of job ${jobId} is larger than ${jobDocumentBytesMax} bytes.`,
+        throw new JobTooLarge(
+          `What host ${document.host} would have to do takes more than ${jobDocumentBytesMax} bytes to say.`,
         );
       }
       const command = new CreateJobCommand({

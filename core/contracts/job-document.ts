@@ -85,11 +85,11 @@ export const jobDocument = z.discriminatedUnion('action', [
   }),
   /** An operator programs a region. */
   z.object({ action: z.literal('program'), ...envelope, steps: z.array(programStep).length(1) }),
-  /** After a boot: the mdevs that must be there. What is not ours stays untouched. */
+  /** After a boot: what must be there again. What is not ours stays untouched. */
   z.object({
     action: z.literal('reconcile'),
     ...envelope,
-    steps: z.array(createMdevStep).max(128),
+    steps: z.array(z.discriminatedUnion('kind', [createMdevStep, programStep])).max(128),
   }),
 ]);
 export type JobDocument = z.infer<typeof jobDocument>;

@@ -27,6 +27,7 @@ export const hostJobMessage = z.discriminatedUnion('kind', [
     bind_id: uuid,
     request_id: z.string().optional(),
   }),
+  z.object({ kind: z.literal('boot'), job_uuid: uuid, request_id: z.string().optional() }),
   z.object({ kind: z.literal('release'), release_id: uuid, request_id: z.string().optional() }),
 ]);
 export type HostJobMessage = z.infer<typeof hostJobMessage>;

@@ -54,9 +54,10 @@ export const queues = [
   },
   {
     name: 'host-jobs',
-    timeoutSeconds: 30,
-    // As above: a bind waits.
-    visibilitySeconds: 40,
+    // An image may have to come from Glance first.
+    timeoutSeconds: 110,
+    // As above: a bind waits. Its deadline leaves time for one more attempt.
+    visibilitySeconds: 120,
     // A bind waits behind a release, both behind AWS's throttling; the deadline ends it.
     receiveCountMax: 300,
     batchSize: 10,

@@ -85,6 +85,14 @@ export interface InstanceBinding {
   readonly failure?: string;
 }
 
+/** For which instances a host works, and the boot that the work was decided for. */
+export interface JobNote {
+  readonly instances: readonly string[];
+  readonly bootId: string;
+  /** Set where it works because it has booted: then the job is made when this is written. */
+  readonly bootedHost?: string;
+}
+
 /**
  * What a host must still clean up behind an instance. It outlives the ARQs: they end at once, also while
  * their host is dead.

@@ -1,7 +1,7 @@
 // What follows from a committed change. The tables' streams are the outbox: operations write state
 // and nothing else; this says, from the two images of a row, what must happen because of it.
 
-import type { HostRelease, InstanceBinding } from './arq.ts';
+import type { HostRelease, InstanceBinding, JobNote } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
 import type { ProviderUuid } from './ids.ts';
 
@@ -12,6 +12,12 @@ export type Change =
       readonly before?: InstanceBinding;
       readonly after?: InstanceBinding;
     }
+  | {
+      readonly kind: 'job';
+      readonly uuid: string;
+      readonly before?: JobNote;
+      readonly after?: JobNote;
+    }
   | { readonly kind: 'release'; readonly before?: HostRelease; readonly after?: HostRelease }
   | { readonly kind: 'device'; readonly before?: Device; readonly after?: Device }
   | { readonly kind: 'handle'; readonly before?: AttachHandle; readonly after?: AttachHandle };
@@ -19,6 +25,7 @@ export type Change =
 export type FollowUp =
   | { readonly kind: 'tell-nova'; readonly binding: InstanceBinding }
   | { readonly kind: 'start-bind'; readonly binding: InstanceBinding }
+  | { readonly kind: 'make-again'; readonly jobUuid: string }
   | { readonly kind: 'start-release'; readonly release: HostRelease }
   | { readonly kind: 'sync-providers'; readonly providerUuid: ProviderUuid };
 
@@ -26,6 +33,10 @@ export function followUps(change: Change): FollowUp[] {
   switch (change.kind) {
     case 'instance':
       return bindingFollowUps(change);
+    case 'job':
+      return change.after?.bootedHost && !change.before
+        ? [{ kind: 'make-again', jobUuid: change.uuid }]
+        : [];
     case 'release':
       return change.after && !change.before
         ? [{ kind: 'start-release', release: change.after }]
@@ -48,7 +59,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
     case 'BindFailed':
       return [{ kind: 'tell-nova', binding: after }];
     case 'provisioning':
-      // Its host's reconcile job is made for the host as a whole.
+      // Its host's job is made for several instances, and follows from its own row.
       return [];
   }
 }

@@ -94,6 +94,8 @@ async function applyUnderLease(
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,
+    // What a device holds after the boot is not known until it is described.
+    isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };
   await deps.store.inventory.putReport(applied);
   logOutcome(deps, hostname, report, plan.put, plan.retire, plan.wanted);

@@ -36,6 +36,8 @@ function hostJob(followUp: FollowUp): HostJobMessage[] {
       const request = requestId ? { request_id: requestId } : {};
       return [{ kind: 'bind', instance_uuid: instanceUuid, bind_id: bindId, ...request }];
     }
+    case 'make-again':
+      return [{ kind: 'boot', job_uuid: followUp.jobUuid }];
     case 'start-release': {
       const { id, requestId } = followUp.release;
       return [{ kind: 'release', release_id: id, ...(requestId && { request_id: requestId }) }];

@@ -1,12 +1,9 @@
-import type { ConsumerDeps } from '../consumer-deps.ts';
-import type { CreateMdevStep } from '../contracts/job-document.ts';
-import { jobId } from '../contracts/job-ids.ts';
+import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
-import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Device } from '../domain/device.ts';
-import { derivedUuid } from '../domain/ids.ts';
+import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
 import type { StoredHost } from '../domain/inventory-plan.ts';
-import { failBind, resolve } from './finish-bind.ts';
+import { resolve } from './finish-bind.ts';
 
 /** Steps of one job: with room to spare below the size of a document. */
 const stepsPerJob = 100;
@@ -16,51 +13,35 @@ const stepsPerJob = 100;
  * up, and what instances were promised is made again. Repeatable: what this boot has seen to already
  * is left alone.
  */
-export async function startOver(deps: ConsumerDeps, host: StoredHost): Promise<void> {
-  const wanted = await wantedOn(deps, host, (provider) => confirmReleases(deps, host, provider));
-  for (const job of jobsOf(wanted)) await startJob(deps, host, job);
+export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
+  const lost: Lost = { mdevs: new Map(), programs: new Set() };
+  const { devices } = await deps.store.inventory.host(host.hostname);
+  for (const uuid of devices.flatMap(({ providers }) => providers)) {
+    const provider = await deps.store.inventory.provider(uuid);
+    if (!provider) continue;
+    await confirmReleases(deps, host, provider);
+    await noteLost(deps, provider, lost);
+  }
+  for (const instances of groupsOf(lost)) await provision(deps, host, instances);
 }
 
 /** Makes again what one instance was promised, by a job of its own. */
 export async function startOverAlone(
-  deps: ConsumerDeps,
+  deps: Deps,
   host: StoredHost,
   { instanceUuid }: InstanceBinding,
 ): Promise<void> {
-  const wanted = await wantedOn(deps, host);
-  await startJob(
-    deps,
-    host,
-    wanted.filter(({ handle }) => instanceOf(handle) === instanceUuid),
-  );
+  await provision(deps, host, [instanceUuid]);
 }
 
-async function wantedOn(
-  deps: ConsumerDeps,
-  host: StoredHost,
-  visit: (provider: StoredProvider) => Promise<void> = async () => {},
-): Promise<Wanted[]> {
-  const { devices } = await deps.store.inventory.host(host.hostname);
-  const wanted: Wanted[] = [];
-  for (const device of devices) {
-    for (const uuid of device.providers) {
-      const provider = await deps.store.inventory.provider(uuid);
-      if (!provider) continue;
-      await visit(provider);
-      wanted.push(...wantedOf(deps, device, provider));
-    }
-  }
-  return wanted;
-}
-
-interface Wanted {
-  readonly handle: AttachHandle;
-  readonly isGone: boolean;
-  readonly step: CreateMdevStep;
+/** By instance: how many mdevs, and whether a region must hold an image for it. */
+interface Lost {
+  readonly mdevs: Map<InstanceUuid, number>;
+  readonly programs: Set<InstanceUuid>;
 }
 
 async function confirmReleases(
-  deps: ConsumerDeps,
+  deps: Deps,
   host: StoredHost,
   { handles }: StoredProvider,
 ): Promise<void> {
@@ -74,75 +55,73 @@ async function confirmReleases(
   }
 }
 
-function wantedOf(deps: ConsumerDeps, device: Device, { handles }: StoredProvider): Wanted[] {
-  return handles.flatMap((handle): Wanted[] => {
-    const type = handle.info.asked_type;
-    if (!handle.claim || !type || !needsCleaning(handle, deps.settings.mdevOwner)) return [];
-    const { address } = device;
-    const step = { kind: 'create-mdev', address, uuid: handle.uuid, type } as const;
-    return [{ handle, isGone: device.isGone || handle.isGone, step }];
-  });
-}
-
-/** An instance's steps are all in one job, so that its end is the instance's. */
-function jobsOf(wanted: readonly Wanted[]): Wanted[][] {
-  const byInstance = Map.groupBy(wanted, ({ handle }) => instanceOf(handle));
-  const jobs: Wanted[][] = [];
-  for (const [, steps] of [...byInstance].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const last = jobs.at(-1);
-    if (last && last.length + steps.length <= stepsPerJob) last.push(...steps);
-    else jobs.push([...steps]);
+async function noteLost(
+  deps: Deps,
+  { deployable, handles }: StoredProvider,
+  { mdevs, programs }: Lost,
+): Promise<void> {
+  const claimed = handles.flatMap(({ claim, type }) => (claim ? [{ ...claim, type }] : []));
+  for (const { instanceUuid, type } of claimed) {
+    if (!needsCleaning({ type }, deps.settings.mdevOwner)) continue;
+    mdevs.set(instanceUuid, (mdevs.get(instanceUuid) ?? 0) + 1);
   }
-  return jobs;
+  if (deployable.region === undefined) return;
+  const arqs = await deps.store.arqs.byUuids(claimed.map(({ arqUuid }) => arqUuid));
+  for (const { arqUuid, instanceUuid } of claimed) {
+    const arq = arqs.get(arqUuid);
+    // What the region holds by now is known from the report that told of the boot.
+    if (arq && needsProgram(arq.group, deployable)) programs.add(instanceUuid);
+  }
 }
 
-function instanceOf({ claim }: AttachHandle): string {
-  return claim?.instanceUuid ?? '';
+/** Mdevs of several instances are made by one job; to find and fetch an image holds up nobody else. */
+function groupsOf({ mdevs, programs }: Lost): InstanceUuid[][] {
+  const groups: InstanceUuid[][] = [...programs].map((instance) => [instance]);
+  let steps = stepsPerJob;
+  for (const [instance, count] of [...mdevs].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (programs.has(instance)) continue;
+    steps += count;
+    if (steps <= stepsPerJob) groups.at(-1)?.push(instance);
+    else {
+      groups.push([instance]);
+      steps = count;
+    }
+  }
+  return groups;
 }
 
 /**
- * The bindings that this boot has not seen to are provisioning from now on, and one job makes their
- * mdevs; its id follows from them, so that a repeated attempt finds the same or another job.
+ * The bindings that this boot has not seen to are provisioning from now on, decided by one job, which is
+ * made when its row is there. Its id follows from them, so that a repeated attempt finds the same or
+ * another job.
  */
-async function startJob(
-  deps: ConsumerDeps,
+async function provision(
+  deps: Deps,
   host: StoredHost,
-  wanted: readonly Wanted[],
+  candidates: readonly InstanceUuid[],
 ): Promise<void> {
   const bootId = host.bootId as string;
-  const bindings: InstanceBinding[] = [];
-  for (const uuid of new Set(wanted.map(({ handle }) => instanceOf(handle)))) {
-    const binding = await deps.store.arqs.binding(uuid);
-    if (!binding || !isLeftOver(binding, bootId)) continue;
-    const isLost = wanted.some((each) => instanceOf(each.handle) === uuid && each.isGone);
-    if (isLost) await failBind(deps, binding, 'Its host has booted without the device.');
-    else bindings.push(binding);
-  }
+  const stored = await Promise.all(candidates.map((uuid) => deps.store.arqs.binding(uuid)));
+  const bindings = stored.flatMap((binding) =>
+    binding && isLeftOver(binding, bootId) ? [binding] : [],
+  );
   if (bindings.length === 0) return;
-  const names = bindings.map((binding) => `${binding.instanceUuid} ${binding.bindId}`);
+  const names = bindings.map(({ instanceUuid, bindId }) => `${instanceUuid} ${bindId}`);
   const uuid = derivedUuid('boot', host.hostname, bootId, ...names);
-  const instances = bindings.map(({ instanceUuid }) => instanceUuid as string);
-  // Noted first, so that the end of the job finds its instances, and made last, so that it finds them
-  // provisioning; a death in between leaves them to the next attempt, which makes the same job.
-  await deps.store.arqs.noteJob(uuid, { instances, bootId });
+  // The row is written last, so that the job finds all of them provisioning; a death in between leaves
+  // them to the next attempt.
   for (const binding of bindings) {
-    const job = { uuid, bootId };
     await resolve(deps, binding, (current, arqs) =>
-      deps.store.bindings.provision(current, arqs, job, new Date(deps.clock()).toISOString()),
+      deps.store.bindings.provision(
+        current,
+        arqs,
+        { uuid, bootId },
+        new Date(deps.clock()).toISOString(),
+      ),
     );
   }
-  const steps = wanted.filter(({ handle }) => instances.includes(instanceOf(handle)));
-  await deps.clients.jobs.create(jobId(deps.settings.stage, 'boot', uuid), {
-    version: 1,
-    action: 'reconcile',
-    host: host.hostname,
-    boot_id: bootId,
-    steps: steps.map(({ step }) => step),
-  });
-  deps.log.info('The host was asked to make again what it lost.', {
-    host: host.hostname,
-    instances,
-  });
+  const instances = bindings.map(({ instanceUuid }) => instanceUuid);
+  await deps.store.arqs.noteJob(uuid, { instances, bootId, bootedHost: host.hostname });
 }
 
 /** Bound by an earlier boot, or provisioning for one; or for this one by an attempt that died. */

@@ -1,18 +1,13 @@
 // Accelerator requests and, per instance, what is bound for it.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
-import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { Arq, InstanceBinding, JobNote } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
+import { jobOf, jobRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
 import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
 import { held, transact } from './writes.ts';
-
-/** For which instances a host works, and the boot that the work was decided for. */
-export interface JobNote {
-  readonly instances: readonly string[];
-  readonly bootId: string;
-}
 
 export interface ArqStore {
   /** All or none. Until bound, the sweep deletes them after `dueAt`. */
@@ -58,13 +53,12 @@ export function arqStore(client: Documents, table: string): ArqStore {
     },
 
     async noteJob(jobUuid, note) {
-      const row = { ...jobKey(jobUuid), note };
-      await client.send(new PutCommand({ TableName: table, Item: row }));
+      await client.send(new PutCommand({ TableName: table, Item: jobRow(jobUuid, note) }));
     },
 
     async jobNote(jobUuid) {
       const row = await getRow(client, table, jobKey(jobUuid));
-      return row?.note as JobNote | undefined;
+      return row && jobOf(row);
     },
 
     async forgetJob(jobUuid) {

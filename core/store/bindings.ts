@@ -17,7 +17,8 @@ import {
   unbindArq,
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { handleKey, instanceRow, releaseRow } from './rows.ts';
+import { releaseRow } from './host-work-rows.ts';
+import { handleKey, instanceRow } from './rows.ts';
 import { type TransactItem, transact } from './writes.ts';
 
 export interface BindingStore {

@@ -91,7 +91,9 @@ export function hostStore(client: Documents, table: string): HostStore {
       await updateIf(client, {
         TableName: table,
         Key: hostKey(host.hostname),
-        UpdateExpression: `${set.expression} REMOVE starting_over`,
+        UpdateExpression: host.isStartingOver
+          ? set.expression
+          : `${set.expression} REMOVE starting_over`,
         ExpressionAttributeNames: set.names,
         ExpressionAttributeValues: set.values,
       });

@@ -5,7 +5,8 @@ import type { AttachHandle, ProgramNote } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { deployableKey, handleKey, releaseRow } from './rows.ts';
+import { releaseRow } from './host-work-rows.ts';
+import { deployableKey, handleKey } from './rows.ts';
 import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
 
 /** Each handle is written in the transaction, beside the release and the note. */

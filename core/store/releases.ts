@@ -5,8 +5,9 @@ import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import type { HostRelease } from '../domain/arq.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
+import { releaseOf } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
-import { handleKey, releaseKey, releaseOf } from './rows.ts';
+import { handleKey, releaseKey } from './rows.ts';
 import { updateIf } from './writes.ts';
 
 export interface ReleaseStore {

@@ -1,6 +1,6 @@
 // Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
 
-import type { Arq, ArqBinding, Attachment, HostRelease, InstanceBinding } from '../domain/arq.ts';
+import type { Arq, ArqBinding, Attachment, InstanceBinding } from '../domain/arq.ts';
 import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
 import type { DeviceProfile, Group } from '../domain/device-profile.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
@@ -159,15 +159,6 @@ export function instanceOf(row: Row): InstanceBinding {
     ...(stored.request_id && { requestId: stored.request_id }),
     ...(stored.failure && { failure: stored.failure }),
   };
-}
-
-/** @param dueAt until when the host must have confirmed it */
-export function releaseRow(release: HostRelease, dueAt: string): Row {
-  return { ...releaseKey(release.id), release, due: duePartitions.release, due_at: dueAt };
-}
-
-export function releaseOf(row: Row): HostRelease {
-  return (row as { release: HostRelease }).release;
 }
 
 /** Where two rows are created in one moment, the uuid decides their order. */

@@ -8,7 +8,8 @@ import type {
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import { relayChanges } from '#core/operations/relay-changes.ts';
-import { deviceOf, handleOf, instanceOf, type Row, releaseOf } from '#core/store/rows.ts';
+import { jobOf, jobUuidOf, releaseOf } from '#core/store/host-work-rows.ts';
+import { deviceOf, handleOf, instanceOf, type Row } from '#core/store/rows.ts';
 
 export type StreamHandler = (
   event: DynamoDBStreamEvent,
@@ -50,6 +51,10 @@ function changeOf(record: DynamoDBRecord): Change[] {
   const sort = String((after ?? before)?.sk ?? '');
   if (key.startsWith('INSTANCE#'))
     return [{ kind: 'instance', ...images(before, after, instanceOf) }];
+  if (key.startsWith('JOB#')) {
+    const uuid = jobUuidOf(after ?? before ?? {});
+    return [{ kind: 'job', uuid, ...images(before, after, jobOf) }];
+  }
   if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
   if (sort.startsWith('DEVICE#')) return [{ kind: 'device', ...images(before, after, deviceOf) }];
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];

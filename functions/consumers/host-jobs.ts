@@ -1,15 +1,22 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type HostJobMessage, hostJobMessage } from '#core/contracts/queue-messages.ts';
 import type { BindId } from '#core/domain/ids.ts';
+import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { startRelease } from '#core/operations/start-release.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { type Delivery, queueConsumer } from './queue-consumer.ts';
 
 /** A host has something to do, or to clean up → an IoT job. */
 export const handler = queueConsumer('host-jobs', hostJobMessage, startJob);
 
-async function startJob(deps: ConsumerDeps, message: HostJobMessage): Promise<void> {
+async function startJob(
+  deps: ConsumerDeps,
+  message: HostJobMessage,
+  { attempt }: Delivery,
+): Promise<void> {
   switch (message.kind) {
+    case 'boot':
+      return makeAgain(deps, message.job_uuid, attempt);
     case 'bind':
       return startBind(deps, message.instance_uuid, message.bind_id as BindId);
     case 'release':

@@ -2,6 +2,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { jobRow } from '#core/store/host-work-rows.ts';
 import * as rows from '#core/store/rows.ts';
 import {
   arqRow,
@@ -22,6 +23,8 @@ import {
   aStoredHandle,
 } from '#test/support/builders.ts';
 import { someDeps } from '#test/support/deps.ts';
+
+const aJobUuid = '0b000000-0000-4000-8000-000000000001';
 
 type Table = keyof typeof followedChanges;
 interface Change {
@@ -81,6 +84,11 @@ const instance = fc
     bindId: fc.constantFrom('bind-1', 'bind-2'),
   })
   .map((given) => instanceRow(aBinding(given as Parameters<typeof aBinding>[0])));
+const job = fc
+  .record({ bootedHost: fc.constantFrom(undefined, 'cmp1'), bootId: fc.uuid() })
+  .map(({ bootedHost, bootId }) =>
+    jobRow(aJobUuid, { instances: ['instance-1'], bootId, ...(bootedHost && { bootedHost }) }),
+  );
 const arq = fc
   .constantFrom('Initial', 'Bound', 'BindFailed')
   .map((state) => arqRow(anArq({ state: state as 'Initial' })));
@@ -121,7 +129,7 @@ function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
 describe('the filters of the streams', () => {
   it('never keep back a change that something follows from', async () => {
     const any = fc.oneof(
-      changesOf('arqs', fc.oneof(instance, arq)),
+      changesOf('arqs', fc.oneof(instance, arq, job)),
       changesOf('inventory', fc.oneof(device, handle, deployable, host)),
     );
     await fc.assert(
@@ -138,7 +146,11 @@ describe('the filters of the streams', () => {
       changesOf('inventory', fc.oneof(deployable, host)),
       changesOf('inventory', handle.filter(isUsual)),
       fc.oneof(device, handle).map((before): Change => ({ table: 'inventory', before })),
-      instance.map((before): Change => ({ table: 'arqs', before })),
+      fc.oneof(instance, job).map((before): Change => ({ table: 'arqs', before })),
+      changesOf(
+        'arqs',
+        job.filter((row) => row.booted_host === undefined),
+      ),
     );
     fc.assert(
       fc.property(quiet, (change) => {
@@ -155,6 +167,10 @@ describe('the filters of the streams', () => {
         before: instanceRow(aBinding({ state: 'BindStarted' })),
         after: instanceRow(aBinding({ state: 'BindFailed' })),
       },
+      {
+        table: 'arqs',
+        after: jobRow(aJobUuid, { instances: [], bootId: 'b', bootedHost: 'cmp1' }),
+      },
       { table: 'inventory', after: deviceRow(aStoredDevice(), 1) },
       { table: 'inventory', after: handleRow(aStoredHandle({ isGone: true })) },
     ];
@@ -165,8 +181,8 @@ describe('the filters of the streams', () => {
 
   it('speak of every kind of row', () => {
     // A new kind of row: does something follow from it? Then it needs a pattern, too.
-    const quiet = ['ARQ#', 'JOB#', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
-    const followed = ['INSTANCE#', 'RELEASE#', 'DEVICE#', 'HANDLE#'];
+    const quiet = ['ARQ#', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
+    const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'DEVICE#', 'HANDLE#'];
     const kinds = Object.entries(rows)
       .filter(([name]) => name.endsWith('Key'))
       .map(([, keyOf]) => (keyOf as (...parts: string[]) => { pk: string; sk?: string })('', ''))

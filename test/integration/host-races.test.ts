@@ -20,6 +20,7 @@ import {
   handles,
   instanceOf,
   jobs,
+  makeAllAgain,
   minutes,
   provider,
   remove,
@@ -60,6 +61,7 @@ async function bootDying(
   const report = aReport([gpu], { boot_id: boot_idOf(counts.boots), sequence: counts.sequence });
   const receivedAt = Date.now() + counts.boots;
   await applyReport(dying, 'cmp1', report, receivedAt).catch(() => {});
+  await makeAllAgain(d);
   return () => applyReport(deps, 'cmp1', report, receivedAt);
 }
 

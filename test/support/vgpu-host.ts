@@ -8,6 +8,7 @@ import type { AttachHandle, Presence } from '#core/domain/device.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
+import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
@@ -98,6 +99,7 @@ export async function boot(given: ConsumerDeps = deps): Promise<void> {
     aReport([gpu], { boot_id, sequence: counts.sequence }),
     Date.now() + counts.boots,
   );
+  await makeAllAgain(later);
 }
 
 export const instanceOf = (number: number) =>
@@ -118,6 +120,16 @@ export async function bind() {
     ],
   });
   return { arq, instance, status, error: json?.error };
+}
+
+/** What the stream brings to the queue after a boot. */
+export async function makeAllAgain(given: ConsumerDeps = deps): Promise<void> {
+  const jobUuids = new Set<string>();
+  for (let instance = 1; instance <= counts.instances; instance++) {
+    const binding = await given.store.arqs.binding(instanceOf(instance));
+    if (binding?.state === 'provisioning' && binding.jobUuid) jobUuids.add(binding.jobUuid);
+  }
+  for (const uuid of jobUuids) await makeAgain(given, uuid, 1);
 }
 
 /** What the stream brings to the queue. */

@@ -1,0 +1,111 @@
+// What a host has to do so that an instance has what it was promised: at its bind, and again after
+// the host has booted.
+
+import { ImageUnusable } from '../clients/glance.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
+import type { InstanceBinding } from '../domain/arq.ts';
+import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
+import type { AttachHandle } from '../domain/device.ts';
+import type { ProviderUuid } from '../domain/ids.ts';
+import { RetryLater } from '../domain/retry-later.ts';
+import type { BoundArq } from '../store/binding-items.ts';
+import type { HostInventory } from '../store/hosts.ts';
+import { boundArqs } from './bound-arqs.ts';
+import { planPrograms } from './plan-programs.ts';
+
+const behindReleaseSeconds = 1;
+
+export interface HostWork {
+  /** None: all is as it shall be. */
+  readonly steps: readonly (ProgramStep | CreateMdevStep)[];
+  /** Whose regions will hold something else. */
+  readonly programs: readonly ProviderUuid[];
+}
+
+/** It cannot be done; the message says why. */
+export class WorkImpossible extends Error {
+  override readonly name = 'WorkImpossible';
+}
+
+/** What one ARQ holds, and where. */
+interface Held {
+  readonly arq: BoundArq;
+  readonly handle: AttachHandle;
+  readonly address: string;
+}
+
+/**
+ * @throws WorkImpossible
+ * @throws RetryLater while a handle is still being cleaned up behind its last holder, or an image
+ *   cannot be had
+ */
+export async function planHostWork(
+  deps: ConsumerDeps,
+  binding: InstanceBinding,
+  { devices }: HostInventory,
+): Promise<HostWork> {
+  const arqs = await boundArqs(deps, binding);
+  const providers = await providersOf(deps, arqs);
+  const addresses = new Map(
+    devices.flatMap(({ uuid, address, isGone }) => (isGone ? [] : [[uuid as string, address]])),
+  );
+  const held = arqs.map((arq) => heldBy(arq, providers, addresses));
+  checkHandles(held.map(({ handle }) => handle));
+  const programs = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
+    throw error instanceof ImageUnusable ? new WorkImpossible(error.message) : error;
+  });
+  return {
+    steps: [...programs.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
+    programs: programs.map(({ providerUuid }) => providerUuid),
+  };
+}
+
+async function providersOf(
+  deps: ConsumerDeps,
+  arqs: readonly BoundArq[],
+): Promise<Map<ProviderUuid, StoredProvider>> {
+  const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
+  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
+  return new Map(
+    providers.flatMap((provider) =>
+      provider ? [[provider.deployable.providerUuid, provider] as const] : [],
+    ),
+  );
+}
+
+function heldBy(
+  arq: BoundArq,
+  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
+  addresses: ReadonlyMap<string, string>,
+): Held {
+  const { providerUuid, attachment, hostname } = arq.binding;
+  const provider = providers.get(providerUuid);
+  const handle = provider?.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
+  const address = addresses.get(provider?.deployable.deviceUuid ?? '');
+  if (!handle || handle.isGone || !address) {
+    throw new WorkImpossible(`Host ${hostname} no longer has the device of ${providerUuid}.`);
+  }
+  return { arq, handle, address };
+}
+
+function checkHandles(handles: readonly AttachHandle[]): void {
+  const quarantine = handles.find((handle) => handle.quarantine)?.quarantine;
+  if (quarantine !== undefined) {
+    throw new WorkImpossible(`The holder before was not cleaned up: ${quarantine}`);
+  }
+  const waiting = handles.filter((handle) => handle.release !== undefined);
+  if (waiting.length > 0) {
+    throw new RetryLater(
+      `${waiting.length} handles are still being released.`,
+      behindReleaseSeconds,
+    );
+  }
+}
+
+function mdevSteps(deps: ConsumerDeps, { handle, address }: Held): CreateMdevStep[] {
+  if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
+  const type = handle.info.asked_type;
+  if (!type) throw new WorkImpossible(`Attach handle ${handle.uuid} says no type of mdev.`);
+  return [{ kind: 'create-mdev', address, uuid: handle.uuid, type }];
+}

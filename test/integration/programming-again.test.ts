@@ -1,0 +1,97 @@
+// An FPGA whose host has booted: what its region held is gone, or is not.
+
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeAgain } from '#core/operations/make-again.ts';
+import {
+  anImage,
+  bind,
+  boot,
+  bootAfresh,
+  deps,
+  end,
+  jobs,
+  loadedId,
+  startBindOf,
+  startFpgaHost,
+  stateOf,
+  theStep,
+  world,
+} from '#test/support/fpga-host.ts';
+import { aGbs } from '#test/support/gbs.ts';
+
+beforeAll(startFpgaHost);
+afterAll(() => world.stop());
+beforeEach(bootAfresh);
+
+describe('a host that boots', () => {
+  /** What the stream brings to the queue. */
+  async function makeAgainFor(instance: string) {
+    const binding = await deps.store.arqs.binding(instance);
+    if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, 1);
+  }
+
+  async function boundWith(data: Buffer) {
+    const id = await anImage({}, data);
+    const { instance } = await bind({ 'accel:bitstream_id': id });
+    await startBindOf(instance);
+    await end('succeeded');
+    jobs.clear();
+    return { id, instance };
+  }
+
+  it('has its region programmed again; until then the ARQ is provisioning', async () => {
+    const { id, instance } = await boundWith(aGbs());
+    await boot();
+    await makeAgainFor(instance);
+    expect([...jobs.values()]).toMatchObject([{ action: 'reconcile', host: 'cmp1' }]);
+    expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
+    await end('succeeded');
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('is left alone where its region still holds the image', async () => {
+    const { id, instance } = await boundWith(aGbs());
+    await boot({ bitstream: id });
+    await makeAgainFor(instance);
+    expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
+  });
+
+  it('is left alone where what it holds turns out to be the named image', async () => {
+    const name = `${randomUUID()}.gbs`;
+    const id = await anImage({ name }, aGbs());
+    const { instance } = await bind({ 'accel:bitstream_name': name });
+    await startBindOf(instance);
+    await end('succeeded');
+    jobs.clear();
+    await boot({ bitstream: id });
+    expect(await stateOf(instance)).toBe('provisioning');
+    await makeAgainFor(instance);
+    expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
+  });
+
+  it('fails what cannot be had again, with the reason', async () => {
+    const name = `${randomUUID()}.gbs`;
+    await anImage({ name }, aGbs());
+    const { instance } = await bind({ 'accel:bitstream_name': name });
+    await startBindOf(instance);
+    await end('succeeded');
+    jobs.clear();
+    await anImage({ name }, aGbs());
+    await boot();
+    await makeAgainFor(instance);
+    expect([jobs.size, await stateOf(instance)]).toEqual([0, 409]);
+    const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect(listed.json.error_message).toContain(name);
+  });
+
+  it('waits with what the boot’s first report does not describe', async () => {
+    const { instance } = await boundWith(aGbs());
+    await boot({ bitstream: loadedId }, { isDescribed: false });
+    const { host } = await deps.store.inventory.host('cmp1');
+    expect(host.isStartingOver).toBe(true);
+    await boot({ bitstream: loadedId }, { isSameBoot: true });
+    expect(await stateOf(instance)).toBe('provisioning');
+    expect((await deps.store.inventory.host('cmp1')).host.isStartingOver).toBe(false);
+  });
+});

@@ -1,0 +1,147 @@
+// A host with one region of an FPGA, to be programmed. The agent's jobs are noted here and ended by the
+// test; everything else is real.
+
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import { type BindId, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { finishJob } from '#core/operations/finish-job.ts';
+import { startBind } from '#core/operations/start-bind.ts';
+import { fakeInterface } from '#test/support/gbs.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+export const region = providerUuid('cmp1_0000:0d:00.0_region0');
+export const loadedId = '0f1a2b3c-0000-4000-8000-00000000000a';
+export const loadedFunction = 'd8424dc4-a4a3-c413-f89e-433683f9040b';
+
+export let world: World;
+export let deps: ConsumerDeps;
+export let jobs: Map<string, JobDocument>;
+let sequence = 0;
+let boots = 0;
+let instances: string[] = [];
+
+export async function startFpgaHost(): Promise<void> {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+}
+
+/** A host that has just booted, its region empty, so that nothing of the test before is left. */
+export async function bootAfresh(): Promise<void> {
+  jobs = new Map();
+  const double: ConsumerDeps['clients']['jobs'] = {
+    create: async (id, document) => void (jobs.has(id) || jobs.set(id, document)),
+    cancel: async () => {},
+    executionStatus: async () => undefined,
+  };
+  deps = { ...world.deps, clients: { ...world.deps.clients, jobs: double } };
+  for (const instance of instances) {
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  }
+  instances = [];
+  await boot();
+}
+
+/** A host that has just booted, its region with or without a function; two handles of one region. */
+export async function boot(
+  held: { bitstream?: string; function?: string } = {},
+  { isDescribed = true, isSameBoot = false } = {},
+): Promise<void> {
+  sequence += 1;
+  if (!isSameBoot) boots += 1;
+  const fpga = aDevice({
+    address: '0000:0d:00.0',
+    provider_suffix: undefined,
+    offers: undefined,
+    regions: [
+      {
+        name: 'region0',
+        resource_class: 'FPGA',
+        traits: [],
+        attach_handles: [aHandle(1), aHandle(2)],
+        'region-type-uuid': fakeInterface,
+        'bitstream-id': held.bitstream,
+        'function-uuid': held.function,
+      },
+    ],
+  });
+  const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
+  const report = aReport([fpga], { boot_id, sequence });
+  const sent = isDescribed ? report : { ...report, devices: [] };
+  await applyReport(deps, 'cmp1', sent, Date.now() + sequence);
+}
+
+export async function glance(method: string, path: string, body: string | Uint8Array<ArrayBuffer>) {
+  const response = await fetch(`${world.urls.glance}${path}`, {
+    method,
+    headers: { 'X-Auth-Token': 'admin-token' },
+    body,
+  });
+  expect(response.ok, await response.clone().text()).toBe(true);
+  return response;
+}
+
+export async function anImage(properties: Record<string, string>, data?: Buffer): Promise<string> {
+  const made = await glance('POST', '/v2/images', JSON.stringify(properties));
+  const { id } = (await made.json()) as { id: string };
+  if (data) await glance('PUT', `/v2/images/${id}/file`, new Uint8Array(data));
+  return id;
+}
+
+export async function bind(accel: Record<string, string>, count = 1) {
+  const name = `p-${randomUUID()}`;
+  const groups = [{ 'resources:FPGA': String(count), ...accel }];
+  await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups }] });
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: name,
+  });
+  const instance = randomUUID();
+  instances.push(instance);
+  const patch = [
+    { op: 'add', path: '/hostname', value: 'cmp1' },
+    { op: 'add', path: '/device_rp_uuid', value: region },
+    { op: 'add', path: '/instance_uuid', value: instance },
+  ];
+  const arqs: { uuid: string }[] = created.json.arqs;
+  const { status, json } = await world.asNova(
+    'PATCH',
+    '/v2/accelerator_requests',
+    Object.fromEntries(arqs.map(({ uuid }) => [uuid, patch])),
+  );
+  return { instance, status, error: json?.error };
+}
+
+/** What the stream brings to the queue. */
+export async function startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
+  const binding = await deps.store.arqs.binding(instance);
+  const clients = { ...deps.clients, ...given };
+  if (binding) await startBind({ ...deps, clients }, instance, binding.bindId as BindId);
+}
+
+export async function end(operation: JobEvent['operation']): Promise<void> {
+  for (const jobId of jobs.keys()) {
+    const event = { jobId, operation, thingArn: 'arn', timestamp: 1 };
+    await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
+  }
+}
+
+export async function stateOf(instance: string): Promise<unknown> {
+  const path = `/v2/accelerator_requests?instance=${instance}`;
+  const { status, json } = await world.asNova('GET', path);
+  return status === 200 ? json.arqs[0]?.state : status;
+}
+
+/** The one step that the host was asked for. */
+export function theStep() {
+  const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
+  expect(steps).toHaveLength(1);
+  const [step] = steps;
+  if (step?.kind !== 'program') throw new Error(`not to program, but to ${step?.kind}`);
+  return step;
+}
+
+export async function fetchBytes(url: string): Promise<Buffer> {
+  return Buffer.from(await (await fetch(url)).arrayBuffer());
+}
