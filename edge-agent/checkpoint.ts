@@ -12,11 +12,9 @@
 //   earlier boot is kept.
 // - The number of jobs remembered is bounded; those that ended longest ago are forgotten first.
 
-import { mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as z from 'zod';
 import { type Log, reasonOf } from './log.ts';
-import { replaceFile } from './replace-file.ts';
+import type { StateFiles } from './state-files.ts';
 
 const fileName = 'jobs.json';
 /** AWS lists fifteen pending jobs at most; a job ended this long ago is not listed again. */
@@ -79,26 +77,20 @@ export interface Checkpoint {
 }
 
 export interface CheckpointDeps {
-  readonly directory: string;
+  readonly files: StateFiles;
   readonly bootId: string;
   readonly log: Log;
 }
 
-export async function openCheckpoint({
-  directory,
-  bootId,
-  log,
-}: CheckpointDeps): Promise<Checkpoint> {
-  const file = join(directory, fileName);
-  let current = await readState(file, bootId, log);
+export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Promise<Checkpoint> {
+  let current = await readState(files, bootId, log);
   let writing: Promise<unknown> = Promise.resolve();
 
   /** One after another, so that each builds on what is stored. */
   function store(change: (before: State) => State): Promise<void> {
     const stored = writing.then(async () => {
       const next = change(current);
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-      await replaceFile(file, JSON.stringify(next));
+      await files.replace(fileName, JSON.stringify(next));
       current = next;
     });
     writing = stored.catch(() => {});
@@ -145,13 +137,14 @@ export async function openCheckpoint({
   };
 }
 
-async function readState(file: string, bootId: string, log: Log): Promise<State> {
+async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
   try {
-    const stored = state.parse(JSON.parse(await readFile(file, 'utf8')));
+    const text = await files.read(fileName);
+    if (text === undefined) return nothing;
+    const stored = state.parse(JSON.parse(text));
     return stored.boot_id === bootId ? stored : nothing;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return nothing;
     // Without marks we own nothing: mdevs stay, and are taken over by jobs that name them.
     log.error('What was kept of jobs cannot be read.', { reason: reasonOf(error) });
     return nothing;

@@ -13,11 +13,13 @@ import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
 import { createDriver } from './drivers/index.ts';
 import { stayFrugal } from './frugal.ts';
+import { checkImage } from './image-check.ts';
 import { createLog, reasonOf } from './log.ts';
 import { createLookRequests } from './look-requests.ts';
 import { openSession } from './mqtt.ts';
 import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
+import { openStateFiles } from './state-files.ts';
 import { openSysfs } from './sysfs/root.ts';
 import { agentVersion } from './version.ts';
 
@@ -41,6 +43,7 @@ async function main(): Promise<void> {
   const bootId = readBootId(config.bootIdFile);
   const sysfs = openSysfs(config.sysfsRoot);
   const directory = config.stateDirectory;
+  const files = openStateFiles(directory);
   const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
   const drivers = config.drivers.map((name) =>
     createDriver(name, { sysfs, pciAllowList: config.pciAllowList, fakeHardware, log }),
@@ -51,7 +54,8 @@ async function main(): Promise<void> {
   const looks = createLookRequests();
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
-    checkpoint: await openCheckpoint({ directory, bootId, log }),
+    checkpoint: await openCheckpoint({ files, bootId, log }),
+    checkImage,
     downloads: createDownloads(join(directory, 'images'), log),
   });
   log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
@@ -64,7 +68,7 @@ async function main(): Promise<void> {
       intervalSeconds: config.intervalSeconds,
       discover: createDiscovery({ drivers, clock, log }),
       sequence: await openSequence({
-        directory,
+        files,
         bootId,
         wallMs: clock.wallMs,
         log,

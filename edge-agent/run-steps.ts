@@ -13,7 +13,6 @@ import type {
 import type { Checkpoint, Intent, JobOutcome, StepResult } from './checkpoint.ts';
 import type { Downloads } from './download.ts';
 import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
-import { checkImage } from './image-check.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Job } from './read-job.ts';
 
@@ -22,6 +21,8 @@ export interface StepsDeps {
   readonly drivers: readonly Driver[];
   readonly checkpoint: Checkpoint;
   readonly downloads: Downloads;
+  /** Rejects an image that is not for the region's interface. */
+  readonly checkImage: (path: string, interfaceUuid: string) => Promise<unknown>;
   readonly log: Log;
 }
 
@@ -106,7 +107,7 @@ function doStep(context: Context, step: JobStep, number: number): Promise<void> 
 }
 
 async function program(context: Context, step: ProgramStep, number: number): Promise<void> {
-  const { downloads, stop, onProgress } = context;
+  const { downloads, checkImage, stop, onProgress } = context;
   const { driver, device } = await holderOf(context, step.address);
   if (!programs(driver)) throw new StepFailed(`Driver ${driver.name} does not program.`);
   const interfaceUuid = interfaceOf(device, step);

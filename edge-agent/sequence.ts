@@ -7,11 +7,9 @@
 //   is as high as the clock now.
 // - With the file, a clock that was set back does no harm either.
 
-import { mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as z from 'zod';
 import { type Log, reasonOf } from './log.ts';
-import { replaceFile } from './replace-file.ts';
+import type { StateFiles } from './state-files.ts';
 
 const tickMs = 100;
 const fileName = 'sequence.json';
@@ -22,21 +20,19 @@ export interface Sequence {
 }
 
 export interface SequenceDeps {
-  readonly directory: string;
+  readonly files: StateFiles;
   readonly bootId: string;
   readonly wallMs: () => number;
   readonly log: Log;
 }
 
 export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
-  const file = join(deps.directory, fileName);
-  let last = await lastOf(file, deps);
+  let last = await lastOf(deps);
   return {
     next: async () => {
       last = Math.max(last + 1, Math.floor(deps.wallMs() / tickMs));
       try {
-        await mkdir(deps.directory, { recursive: true, mode: 0o700 });
-        await replaceFile(file, JSON.stringify({ boot_id: deps.bootId, last }));
+        await deps.files.replace(fileName, JSON.stringify({ boot_id: deps.bootId, last }));
       } catch (error) {
         // A full or read-only disk must not silence the host: the clock still orders its reports.
         deps.log.error('The sequence number could not be stored.', { reason: reasonOf(error) });
@@ -46,10 +42,11 @@ export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
   };
 }
 
-async function lastOf(file: string, { bootId, log }: SequenceDeps): Promise<number> {
+async function lastOf({ files, bootId, log }: SequenceDeps): Promise<number> {
   try {
-    const stored = state.parse(JSON.parse(await readFile(file, 'utf8')));
-    return stored.boot_id === bootId ? stored.last : 0;
+    const text = await files.read(fileName);
+    const stored = text === undefined ? undefined : state.parse(JSON.parse(text));
+    return stored?.boot_id === bootId ? stored.last : 0;
   } catch (error) {
     log.info('No stored sequence number; resuming from the clock.', { reason: reasonOf(error) });
     return 0;

@@ -35,26 +35,37 @@ export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClie
   };
 }
 
+function retryConflicts(client: DynamoDBClient): void {
+  client.middlewareStack.add((next) => (args) => untilNoConflict(() => next(args), pause), {
+    step: 'initialize',
+    name: 'retryConflicts',
+  });
+}
+
+/** Full jitter: two writers that met once should not meet again. */
+async function pause(attempt: number): Promise<void> {
+  await sleep(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+}
+
 /**
  * A write that met another transaction on the same item failed by bad luck, not by its condition:
  * DynamoDB says TransactionConflict and expects a retry.
  * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+ *
+ * @param wait before the next attempt; told how many there were
  */
-function retryConflicts(client: DynamoDBClient): void {
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await next(args);
-        } catch (error) {
-          if (!isConflict(error) || attempt === conflictAttemptsMax) throw error;
-          // Full jitter: two writers that met once should not meet again.
-          await sleep(Math.random() * Math.min(10 * 2 ** attempt, 1000));
-        }
-      }
-    },
-    { step: 'initialize', name: 'retryConflicts' },
-  );
+export async function untilNoConflict<T>(
+  write: () => Promise<T>,
+  wait: (attempt: number) => Promise<void>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isConflict(error) || attempt === conflictAttemptsMax) throw error;
+      await wait(attempt);
+    }
+  }
 }
 
 const passingReasons = [
@@ -85,17 +96,20 @@ export function cancellationCodes(error: Error): string[] {
 function refuseWeakReads(client: DynamoDBClient): void {
   client.middlewareStack.add(
     (next, context) => async (args) => {
-      const command = String(context.commandName);
-      if (isWeakRead(command, args.input as Record<string, unknown>)) {
-        throw new TypeError(`${command} must be a consistent read of a base table.`);
-      }
+      refuseWeakRead(String(context.commandName), args.input as Record<string, unknown>);
       return next(args);
     },
     { step: 'initialize', name: 'refuseWeakReads' },
   );
 }
 
-function isWeakRead(command: string, input: Record<string, unknown>): boolean {
+/** @throws TypeError for a read of an index, or without consistency */
+export function refuseWeakRead(command: string, input: Readonly<Record<string, unknown>>): void {
+  if (!isWeakRead(command, input)) return;
+  throw new TypeError(`${command} must be a consistent read of a base table.`);
+}
+
+function isWeakRead(command: string, input: Readonly<Record<string, unknown>>): boolean {
   switch (command) {
     case 'GetItemCommand':
       return input.ConsistentRead !== true;

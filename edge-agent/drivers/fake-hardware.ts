@@ -2,11 +2,10 @@
 // empty after a boot; and the faults that a test asks for.
 
 import { readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
-import { replaceFile } from '#agent/replace-file.ts';
+import { openStateFiles } from '#agent/state-files.ts';
 
 /** What can be told to fail or to take its time. */
 export type Operation = 'discover' | 'program' | 'create-mdev' | 'remove-mdev';
@@ -47,6 +46,7 @@ export function openFakeHardware<State>(
   form: z.ZodType<State>,
   empty: State,
 ): FakeHardware<State> {
+  const files = openStateFiles(directory);
   const file = join(directory, `${name}.json`);
   const stored = z.object({ boot_id: z.string(), state: form, writes: z.number() });
   const nothing = { boot_id: bootId, state: empty, writes: 0 };
@@ -59,8 +59,7 @@ export function openFakeHardware<State>(
     // Whatever it waited for, it changes what is there now.
     const before = load();
     const after = { ...before, state: change(before.state), writes: before.writes + 1 };
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    await replaceFile(file, JSON.stringify(after));
+    await files.replace(`${name}.json`, JSON.stringify(after));
   };
   const faultsNow = () => faults.catch(faults.parse({})).parse(readJson(faultsFile));
   const faultsFile = join(directory, 'faults.json');

@@ -7,7 +7,9 @@ import { startRelease } from '#core/operations/start-release.ts';
 import { type Delivery, queueConsumer } from './queue-consumer.ts';
 
 /** A host has something to do, or to clean up → an IoT job. */
-export const handler = queueConsumer('host-jobs', hostJobMessage, startJob);
+export const makeConsumer = queueConsumer('host-jobs', hostJobMessage, startJob);
+
+export const handler = makeConsumer();
 
 async function startJob(
   deps: ConsumerDeps,

@@ -4,8 +4,10 @@ import { hostOf, parsePayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** An agent connected or disconnected → its host's presence. */
-export const handler = queueConsumer('host-presence', ruleEnvelope, async (deps, envelope) => {
+export const makeConsumer = queueConsumer('host-presence', ruleEnvelope, async (deps, envelope) => {
   const hostname = hostOf(deps, envelope);
   const event = hostname && parsePayload(deps, presenceEvent, envelope);
   if (event) await recordPresence(deps, hostname, event);
 });
+
+export const handler = makeConsumer();

@@ -5,8 +5,14 @@ import { hostOf, parsePayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's report → stored inventory. */
-export const handler = queueConsumer('inventory-reports', ruleEnvelope, async (deps, envelope) => {
-  const hostname = hostOf(deps, envelope);
-  const report = hostname && parsePayload(deps, inventoryReport, envelope);
-  if (report) await applyReport(deps, hostname, report, envelope.received_at);
-});
+export const makeConsumer = queueConsumer(
+  'inventory-reports',
+  ruleEnvelope,
+  async (deps, envelope) => {
+    const hostname = hostOf(deps, envelope);
+    const report = hostname && parsePayload(deps, inventoryReport, envelope);
+    if (report) await applyReport(deps, hostname, report, envelope.received_at);
+  },
+);
+
+export const handler = makeConsumer();

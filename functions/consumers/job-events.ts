@@ -5,7 +5,9 @@ import { parsePayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's job has ended → what it was for goes on. */
-export const handler = queueConsumer('job-events', ruleEnvelope, async (deps, envelope) => {
+export const makeConsumer = queueConsumer('job-events', ruleEnvelope, async (deps, envelope) => {
   const event = parsePayload(deps, jobEvent, envelope);
   if (event) await finishJob(deps, event);
 });
+
+export const handler = makeConsumer();

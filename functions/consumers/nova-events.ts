@@ -3,8 +3,10 @@ import { tellNova } from '#core/operations/tell-nova.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** Bindings resolved → tell Nova. */
-export const handler = queueConsumer(
+export const makeConsumer = queueConsumer(
   'nova-events',
   novaEventMessage,
   (deps, message, { attempt }) => tellNova(deps, message, attempt),
 );
+
+export const handler = makeConsumer();

@@ -4,9 +4,11 @@ import { syncProviders } from '#core/operations/sync-providers.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A device changed → make Placement match. */
-export const handler = queueConsumer(
+export const makeConsumer = queueConsumer(
   'provider-syncs',
   providerSyncMessage,
   (deps, message, { attempt }) =>
     syncProviders(deps, message.provider_uuid as ProviderUuid, attempt),
 );
+
+export const handler = makeConsumer();

@@ -17,24 +17,27 @@ export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBat
 
 export interface ConsumerParts {
   readonly deps: () => ConsumerDeps;
-  readonly sqs: () => SQSClient;
+  readonly sqs: () => Pick<SQSClient, 'send'>;
 }
+
+/** A consumer without the world that it works in: its own in Lambda, another in a simulation. */
+export type MakeConsumer = (parts?: ConsumerParts) => QueueHandler;
 
 export function queueConsumer<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
   work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
-  parts: ConsumerParts = partsOf(queue),
-): QueueHandler {
-  return async (event) => {
-    const failed = await Promise.all(
-      event.Records.map(async (record) => {
-        const isDone = await consume(queue, schema, work, parts, record);
-        return isDone ? [] : [{ itemIdentifier: record.messageId }];
-      }),
-    );
-    return { batchItemFailures: failed.flat() };
-  };
+): MakeConsumer {
+  return (parts = partsOf(queue)) =>
+    async (event) => {
+      const failed = await Promise.all(
+        event.Records.map(async (record) => {
+          const isDone = await consume(queue, schema, work, parts, record);
+          return isDone ? [] : [{ itemIdentifier: record.messageId }];
+        }),
+      );
+      return { batchItemFailures: failed.flat() };
+    };
 }
 
 function partsOf(queue: QueueName): ConsumerParts {
@@ -90,7 +93,12 @@ function originOf(body: unknown): Record<string, unknown> {
   return typeof requestId === 'string' ? { request_id: requestId } : {};
 }
 
-async function hide(sqs: SQSClient, queueUrl: string, record: SQSRecord, seconds: number) {
+async function hide(
+  sqs: Pick<SQSClient, 'send'>,
+  queueUrl: string,
+  record: SQSRecord,
+  seconds: number,
+) {
   await sqs.send(
     new ChangeMessageVisibilityCommand({
       QueueUrl: queueUrl,

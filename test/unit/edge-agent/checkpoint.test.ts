@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openCheckpoint } from '#agent/checkpoint.ts';
+import { openStateFiles } from '#agent/state-files.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 let directory: string;
@@ -12,7 +13,11 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const open = (given: { bootId?: string; directory?: string } = {}) =>
-  openCheckpoint({ directory, bootId: 'boot-1', log: silentLog, ...given });
+  openCheckpoint({
+    files: openStateFiles(given.directory ?? directory),
+    bootId: given.bootId ?? 'boot-1',
+    log: silentLog,
+  });
 
 const mdev = { address: '0000:0e:00.0', type: 'fake-1', uuid: 'uuid-1' };
 const mark = { address: mdev.address, type: mdev.type };

@@ -6,8 +6,10 @@ import { openCheckpoint } from '#agent/checkpoint.ts';
 import { systemClock } from '#agent/clock.ts';
 import { createDownloads } from '#agent/download.ts';
 import type { Driver, MakesMdevs, Mdev } from '#agent/drivers/driver.ts';
+import { checkImage } from '#agent/image-check.ts';
 import { createLookRequests } from '#agent/look-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
+import { openStateFiles } from '#agent/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/agent.ts';
 import { aJobsService, thing } from '#test/support/agent-session.ts';
 
@@ -62,10 +64,11 @@ async function aHost() {
       gpus.driver,
     ],
     checkpoint: await openCheckpoint({
-      directory: join(directory, 'state'),
+      files: openStateFiles(join(directory, 'state')),
       bootId,
       log: silentLog,
     }),
+    checkImage,
     downloads: createDownloads(join(directory, 'images'), silentLog),
   });
   let served: Promise<void> = Promise.resolve();

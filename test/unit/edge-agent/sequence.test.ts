@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSequence } from '#agent/sequence.ts';
+import { openStateFiles } from '#agent/state-files.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 let directory: string;
@@ -14,7 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 /** @param seconds what the host's clock says */
 function open(seconds: number, options: { bootId?: string; directory?: string } = {}) {
   return openSequence({
-    directory,
+    files: openStateFiles(options.directory ?? directory),
     bootId: 'boot-1',
     wallMs: () => seconds * 1000,
     log: silentLog,

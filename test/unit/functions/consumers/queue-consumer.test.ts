@@ -27,7 +27,7 @@ async function consume(...records: SQSRecord[]) {
     ...someSettings,
     queueUrls: { ...someSettings.queueUrls, 'nova-events': queueUrl },
   };
-  const handler = queueConsumer(
+  const makeConsumer = queueConsumer(
     'nova-events',
     schema,
     async (_deps, { name }, { attempt }) => {
@@ -35,8 +35,11 @@ async function consume(...records: SQSRecord[]) {
       if (name === 'later') throw new RetryLater('not yet', 7.2);
       if (name === 'broken') throw new Error('broken');
     },
-    { deps: () => someDeps({ settings }), sqs: () => new SQSClient() },
   );
+  const handler = makeConsumer({
+    deps: () => someDeps({ settings }),
+    sqs: () => new SQSClient(),
+  });
   const { batchItemFailures } = await handler({ Records: records }, {} as never);
   const hidden = sqs.commandCalls(ChangeMessageVisibilityCommand).map(({ args }) => args[0].input);
   sqs.restore();
