@@ -31,7 +31,8 @@ export const queues = [
     name: 'inventory-reports',
     timeoutSeconds: 60,
     visibilitySeconds: 360,
-    receiveCountMax: 20,
+    // A consumer that dies leaves its lease to expire, and others wait for it.
+    receiveCountMax: 100,
     batchSize: 1,
     concurrencyMax: 20,
   },

@@ -21,7 +21,7 @@ import { startOver } from './start-over.ts';
 
 /** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
 const leaseSeconds = 90;
-const leaseRetrySeconds = 2;
+const leaseRetrySeconds = 3;
 
 /**
  * Makes the stored inventory of one host what it reports. Each row's write is repeatable and the

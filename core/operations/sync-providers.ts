@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '../clients/http.ts';
 import { GenerationConflict, type Inventories, type Provider } from '../clients/placement.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
@@ -11,9 +12,13 @@ import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
 const conflictRoundsMax = 5;
 const retrySecondsMax = 60;
 
+/** A device that changes while Placement is written is written again. */
+const changeRoundsMax = 5;
+
 /**
  * Makes Placement hold what is stored of one device: its provider, those of its regions, and nothing
- * for what is gone. Repeatable; only our own providers are touched.
+ * for what is gone. Repeatable; only our own providers are touched. Whoever writes last has looked
+ * afterwards whether it wrote what is stored: two that overlap leave nothing of the older.
  *
  * @param attempt which delivery this is, from 1
  * @throws RetryLater while the compute node's provider is not there yet, something is still
@@ -24,36 +29,64 @@ export async function syncProviders(
   providerUuid: ProviderUuid,
   attempt: number,
 ): Promise<void> {
+  for (let round = 1; round <= changeRoundsMax; round++) {
+    const before = await readDevice(deps, providerUuid);
+    if (!before) return;
+    try {
+      await syncDevice(deps, before);
+    } catch (error) {
+      const isPassing =
+        error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
+      if (!isPassing) throw error;
+      const host = before.named.deployable.hostname;
+      deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
+      throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+    }
+    const after = await readDevice(deps, providerUuid);
+    if (!after || isDeepStrictEqual(after.wanted, before.wanted)) return;
+  }
+  throw new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1);
+}
+
+interface StoredDevice {
+  /** The provider that the message names. */
+  readonly named: StoredProvider;
+  /** Undefined where its row has gone before those of its providers. */
+  readonly device: Device | undefined;
+  readonly providers: readonly StoredProvider[];
+  readonly wanted: readonly WantedProvider[];
+}
+
+async function readDevice(
+  deps: ConsumerDeps,
+  providerUuid: ProviderUuid,
+): Promise<StoredDevice | undefined> {
   const named = await deps.store.inventory.provider(providerUuid);
-  if (!named) return;
+  if (!named) return undefined;
   const { hostname, deviceUuid } = named.deployable;
   const { devices } = await deps.store.inventory.host(hostname);
   const device = devices.find((each) => each.uuid === deviceUuid);
+  if (!device) return { named, device, providers: [], wanted: [] };
+  const providers = (
+    await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
+  ).filter((provider) => provider !== undefined);
+  return { named, device, providers, wanted: wantedProviders(device, providers) };
+}
+
+async function syncDevice(
+  deps: ConsumerDeps,
+  { named, device, providers, wanted }: StoredDevice,
+): Promise<void> {
   if (!device) {
     // Its rows go in this order: the others', the device's, and last those that the message names.
     await deleteGoneRows(deps, named);
     return;
   }
-  const stored = (
-    await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
-  ).filter((provider) => provider !== undefined);
-  const wanted = wantedProviders(device, stored);
-  try {
-    for (const provider of wanted.filter((each) => !each.isGone)) {
-      await putProvider(deps, hostname, provider);
-    }
-    const gone = wanted.filter((provider) => provider.isGone);
-    await removeProviders(deps, gone, stored, { device, named });
-  } catch (error) {
-    if (!(error instanceof ServiceUnavailable) && !(error instanceof ComputeProviderMissing)) {
-      throw error;
-    }
-    deps.log.warn('Placement cannot be synchronised yet.', {
-      host: hostname,
-      error: error.message,
-    });
-    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+  for (const provider of wanted.filter((each) => !each.isGone)) {
+    await putProvider(deps, device.hostname, provider);
   }
+  const gone = wanted.filter((provider) => provider.isGone);
+  await removeProviders(deps, gone, providers, { device, named });
 }
 
 /** nova-compute makes its provider when it first starts, which may be after the agent. */

@@ -65,12 +65,20 @@ async function answer(ask: Ask, state: State<PlacementState>, callers: Callers):
   if (ask.path === '/') return { status: 200, body: { versions: [version] } };
   const identified = await callers.identify(ask);
   if ('answer' in identified) return identified.answer;
+  return answerTo(identified.caller.roles, ask, state);
+}
+
+/** What Placement answers to somebody with these roles. */
+export async function answerTo(
+  roles: readonly string[],
+  ask: Ask,
+  state: State<PlacementState>,
+): Promise<Answer> {
   try {
     refuseOtherVersions(ask);
     const found = findRoute(routes, ask.method, ask.path);
     if (!found) throw new Refusal(404, '');
     if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
-    const { roles } = identified.caller;
     if (!roles.includes('admin') && !roles.includes('service')) {
       throw new Refusal(403, 'Policy does not allow this to be performed.');
     }

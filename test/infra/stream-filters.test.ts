@@ -14,7 +14,7 @@ import {
   type Row,
 } from '#core/store/rows.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
-import { type AttributePattern, followedChanges, type Match } from '#infra/stream-filters.ts';
+import { followedChanges } from '#infra/stream-filters.ts';
 import {
   aBinding,
   aDeployable,
@@ -23,39 +23,9 @@ import {
   aStoredHandle,
 } from '#test/support/builders.ts';
 import { someDeps } from '#test/support/deps.ts';
+import { type Change, invokes, type Table } from '#test/support/stream-filter.ts';
 
 const aJobUuid = '0b000000-0000-4000-8000-000000000001';
-
-type Table = keyof typeof followedChanges;
-interface Change {
-  readonly table: Table;
-  readonly before?: Row;
-  readonly after?: Row;
-}
-
-/** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
-function invokes({ table, before, after }: Change): boolean {
-  return followedChanges[table].some(
-    ({ dynamodb: { NewImage, OldImage = {} } }) => fits(after, NewImage) && fits(before, OldImage),
-  );
-}
-
-function fits(row: Row | undefined, pattern: Readonly<Record<string, AttributePattern>>): boolean {
-  const image = marshall(row ?? {}, { removeUndefinedValues: true }) as Record<string, unknown>;
-  return Object.entries(pattern).every(([name, each]) => attributeMatches(image[name], each));
-}
-
-function attributeMatches(value: unknown, pattern: AttributePattern): boolean {
-  return Object.entries(pattern).every(([type, matches]) => {
-    const held = (value as Record<string, unknown> | undefined)?.[type];
-    return matches.some((match) => holds(held, match));
-  });
-}
-
-function holds(held: unknown, match: Match): boolean {
-  if ('exists' in match) return (held !== undefined) === match.exists;
-  return typeof held === 'string' && held.startsWith(match.prefix);
-}
 
 /** How many messages the deployed consumer sends because of the change. */
 async function messagesAfter({ before, after }: Change): Promise<number> {

@@ -1,0 +1,88 @@
+// API Gateway: each request is a function's process of its own, by the very handlers that are deployed.
+
+import type { Deps } from '#core/deps.ts';
+import { actions as accelerators } from '#functions/accelerator-requests/handler.ts';
+import { actions as profiles } from '#functions/device-profiles/handler.ts';
+import type { HttpEvent } from '#functions/http/noun-handler.ts';
+import { nounHandler } from '#functions/http/noun-handler.ts';
+import type { Process, Timeline } from './timeline.ts';
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers.
+  readonly json: any;
+}
+
+export type CallApi = (
+  caller: Process,
+  method: string,
+  path: string,
+  body?: unknown,
+  token?: string,
+) => Promise<Answer>;
+
+/** API Gateway waits no longer. */
+const timeoutMs = 29_000;
+
+export function createApi(
+  timeline: Timeline,
+  depsFor: (process: Process) => Deps,
+  spawn: (name: string) => Process,
+): CallApi {
+  return async (caller, method, path, body, token = 'demo-token') => {
+    const answer = await timeline.effect(caller, `call ${method}`, () => {
+      const process = spawn(`api ${method}`);
+      return { ended: serve(timeline, depsFor(process), process, { method, path, body, token }) };
+    });
+    const answered = await answer.ended;
+    // The way back; the caller may be gone.
+    await timeline.effect(caller, `answered ${method}`, () => {});
+    return answered;
+  };
+}
+
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly token: string;
+}
+
+function serve(
+  timeline: Timeline,
+  deps: Deps,
+  process: Process,
+  request: Request,
+): Promise<Answer> {
+  const noun = request.path.startsWith('/device_profiles')
+    ? nounHandler('device-profiles', profiles, () => deps)
+    : nounHandler('accelerator-requests', accelerators, () => deps);
+  return new Promise((resolve) => {
+    process.onDeath = () => resolve({ status: 502, json: undefined });
+    timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));
+    void noun(eventOf(request), {} as never).then(
+      ({ statusCode = 200, body }) => {
+        process.isDead = true;
+        resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
+      },
+      () => resolve({ status: 500, json: undefined }),
+    );
+  });
+}
+
+function eventOf({ method, path, body, token }: Request): HttpEvent {
+  const url = new URL(`http://api/accelerator/v2${path}`);
+  return {
+    rawPath: url.pathname,
+    headers: {
+      host: 'api',
+      'x-auth-token': token,
+      ...(token === 'demo-token' && { 'x-service-token': 'nova-token' }),
+      'content-type': 'application/json',
+    },
+    queryStringParameters: Object.fromEntries(url.searchParams),
+    requestContext: { http: { method }, domainName: 'api' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    isBase64Encoded: false,
+  } as unknown as HttpEvent;
+}

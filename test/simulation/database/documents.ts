@@ -1,0 +1,73 @@
+// The stores' client over the tables in memory: each command is one effect of its process.
+
+import type { DocumentClients, Documents } from '#core/store/documents.ts';
+import { refuseWeakRead, untilNoConflict } from '#core/store/documents.ts';
+import type { Faults } from '../faults.ts';
+import type { Strip } from '../guards.ts';
+import type { Random } from '../random.ts';
+import type { Process, Timeline } from '../timeline.ts';
+import { type MemoryDatabase, named } from './memory-database.ts';
+
+export interface DocumentParts {
+  readonly timeline: Timeline;
+  readonly process: Process;
+  readonly database: MemoryDatabase;
+  readonly faults: Faults;
+  readonly random: Random;
+  readonly strip: Strip;
+}
+
+interface Command {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly constructor: { readonly name: string };
+}
+
+const isWrite = /^(Put|Update|Delete|TransactWrite)Command$/;
+/** What the client calls a read, by what its document client does. */
+const readNames: Readonly<Record<string, string>> = {
+  GetCommand: 'GetItemCommand',
+  BatchGetCommand: 'BatchGetItemCommand',
+};
+
+export function documentsFor(parts: DocumentParts): DocumentClients {
+  const client = (isStrong: boolean) =>
+    ({
+      send: async (command: Command) => {
+        const { name } = command.constructor;
+        if (isStrong) refuseWeakRead(readNames[name] ?? name, command.input);
+        return isWrite.test(name) ? write(parts, command) : execute(parts, command);
+      },
+    }) as unknown as Documents;
+  return { documents: client(false), strong: client(true), close: () => {} };
+}
+
+async function write(parts: DocumentParts, command: Command): Promise<unknown> {
+  const { timeline, process, random, strip } = parts;
+  if (strip.isStripped('retry of TransactionConflict')) return execute(parts, command);
+  return untilNoConflict(
+    () => execute(parts, command),
+    (attempt) => timeline.sleep(process, random.between(1, 10 * 2 ** attempt)),
+  );
+}
+
+function execute(parts: DocumentParts, command: Command): Promise<unknown> {
+  const { timeline, process, database, faults, strip } = parts;
+  const { name } = command.constructor;
+  return timeline.effect(process, `DynamoDB ${name.slice(0, -'Command'.length)}`, () => {
+    if (faults.happens('database throttled')) {
+      throw named('ProvisionedThroughputExceededException', 'too much');
+    }
+    if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
+    return database.execute(name, strip.input(name, command.input));
+  });
+}
+
+function conflict({ input }: Command): Error {
+  const items = input.TransactItems;
+  if (!Array.isArray(items)) return named('TransactionConflictException', 'conflict');
+  return Object.assign(named('TransactionCanceledException', 'Transaction cancelled'), {
+    CancellationReasons: items.map((_, index) => ({
+      Code: index === 0 ? 'TransactionConflict' : 'None',
+    })),
+  });
+}

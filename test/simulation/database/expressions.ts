@@ -1,0 +1,219 @@
+// DynamoDB's expressions, as far as the stores write them: conditions, updates, key conditions.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+
+import { isDeepStrictEqual } from 'node:util';
+
+export type Item = Record<string, unknown>;
+
+/** What the placeholders of an expression stand for. */
+export interface Placeholders {
+  readonly names: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+type Condition = (item: Item, given: Placeholders) => boolean;
+type Operand = (item: Item, given: Placeholders) => unknown;
+type Update = (item: Item, before: Item, given: Placeholders) => void;
+
+const conditions = new Map<string, Condition>();
+const updates = new Map<string, Update>();
+
+export function holds(condition: string, item: Item, given: Placeholders): boolean {
+  let compiled = conditions.get(condition);
+  if (!compiled) {
+    const parser = new Parser(condition);
+    compiled = parser.either();
+    parser.end();
+    conditions.set(condition, compiled);
+  }
+  return compiled(item, given);
+}
+
+/** The item afterwards; the one before stays as it is. */
+export function updated(update: string, before: Item, given: Placeholders): Item {
+  let compiled = updates.get(update);
+  if (!compiled) {
+    compiled = new Parser(update).update();
+    updates.set(update, compiled);
+  }
+  const after = structuredClone(before);
+  compiled(after, before, given);
+  return after;
+}
+
+class Parser {
+  readonly #text: string;
+  readonly #tokens: string[];
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#tokens = text.match(/<=|>=|<>|[=<>(),+]|[#:]?[A-Za-z_][\w.#]*/g) ?? [];
+  }
+
+  either(): Condition {
+    const parts = [this.#both()];
+    while (this.#takes('OR')) parts.push(this.#both());
+    return (item, given) => parts.some((part) => part(item, given));
+  }
+
+  update(): Update {
+    const steps: Update[] = [];
+    while (this.#at < this.#tokens.length) {
+      const section = this.#next();
+      do steps.push(this.#step(section));
+      while (this.#takes(','));
+    }
+    return (item, before, given) => {
+      for (const step of steps) step(item, before, given);
+    };
+  }
+
+  end(): void {
+    if (this.#at < this.#tokens.length) throw this.#fault();
+  }
+
+  #both(): Condition {
+    const parts = [this.#one()];
+    while (this.#takes('AND')) parts.push(this.#one());
+    return (item, given) => parts.every((part) => part(item, given));
+  }
+
+  #one(): Condition {
+    if (this.#takes('(')) {
+      const inner = this.either();
+      this.#expect(')');
+      return inner;
+    }
+    const left = this.#next();
+    if (this.#takes('(')) return this.#functionCall(left);
+    const operator = this.#next();
+    const [a, b] = [operandOf(left), operandOf(this.#next())];
+    return (item, given) => compare(operator, a(item, given), b(item, given));
+  }
+
+  #functionCall(name: string): Condition {
+    const subject = operandOf(this.#next());
+    if (name === 'begins_with') {
+      this.#expect(',');
+      const prefix = operandOf(this.#next());
+      this.#expect(')');
+      return (item, given) => String(subject(item, given)).startsWith(String(prefix(item, given)));
+    }
+    this.#expect(')');
+    if (name === 'attribute_exists') return (item, given) => subject(item, given) !== undefined;
+    if (name === 'attribute_not_exists') return (item, given) => subject(item, given) === undefined;
+    throw this.#fault();
+  }
+
+  #step(section: string): Update {
+    const path = this.#next();
+    switch (section) {
+      case 'SET': {
+        this.#expect('=');
+        const value = this.#setValue();
+        return (item, before, given) => put(item, partsOf(path, given), value(before, given));
+      }
+      case 'REMOVE':
+        return (item, _before, given) => remove(item, partsOf(path, given));
+      case 'ADD': {
+        const amount = operandOf(this.#next());
+        return (item, before, given) => {
+          const parts = partsOf(path, given);
+          const sum = Number(at(before, parts) ?? 0) + Number(amount(before, given));
+          put(item, parts, sum);
+        };
+      }
+      default:
+        throw this.#fault();
+    }
+  }
+
+  #setValue(): Operand {
+    const token = this.#next();
+    if (token !== 'if_not_exists') return operandOf(token);
+    this.#expect('(');
+    const stored = operandOf(this.#next());
+    this.#expect(',');
+    const otherwise = operandOf(this.#next());
+    this.#expect(')');
+    return (item, given) => stored(item, given) ?? otherwise(item, given);
+  }
+
+  #next(): string {
+    const token = this.#tokens[this.#at++];
+    if (token === undefined) throw this.#fault();
+    return token;
+  }
+
+  #takes(token: string): boolean {
+    if (this.#tokens[this.#at] !== token) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #expect(token: string): void {
+    if (!this.#takes(token)) throw this.#fault();
+  }
+
+  #fault(): Error {
+    return new Error(`Not understood near token ${this.#at}: ${this.#text}`);
+  }
+}
+
+function operandOf(token: string): Operand {
+  if (!token.startsWith(':')) return (item, given) => at(item, partsOf(token, given));
+  return (_item, { values }) => {
+    // Asked for by name, so that a placeholder that is missing is a fault and not undefined.
+    if (!Object.hasOwn(values, token)) throw new Error(`There is no value ${token}.`);
+    return values[token];
+  };
+}
+
+function partsOf(path: string, { names }: Placeholders): string[] {
+  return path.split('.').map((part) => {
+    const name = part.startsWith('#') ? names[part] : part;
+    if (name === undefined) throw new Error(`There is no name ${part}.`);
+    return name;
+  });
+}
+
+function at(item: Item, parts: readonly string[]): unknown {
+  return parts.reduce<unknown>((value, part) => (value as Item | undefined)?.[part], item);
+}
+
+function parentOf(item: Item, parts: readonly string[]): Item {
+  const parent = at(item, parts.slice(0, -1));
+  if (parent !== null && typeof parent === 'object') return parent as Item;
+  throw Object.assign(new Error('The document path is invalid for update.'), {
+    name: 'ValidationException',
+  });
+}
+
+function put(item: Item, parts: readonly string[], value: unknown): void {
+  parentOf(item, parts)[parts.at(-1) as string] = structuredClone(value);
+}
+
+function remove(item: Item, parts: readonly string[]): void {
+  delete parentOf(item, parts)[parts.at(-1) as string];
+}
+
+function compare(operator: string, a: unknown, b: unknown): boolean {
+  if (a === undefined || b === undefined) return false;
+  if (operator === '=') return isDeepStrictEqual(a, b);
+  if (operator === '<>') return !isDeepStrictEqual(a, b);
+  if (typeof a !== typeof b) return false;
+  const [left, right] = [a as string | number, b as string | number];
+  switch (operator) {
+    case '<':
+      return left < right;
+    case '<=':
+      return left <= right;
+    case '>':
+      return left > right;
+    case '>=':
+      return left >= right;
+    default:
+      throw new Error(`Not an operator: ${operator}`);
+  }
+}

@@ -1,0 +1,300 @@
+// A compute node: what its devices hold, what is on its disk, and its agent, whose code is the real
+// one from the connection inwards.
+
+import { type AgentDeps, runAgent } from '#agent/agent.ts';
+import { openCheckpoint } from '#agent/checkpoint.ts';
+import type { Clock } from '#agent/clock.ts';
+import { createDiscovery } from '#agent/discover.ts';
+import type { Driver, MakesMdevs, Mdev, Programs } from '#agent/drivers/driver.ts';
+import { createLookRequests } from '#agent/look-requests.ts';
+import { createJobRunner } from '#agent/run-jobs.ts';
+import { openSequence } from '#agent/sequence.ts';
+import type { StateFiles } from '#agent/state-files.ts';
+import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import { thingName } from '#core/contracts/topics.ts';
+import { silentLog } from '#test/support/agent.ts';
+import type { Faults } from './faults.ts';
+import type { SimulatedIot } from './iot.ts';
+import { type Image, sha256Of } from './openstack.ts';
+import type { Random } from './random.ts';
+import type { Process, Timeline } from './timeline.ts';
+import type { Violate } from './violation.ts';
+
+export const gpuAddress = '0000:0e:00.0';
+export const fpgaAddress = '0000:0d:00.0';
+export const nicAddress = '0000:0c:00.0';
+export const mdevType = 'sim-1';
+export const regionInterface = '69528db6-eb31-577a-8c36-68f9faa081f6';
+
+/** What the hardware holds; the agent's death changes nothing of it. */
+export interface Hardware {
+  /** By uuid; whose use it has seen is what the next tenant must never meet. */
+  readonly mdevs: Map<string, Mdev & { usedBy?: string }>;
+  /** Image in the FPGA's region. */
+  image: string | undefined;
+  /** Devices that are plugged in. */
+  readonly present: Set<string>;
+}
+
+export interface Host {
+  readonly name: string;
+  readonly hardware: Hardware;
+  readonly foreignMdev: string;
+  isUp: boolean;
+  /** Kills the agent; its supervisor starts it again. */
+  killAgent(): void;
+  /** Down, and up again after so long with another boot id. */
+  reboot(downMs: number): void;
+  /** Set back or forward, as a host's clock can be. */
+  clockOffsetMs: number;
+  bootId(): string;
+}
+
+export interface HostParts {
+  readonly name: string;
+  readonly stage: string;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly iot: SimulatedIot;
+  readonly images: readonly Image[];
+  readonly handles: { readonly nic: number; readonly gpu: number; readonly fpga: number };
+  readonly spawn: (name: string) => Process;
+  readonly violate: Violate;
+}
+
+/** A supervisor's pause. */
+const restartMs = 2000;
+/** AWS declares a client gone after 1.5 times its keep-alive. */
+const unheardMs = 45_000;
+
+export function createHost(parts: HostParts): Host {
+  const { name, timeline, random, iot } = parts;
+  const files = new Map<string, string>();
+  const foreignMdev = random.uuid();
+  const hardware: Hardware = {
+    mdevs: new Map(),
+    image: undefined,
+    present: new Set([gpuAddress, fpgaAddress, nicAddress]),
+  };
+  let bootId = random.uuid();
+  let agent: Process | undefined;
+
+  function boot(): void {
+    bootId = random.uuid();
+    hardware.mdevs.clear();
+    // Somebody else's, made by hand: never ours to remove.
+    hardware.mdevs.set(foreignMdev, { address: gpuAddress, type: mdevType, uuid: foreignMdev });
+    if (random.chance(0.7)) hardware.image = undefined;
+    host.isUp = true;
+    startAgent();
+  }
+
+  function startAgent(): void {
+    if (!host.isUp) return;
+    const process = parts.spawn(`agent ${name}`);
+    agent = process;
+    process.onDeath = () => {
+      iot.drop(thingName(name), unheardMs);
+      timeline.at(timeline.now() + restartMs, () => {
+        if (host.isUp && agent === process) startAgent();
+      });
+    };
+    void live(process, host, hardware, files, bootId, parts).catch(() => timeline.kill(process));
+  }
+
+  const host: Host = {
+    name,
+    hardware,
+    foreignMdev,
+    isUp: false,
+    clockOffsetMs: 0,
+    bootId: () => bootId,
+    killAgent: () => {
+      if (agent) timeline.kill(agent);
+    },
+    reboot: (downMs) => {
+      host.isUp = false;
+      if (agent) timeline.kill(agent);
+      timeline.at(timeline.now() + downMs, () => {
+        if (!host.isUp) boot();
+      });
+    },
+  };
+  timeline.at(timeline.now() + random.between(0, 3000), boot);
+  return host;
+}
+
+async function live(
+  process: Process,
+  host: Host,
+  hardware: Hardware,
+  disk: Map<string, string>,
+  bootId: string,
+  parts: HostParts,
+): Promise<void> {
+  const { timeline, random, iot, stage } = parts;
+  const thing = thingName(parts.name);
+  const startedMs = timeline.now();
+  const clock: Clock = {
+    monotonicMs: () => timeline.now() - startedMs,
+    wallMs: () => timeline.now() + host.clockOffsetMs,
+    sleep: (milliseconds, signal) => timeline.sleep(process, milliseconds, signal),
+  };
+  const files = diskFiles(process, disk, parts);
+  const log = silentLog;
+  const drivers = [nicDriver, gpuDriver, fpgaDriver].map((make) => make(process, hardware, parts));
+  const looks = createLookRequests();
+  const stop = new AbortController().signal;
+  const random01 = random.next;
+  const jobs = createJobRunner({
+    ...{ thing, bootId, drivers, looks, stop, random: random01, clock, log },
+    checkpoint: await openCheckpoint({ files, bootId, log }),
+    downloads: {
+      withImage: async (image, _stop, use) =>
+        use(
+          await timeline.effect(process, 'S3 GET', () => {
+            const found = parts.images.find(({ id }) => sha256Of(id) === image.sha256);
+            if (!found) throw new Error('no such image');
+            return found.id;
+          }),
+        ),
+    },
+    checkImage: async (path, interfaceUuid) => {
+      const image = parts.images.find(({ id }) => id === path);
+      if (image?.interfaceUuid !== interfaceUuid) throw new Error('for another interface');
+    },
+  });
+  const deps: AgentDeps = {
+    ...{ stage, thing, bootId, drivers, jobs, looks, random: random01, clock, log },
+    intervalSeconds: 60,
+    discover: createDiscovery({ drivers, clock, log }),
+    sequence: await openSequence({ files, bootId, wallMs: clock.wallMs, log }),
+    openSession: () => iot.connect(process, thing),
+  };
+  await runAgent(deps, stop);
+}
+
+function diskFiles(
+  process: Process,
+  disk: Map<string, string>,
+  { timeline, faults }: HostParts,
+): StateFiles {
+  return {
+    read: (name) => timeline.effect(process, `disk read ${name}`, () => disk.get(name)),
+    replace: (name, text) =>
+      timeline.effect(process, `disk write ${name}`, () => {
+        if (faults.happens('disk full')) throw new Error('ENOSPC');
+        disk.set(name, text);
+      }),
+  };
+}
+
+type MakeDriver = (process: Process, hardware: Hardware, parts: HostParts) => Driver;
+
+const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
+  name: 'sim_nic',
+  discover: () =>
+    timeline.effect(process, 'device read', () =>
+      only(hardware, nicAddress, {
+        ...described(nicAddress, 'sim_nic', 'NIC', '0x15b3'),
+        offers: {
+          resource_class: 'CUSTOM_NIC',
+          traits: ['CUSTOM_SIM_NIC'],
+          attach_handles: pciHandles(handles.nic, '0c'),
+        },
+      }),
+    ),
+});
+
+const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles }) => {
+  const driver: Driver & MakesMdevs = {
+    name: 'sim_gpu',
+    discover: () =>
+      timeline.effect(process, 'device read', () =>
+        only(hardware, gpuAddress, {
+          ...described(gpuAddress, 'sim_gpu', 'GPU', '0x10de'),
+          offers: {
+            resource_class: 'VGPU',
+            traits: ['CUSTOM_SIM_GPU'],
+            attach_handles: Array.from({ length: handles.gpu }, (_, index) => ({
+              type: 'MDEV' as const,
+              info: { domain: '0000', bus: '0e', asked_type: mdevType, mark: `${index}` },
+            })),
+          },
+        }),
+      ),
+    listMdevs: () => timeline.effect(process, 'device read', () => [...hardware.mdevs.values()]),
+    createMdev: (mdev) =>
+      timeline.effect(process, 'device mdev create', () => {
+        if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');
+        if (faults.happens('device refuses')) throw new Error('EIO');
+        if (hardware.mdevs.has(mdev.uuid)) throw new Error('EEXIST');
+        // One more than there are handles for: the foreign one.
+        if (hardware.mdevs.size > handles.gpu) throw new Error('ENOSPC');
+        hardware.mdevs.set(mdev.uuid, { ...mdev });
+      }),
+    removeMdev: (mdev) =>
+      timeline.effect(process, 'device mdev remove', () => {
+        if (faults.happens('device refuses')) throw new Error('EBUSY');
+        if (!hardware.mdevs.delete(mdev.uuid)) throw new Error('ENODEV');
+      }),
+  };
+  return driver;
+};
+
+const fpgaDriver: MakeDriver = (process, hardware, parts) => {
+  const { timeline, faults, handles, images, violate } = parts;
+  const driver: Driver & Programs = {
+    name: 'sim_fpga',
+    discover: () =>
+      timeline.effect(process, 'device read', () => {
+        const image = images.find(({ id }) => id === hardware.image);
+        return only(hardware, fpgaAddress, {
+          ...described(fpgaAddress, 'sim_fpga', 'FPGA', '0x8086'),
+          regions: [
+            {
+              name: 'region0',
+              resource_class: 'FPGA',
+              traits: ['CUSTOM_SIM_FPGA'],
+              'region-type-uuid': regionInterface,
+              ...(image && { 'bitstream-id': image.id, 'function-uuid': image.functionUuid }),
+              attach_handles: pciHandles(handles.fpga, '0d'),
+            },
+          ],
+        });
+      }),
+    program: ({ imageId, imagePath }) =>
+      timeline.effect(process, 'device program', () => {
+        const image = images.find(({ id }) => id === imagePath);
+        if (image?.interfaceUuid !== regionInterface) {
+          violate('I9', `an unverified image ${imageId} was written`);
+        }
+        // What a broken-off write leaves is nobody's image.
+        hardware.image = undefined;
+        if (faults.happens('device refuses')) throw new Error('EIO');
+        hardware.image = imageId;
+      }),
+  };
+  return driver;
+};
+
+function described(
+  address: string,
+  driver: string,
+  type: ReportedDevice['type'],
+  vendor: string,
+): ReportedDevice {
+  return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
+}
+
+function only(hardware: Hardware, address: string, device: ReportedDevice) {
+  return hardware.present.has(address) ? { [address]: device } : {};
+}
+
+function pciHandles(count: number, bus: string): ReportedHandle[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: 'PCI' as const,
+    info: { domain: '0000', bus, device: '01', function: String(index) },
+  }));
+}

@@ -1,0 +1,188 @@
+// What must be true after every moment, and what when nothing has gone wrong for long enough.
+
+import type { Arq, HostRelease, InstanceBinding } from '#core/domain/arq.ts';
+import type { AttachHandle } from '#core/domain/device.ts';
+import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { releaseOf } from '#core/store/host-work-rows.ts';
+import { arqOf, deployableOf, deviceOf, handleOf, instanceOf } from '#core/store/rows.ts';
+import { Violation } from './violation.ts';
+import type { World } from './world.ts';
+
+/** Deadline, the sweep that enforces it, and the sweeps that died. */
+const resolvedWithinMs = 240_000 + 3 * 60_000;
+
+interface Stored {
+  readonly arqs: ReadonlyMap<string, Arq>;
+  readonly bindings: readonly InstanceBinding[];
+  readonly releases: readonly HostRelease[];
+  readonly handles: ReadonlyMap<string, AttachHandle>;
+}
+
+function read({ database }: World): Stored {
+  const rows = database.rows('arqs');
+  const of = <T>(prefix: string, decode: (row: Record<string, unknown>) => T) =>
+    rows.filter(({ pk }) => String(pk).startsWith(prefix)).map(decode);
+  const handles = database
+    .rows('inventory')
+    .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
+    .map(handleOf);
+  return {
+    arqs: new Map(of('ARQ#', arqOf).map((arq) => [arq.uuid, arq])),
+    bindings: of('INSTANCE#', instanceOf),
+    releases: of('RELEASE#', releaseOf),
+    handles: new Map(handles.map((handle) => [`${handle.providerUuid} ${handle.uuid}`, handle])),
+  };
+}
+
+/** I1, I2, I7, L1. @throws Violation */
+export function checkSafety(world: World): void {
+  const stored = read(world);
+  const holders = new Map<string, string>();
+  for (const arq of stored.arqs.values()) {
+    const { binding } = arq;
+    if (!binding?.attachment) {
+      if (arq.state === 'Bound' || arq.state === 'BindStarted' || arq.state === 'provisioning') {
+        throw new Violation('I2', `ARQ ${arq.uuid} is ${arq.state} without a handle`);
+      }
+      continue;
+    }
+    const key = `${binding.providerUuid} ${binding.attachment.handleUuid}`;
+    const other = holders.get(key);
+    if (other) throw new Violation('I1', `handle ${key} is held by ARQs ${other} and ${arq.uuid}`);
+    holders.set(key, arq.uuid);
+    const handle = stored.handles.get(key);
+    if (handle?.claim?.arqUuid !== arq.uuid) {
+      throw new Violation(
+        'I2',
+        `ARQ ${arq.uuid} is ${arq.state}, its handle is ${handle?.claim?.arqUuid ?? 'nobody'}’s`,
+      );
+    }
+  }
+  for (const [key, { claim }] of stored.handles) {
+    if (claim && holders.get(key) !== claim.arqUuid) {
+      throw new Violation(
+        'I1',
+        `handle ${key} is claimed by ARQ ${claim.arqUuid}, which does not hold it`,
+      );
+    }
+  }
+  for (const { name, hardware, foreignMdev, isUp } of world.hosts) {
+    if (isUp && !hardware.mdevs.has(foreignMdev)) {
+      throw new Violation('I7', `${name} lost an mdev that is not ours`);
+    }
+  }
+  for (const { state, startedAt, instanceUuid } of stored.bindings) {
+    const ageMs = world.timeline.now() - Date.parse(startedAt);
+    if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
+      throw new Violation('L1', `instance ${instanceUuid} is BindStarted for ${ageMs / 1000} s`);
+    }
+  }
+}
+
+/** L2 and L3, and that no queue has given up on anything. @throws Violation */
+export function checkConvergence(world: World): void {
+  const stored = read(world);
+  const servers = new Map(world.nova.servers.map((server) => [server.uuid, server]));
+  for (const binding of stored.bindings) {
+    const server = servers.get(binding.instanceUuid);
+    if (!server || server.status === 'DELETED') {
+      throw new Violation('L3', `instance ${binding.instanceUuid} is gone and still bound`);
+    }
+    if (binding.state === 'BindStarted' || binding.state === 'provisioning') {
+      throw new Violation('L3', `instance ${binding.instanceUuid} stays ${binding.state}`);
+    }
+  }
+  for (const arq of stored.arqs.values()) {
+    const isKept =
+      arq.binding && stored.bindings.some(({ arqUuids }) => arqUuids.includes(arq.uuid));
+    if (!isKept) throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, bound to nothing`);
+  }
+  for (const server of world.nova.servers) {
+    if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} is never built`);
+  }
+  for (const [arq, said] of world.openstack.told) {
+    // What was bound may be lost by a boot of its host; what failed never comes back.
+    if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
+      throw new Violation('L2', `Nova was told of ARQ ${arq}: ${said.join(', ')}`);
+  }
+  for (const release of stored.releases) {
+    if (!release.quarantine) throw new Violation('L3', `release ${release.id} goes on for ever`);
+  }
+  for (const { queue, body } of world.queues.dead) {
+    throw new Violation('L3', `${queue} gave up on ${body.slice(0, 200)}`);
+  }
+  for (const host of world.hosts) checkHost(world, host, stored);
+  checkPlacement(world);
+}
+
+function checkHost(world: World, host: World['hosts'][number], stored: Stored): void {
+  if (!host.isUp) return;
+  const wanted = [...stored.handles.values()].filter(
+    ({ type, claim, providerUuid }) =>
+      type === 'MDEV' && claim && isOn(world, providerUuid, host.name),
+  );
+  const bound = wanted.filter(
+    ({ claim }) => stored.arqs.get(claim?.arqUuid ?? '')?.state === 'Bound',
+  );
+  for (const { uuid, isGone } of bound) {
+    if (!isGone && !host.hardware.mdevs.has(uuid)) {
+      throw new Violation('L3', `${host.name} lacks mdev ${uuid}, which is bound`);
+    }
+  }
+  for (const uuid of host.hardware.mdevs.keys()) {
+    if (uuid === host.foreignMdev) continue;
+    const handle = [...stored.handles.values()].find((each) => each.uuid === uuid);
+    const isExplained = handle?.claim ?? handle?.release ?? handle?.quarantine;
+    if (handle && !isExplained) {
+      throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
+    }
+  }
+}
+
+function isOn({ database }: World, provider: string, hostname: string): boolean {
+  return database
+    .rows('inventory')
+    .some(
+      (row) =>
+        row.pk === `RP#${provider}` &&
+        row.sk === 'DEPLOYABLE' &&
+        deployableOf(row).hostname === hostname,
+    );
+}
+
+function checkPlacement({ database, openstack, hosts }: World): void {
+  const rows = database.rows('inventory');
+  const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
+  const wanted = devices.flatMap((device) =>
+    wantedProviders(
+      device,
+      device.providers.flatMap((uuid) => {
+        const own = rows.filter(({ pk }) => pk === `RP#${uuid}`);
+        const deployable = own.find(({ sk }) => sk === 'DEPLOYABLE');
+        const handles = own.filter(({ sk }) => String(sk).startsWith('HANDLE#')).map(handleOf);
+        return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
+      }),
+    ),
+  );
+  const computeNodes = new Set(hosts.map(({ name }) => name));
+  for (const provider of Object.values(openstack.placement.providers)) {
+    const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
+    if (!isOurs && !computeNodes.has(provider.name)) {
+      throw new Violation('L3', `Placement has ${provider.name}, which nobody knows`);
+    }
+  }
+  for (const { uuid, name, inventories, traits, isGone } of wanted) {
+    const held = openstack.placement.providers[uuid];
+    if (isGone) continue;
+    if (!held) throw new Violation('L3', `Placement lacks ${name}`);
+    const differs = Object.entries(inventories).find(
+      ([resourceClass, { total, reserved }]) =>
+        held.inventories[resourceClass]?.total !== total ||
+        held.inventories[resourceClass]?.reserved !== reserved,
+    );
+    if (differs) throw new Violation('L3', `Placement has another inventory of ${name}`);
+    if (traits.some((trait) => !held.traits.includes(trait))) {
+      throw new Violation('L3', `Placement lacks traits of ${name}`);
+    }
+  }
+}

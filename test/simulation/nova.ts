@@ -1,0 +1,342 @@
+// Nova, in the order of its real calls: the conductor creates and binds, nova-compute registers its
+// waiters before it looks, takes an error as a failed build, and deletes what it has been given.
+// nova/conductor/manager.py, nova/compute/manager.py (_get_bound_arq_resources)
+
+import type { Answer, CallApi } from './api.ts';
+import type { Host } from './host.ts';
+import type { ServerEvent, SimulatedOpenStack } from './openstack.ts';
+import type { Random } from './random.ts';
+import type { Process, Timeline } from './timeline.ts';
+import type { Violate } from './violation.ts';
+
+/** nova.conf's arq_binding_timeout. */
+const bindingTimeoutMs = 300_000;
+
+export interface Profile {
+  readonly name: string;
+  readonly groups: readonly Readonly<Record<string, string>>[];
+}
+
+export type ServerStatus = 'BUILD' | 'ACTIVE' | 'ERROR' | 'DELETED';
+
+export interface Server {
+  readonly uuid: string;
+  readonly profile: Profile;
+  status: ServerStatus;
+  host?: string | undefined;
+  /** ARQs that it runs with. */
+  arqs: readonly ShownArq[];
+  /** Nova could not tell Cyborg that it is gone. */
+  isForgotten: boolean;
+}
+
+export interface ShownArq {
+  readonly uuid: string;
+  readonly state: string;
+  readonly hostname: string;
+  readonly device_rp_uuid: string;
+  readonly device_profile_group_id: number;
+  readonly attach_handle_type: string;
+  readonly attach_handle_uuid: string | null;
+  readonly attach_handle_info: Readonly<Record<string, string>>;
+}
+
+export interface NovaParts {
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly openstack: SimulatedOpenStack;
+  readonly hosts: readonly Host[];
+  readonly api: CallApi;
+  readonly violate: Violate;
+  /** Whether the control plane has heard of the host's boot: before, it cannot know what was lost. */
+  readonly knowsBoot: (host: Host) => boolean;
+  readonly spawn: (name: string) => Process;
+}
+
+export interface SimulatedNova {
+  readonly servers: readonly Server[];
+  boot(profile: Profile): Promise<void>;
+  delete(server: Server): Promise<void>;
+  hardReboot(server: Server): Promise<void>;
+  /** From a host that is down to another. */
+  evacuate(server: Server): Promise<void>;
+}
+
+export function createNova(parts: NovaParts): SimulatedNova {
+  const { timeline, random, openstack, hosts, api, violate } = parts;
+  const servers: Server[] = [];
+
+  /** One server's events, and who waits for them. */
+  interface Waiters {
+    readonly waiting: Map<string, (status: ServerEvent['status'] | 'timeout') => void>;
+  }
+  const waiters = new Map<string, Waiters>();
+
+  function known(server: Server, host?: string): void {
+    openstack.servers.set(server.uuid, {
+      projectId: 'demo',
+      ...(host && { host }),
+      onEvent: ({ tag, status }) => waiters.get(server.uuid)?.waiting.get(tag)?.(status),
+    });
+  }
+
+  async function boot(profile: Profile): Promise<void> {
+    const server: Server = {
+      uuid: random.uuid(),
+      profile,
+      status: 'BUILD',
+      arqs: [],
+      isForgotten: false,
+    };
+    servers.push(server);
+    known(server);
+    await build(server, []);
+  }
+
+  async function build(server: Server, avoided: readonly string[]): Promise<void> {
+    const process = parts.spawn(`nova ${server.uuid.slice(0, 8)}`);
+    const created = await api(process, 'POST', '/accelerator_requests', {
+      device_profile_name: server.profile.name,
+    });
+    if (created.status !== 201) return fail(server);
+    const arqs = created.json.arqs as ShownArq[];
+    const chosen = schedule(server, avoided);
+    const uuids = arqs.map(({ uuid }) => uuid);
+    if (!chosen) {
+      await deleteByUuid(process, uuids);
+      return fail(server);
+    }
+    const patch = Object.fromEntries(
+      arqs.map((arq) => [
+        arq.uuid,
+        [
+          { op: 'add', path: '/hostname', value: chosen.host },
+          {
+            op: 'add',
+            path: '/device_rp_uuid',
+            value: chosen.providers[arq.device_profile_group_id],
+          },
+          { op: 'add', path: '/instance_uuid', value: server.uuid },
+        ],
+      ]),
+    );
+    const bound = await api(process, 'PATCH', '/accelerator_requests', patch);
+    if (bound.status >= 400) {
+      await deleteByUuid(process, uuids);
+      return fail(server);
+    }
+    await spawn(process, server, chosen.host, uuids);
+  }
+
+  /** nova-compute. */
+  async function spawn(
+    process: Process,
+    server: Server,
+    host: string,
+    uuids: readonly string[],
+  ): Promise<void> {
+    await timeline.sleep(process, random.between(10, 3000));
+    const node = hosts.find(({ name }) => name === host);
+    const boot = node?.bootId();
+    server.host = host;
+    known(server, host);
+    const got = await boundArqs(process, server, uuids);
+    // nova-compute was not there the whole time: when it starts, it gives up what it was building.
+    const isSameBoot = node?.isUp && node.bootId() === boot;
+    if (!got || !isSameBoot) {
+      await deleteByInstance(process, server);
+      await deleteByUuid(process, uuids);
+      return fail(server);
+    }
+    server.arqs = got;
+    server.status = 'ACTIVE';
+    checkDevices(server, uuids);
+  }
+
+  async function boundArqs(
+    process: Process,
+    server: Server,
+    uuids: readonly string[],
+  ): Promise<ShownArq[] | undefined> {
+    const received = new Map<string, ServerEvent['status'] | 'timeout'>();
+    const waiting: Waiters['waiting'] = new Map();
+    const all = uuids.map(
+      (uuid) =>
+        new Promise<void>((resolve) => {
+          waiting.set(uuid, (status) => {
+            if (received.has(uuid)) return;
+            received.set(uuid, status);
+            resolve();
+          });
+        }),
+    );
+    waiters.set(server.uuid, { waiting });
+    timeline.at(timeline.now() + bindingTimeoutMs, () => {
+      for (const each of waiting.values()) each('timeout');
+    });
+    const first = await list(process, server);
+    if (!first) return undefined;
+    const resolved = first.filter(({ state }) =>
+      ['Bound', 'BindFailed', 'Deleting'].includes(state),
+    );
+    // Early events: Nova waits no longer for these, whatever they say.
+    for (const { uuid } of resolved) waiting.get(uuid)?.('completed');
+    await Promise.all(all);
+    waiters.delete(server.uuid);
+    if ([...received.values()].some((status) => status !== 'completed')) return undefined;
+    const isAll = uuids.every((uuid) => resolved.some((arq) => arq.uuid === uuid));
+    return isAll ? resolved : await list(process, server);
+  }
+
+  /** An empty list is an error to Nova, and so is any answer but 200. */
+  async function list(process: Process, server: Server): Promise<ShownArq[] | undefined> {
+    const answer = await api(process, 'GET', `/accelerator_requests?instance=${server.uuid}`);
+    const arqs = answer.status === 200 ? (answer.json.arqs as ShownArq[]) : [];
+    return arqs.length > 0 ? arqs : undefined;
+  }
+
+  async function deleteByUuid(process: Process, uuids: readonly string[]): Promise<Answer> {
+    return api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
+  }
+
+  async function deleteByInstance(process: Process, server: Server): Promise<boolean> {
+    const answer = await api(process, 'DELETE', `/accelerator_requests?instance=${server.uuid}`);
+    return answer.status === 204;
+  }
+
+  function fail(server: Server): void {
+    server.status = 'ERROR';
+    server.arqs = [];
+    deallocate(server);
+  }
+
+  function deallocate({ uuid }: Server): void {
+    delete openstack.placement.consumers[uuid];
+  }
+
+  /** A candidate as Placement would give one, claimed at once. */
+  function schedule(server: Server, avoided: readonly string[]) {
+    for (const host of shuffled(
+      hosts.filter(({ name, isUp }) => isUp && !avoided.includes(name)),
+    )) {
+      const providers: string[] = [];
+      const taken: Record<string, Record<string, number>> = {};
+      for (const group of server.profile.groups) {
+        const provider = providerFor(group, host.name, taken);
+        if (!provider) break;
+        providers.push(provider);
+      }
+      if (providers.length < server.profile.groups.length) continue;
+      openstack.placement.consumers[server.uuid] = {
+        project_id: 'demo',
+        user_id: 'demo',
+        generation: 1,
+        allocations: taken,
+      };
+      return { host: host.name, providers };
+    }
+    return undefined;
+  }
+
+  function providerFor(
+    group: Readonly<Record<string, string>>,
+    host: string,
+    taken: Record<string, Record<string, number>>,
+  ): string | undefined {
+    const resources = Object.entries(group).flatMap(([key, value]) =>
+      key.startsWith('resources:') ? [[key.slice(10), Number(value)] as const] : [],
+    );
+    const traits = Object.keys(group).flatMap((key) =>
+      key.startsWith('trait:') ? [key.slice(6)] : [],
+    );
+    const [resourceClass = '', amount = 0] = resources[0] ?? [];
+    const found = Object.values(openstack.placement.providers).find((provider) => {
+      const inventory = provider.inventories[resourceClass];
+      if (!inventory || !provider.name.startsWith(`${host}_`)) return false;
+      if (!traits.every((trait) => provider.traits.includes(trait))) return false;
+      const used =
+        Object.values(openstack.placement.consumers)
+          .map(({ allocations }) => allocations[provider.uuid]?.[resourceClass] ?? 0)
+          .reduce((sum, each) => sum + each, 0) + (taken[provider.uuid]?.[resourceClass] ?? 0);
+      return inventory.total - inventory.reserved - used >= amount;
+    });
+    if (found) taken[found.uuid] = { [resourceClass]: amount };
+    return found?.uuid;
+  }
+
+  function shuffled<T>(items: readonly T[]): T[] {
+    return items
+      .map((item) => ({ item, order: random.next() }))
+      .sort((a, b) => a.order - b.order)
+      .map(({ item }) => item);
+  }
+
+  /** L2: what it was promised is what it runs with. */
+  function checkDevices(server: Server, uuids: readonly string[]): void {
+    const host = hosts.find(({ name }) => name === server.host);
+    if (server.arqs.length !== uuids.length) {
+      violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);
+    }
+    for (const arq of server.arqs) {
+      if (arq.attach_handle_type === '' || !arq.attach_handle_uuid) {
+        violate('L2', `${server.uuid} is ACTIVE, but ARQ ${arq.uuid} (${arq.state}) has no device`);
+        continue;
+      }
+      if (!host?.isUp || !parts.knowsBoot(host)) continue;
+      checkDevice(server, host, arq);
+    }
+  }
+
+  function checkDevice(server: Server, host: Host, arq: ShownArq): void {
+    const { mdevs, image } = host.hardware;
+    if (arq.attach_handle_type === 'MDEV') {
+      const mdev = mdevs.get(arq.attach_handle_uuid ?? '');
+      if (!mdev) {
+        violate('L2', `${server.uuid} is ACTIVE without mdev ${arq.attach_handle_uuid}`);
+        return;
+      }
+      if (mdev.usedBy && mdev.usedBy !== server.uuid) {
+        violate('I4', `mdev ${mdev.uuid} comes to ${server.uuid} as ${mdev.usedBy} left it`);
+      }
+      mdev.usedBy = server.uuid;
+    }
+    const wanted = server.profile.groups[arq.device_profile_group_id]?.['accel:bitstream_id'];
+    if (wanted && image !== wanted) {
+      violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
+    }
+  }
+
+  return {
+    servers,
+    boot,
+    async delete(server) {
+      const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
+      const isTold = await deleteByInstance(process, server);
+      // Nova only logs it when Cyborg does not answer.
+      server.isForgotten = !isTold;
+      server.status = 'DELETED';
+      server.arqs = [];
+      openstack.servers.delete(server.uuid);
+      deallocate(server);
+    },
+    async hardReboot(server) {
+      const process = parts.spawn(`nova reboot ${server.uuid.slice(0, 8)}`);
+      const arqs = await list(process, server);
+      if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
+        violate('L2', `${server.uuid} is rebooted without its devices`);
+      }
+    },
+    async evacuate(server) {
+      const process = parts.spawn(`nova evacuate ${server.uuid.slice(0, 8)}`);
+      const from = server.host ?? '';
+      server.status = 'BUILD';
+      if (!(await deleteByInstance(process, server))) {
+        server.status = 'ERROR';
+        return;
+      }
+      deallocate(server);
+      known(server);
+      await build(server, [from]);
+    },
+  };
+}

@@ -1,0 +1,186 @@
+// Keystone, Placement, Nova and Glance, as the control plane's clients call them. Placement is the
+// local system's stand-in; the others are as much as these calls need.
+
+import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/glance.ts';
+import {
+  type Http,
+  type HttpAnswer,
+  type HttpRequest,
+  ServiceUnavailable,
+} from '#core/clients/http.ts';
+import type { Keystone, TokenIdentity } from '#core/clients/keystone.ts';
+import type { Staging } from '#core/clients/staging.ts';
+import type { ImageQuery } from '#core/domain/device-profile.ts';
+import type { Ask } from '#local/openstack/http-service.ts';
+import { answerTo } from '#local/openstack/placement.ts';
+import { type PlacementState, placementState } from '#local/openstack/placement-state.ts';
+import type { Faults } from './faults.ts';
+import type { Process, Timeline } from './timeline.ts';
+
+export interface ServerEvent {
+  readonly tag: string;
+  readonly status: 'completed' | 'failed';
+}
+
+/** What Nova's API knows of a server. */
+export interface KnownServer {
+  readonly projectId: string;
+  /** Set by nova-compute; before it nobody can be told anything. */
+  readonly host?: string;
+  readonly onEvent: (event: ServerEvent) => void;
+}
+
+export interface SimulatedOpenStack {
+  readonly placement: PlacementState;
+  readonly servers: Map<string, KnownServer>;
+  /** By ARQ: what Nova was told, in this order. */
+  readonly told: Map<string, string[]>;
+  readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
+  httpFor(process: Process): Http;
+  keystoneFor(process: Process): Keystone;
+  glanceFor(process: Process): Glance;
+  stagingFor(process: Process): Staging;
+}
+
+export interface Image {
+  readonly id: string;
+  readonly name: string;
+  readonly functionUuid: string;
+  readonly interfaceUuid: string;
+}
+
+export const projects = { service: 'service', demo: 'demo', other: 'other' } as const;
+
+const callers: Readonly<Record<string, Pick<TokenIdentity, 'userId' | 'projectId' | 'roles'>>> = {
+  'nova-token': { userId: 'nova', projectId: projects.service, roles: ['service', 'admin'] },
+  'demo-token': { userId: 'demo', projectId: projects.demo, roles: ['member', 'reader'] },
+  'other-token': { userId: 'other', projectId: projects.other, roles: ['member', 'reader'] },
+  'admin-token': { userId: 'admin', projectId: 'admin', roles: ['admin', 'member', 'reader'] },
+};
+
+export function createOpenStack(
+  timeline: Timeline,
+  faults: Faults,
+  images: readonly Image[],
+): SimulatedOpenStack {
+  const state = placementState.parse({});
+  const servers = new Map<string, KnownServer>();
+  const told = new Map<string, string[]>();
+  const outages: SimulatedOpenStack['outages'] = new Set();
+
+  function refuse(service: 'Keystone' | 'Placement' | 'Nova' | 'Glance'): void {
+    const isAway = outages.has(service) || faults.happens(`${service} unavailable`);
+    if (isAway) throw new ServiceUnavailable(service, `http://${service}`, 'out of service', true);
+  }
+
+  async function placement(request: HttpRequest, url: URL): Promise<HttpAnswer> {
+    refuse('Placement');
+    const uuid = /resource_providers\/([0-9a-f-]{36})/.exec(url.pathname)?.[1] ?? '';
+    const provider = state.providers[uuid];
+    if (provider && request.method === 'PUT' && faults.happens('Placement written by others')) {
+      provider.generation += 1;
+    }
+    const ask: Ask = {
+      method: request.method,
+      path: url.pathname,
+      query: url.searchParams,
+      headers: Object.fromEntries(
+        Object.entries(request.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+      ),
+      params: {},
+      body: request.body === undefined ? undefined : structuredClone(request.body),
+      bytes: Buffer.from(JSON.stringify(request.body) ?? ''),
+      requestId: 'req',
+    };
+    const { status, body } = await answerTo(['admin'], ask, { now: state, save: () => {} });
+    return {
+      status,
+      body: body === undefined ? undefined : structuredClone(body),
+      headers: new Headers(),
+    };
+  }
+
+  function nova(request: HttpRequest, url: URL): HttpAnswer {
+    refuse('Nova');
+    const answer = (status: number, body: unknown) => ({ status, body, headers: new Headers() });
+    if (request.method === 'POST' && url.pathname === '/os-server-external-events') {
+      const { events } = request.body as {
+        events: { tag: string; server_uuid: string; status: ServerEvent['status'] }[];
+      };
+      const outcomes = events.map(({ tag, server_uuid, status }) => {
+        const server = servers.get(server_uuid);
+        if (!server) return { tag, code: 404 };
+        if (server.host === undefined) return { tag, code: 422 };
+        told.set(tag, [...(told.get(tag) ?? []), status]);
+        // RabbitMQ may lose it on the way to nova-compute.
+        if (!faults.happens('Nova event lost')) server.onEvent({ tag, status });
+        return { tag, code: 200 };
+      });
+      return answer(outcomes.every(({ code }) => code === 200) ? 200 : 207, { events: outcomes });
+    }
+    const uuid = /^\/servers\/([^/]+)$/.exec(url.pathname)?.[1] ?? '';
+    const server = servers.get(uuid);
+    return server
+      ? answer(200, { server: { id: uuid, tenant_id: server.projectId } })
+      : answer(404, { itemNotFound: { code: 404, message: 'Instance could not be found.' } });
+  }
+
+  const openstack: SimulatedOpenStack = {
+    placement: state,
+    servers,
+    told,
+    outages,
+    httpFor: (process) => (request) => {
+      const url = new URL(request.url);
+      const act = request.service === 'placement' ? placement : nova;
+      return timeline.effect(process, `${request.service} ${request.method}`, () =>
+        act(request, url),
+      );
+    },
+    keystoneFor: (process) => ({
+      ownToken: async () => 'own',
+      dropOwnToken: () => {},
+      endpoint: async (type) => `http://${type}`,
+      validateToken: (token) =>
+        timeline.effect(process, 'Keystone GET', () => {
+          refuse('Keystone');
+          const caller = callers[token];
+          const expiresAt = new Date(timeline.now() + 3_600_000);
+          return caller && { ...caller, isSystemScoped: false, expiresAt };
+        }),
+    }),
+    glanceFor: (process) => ({
+      findImage: (query) =>
+        timeline.effect(process, 'Glance GET', () => {
+          refuse('Glance');
+          return findImage(images, query);
+        }),
+      download: async () => {
+        throw new Error('Images are staged by a stand-in.');
+      },
+    }),
+    stagingFor: (process) => ({
+      stage: (image) =>
+        timeline.effect(process, 'S3 PUT', () => {
+          refuse('Glance');
+          return { url: `https://staging/${image.id}`, sha256: sha256Of(image.id), bytes: 1000 };
+        }),
+    }),
+  };
+  return openstack;
+}
+
+/** Any 64 digits will do, as long as they tell images apart. */
+export function sha256Of(imageId: string): string {
+  return imageId.replaceAll('-', '').repeat(2);
+}
+
+function findImage(images: readonly Image[], { by, value }: ImageQuery): GlanceImage {
+  const found = images.find((image) => {
+    if (by === 'bitstream_id') return image.id === value;
+    if (by === 'bitstream_name') return image.name === value;
+    return image.functionUuid === value;
+  });
+  if (!found) throw new ImageUnusable(`There is no image with ${by} ${value}.`);
+  return { id: found.id };
+}

@@ -1,0 +1,164 @@
+// One life of a cloud: an hour of use with everything going wrong, then peace, and in the end all sides
+// must agree.
+
+import { type Disaster, disasters } from './faults.ts';
+import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
+import { checkConvergence, checkSafety } from './invariants.ts';
+import type { Violation } from './violation.ts';
+import { createWorld, type World, type WorldOptions } from './world.ts';
+
+const minuteMs = 60_000;
+const readyMs = 2 * minuteMs;
+/** Within it everything must have come to rest: deadlines, quarantine, forgotten ARQs, the reaper. */
+const peaceMs = 60 * minuteMs;
+
+export interface Outcome {
+  readonly seed: number;
+  readonly steps: number;
+  readonly simulatedMs: number;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly transitions: ReadonlyMap<string, number>;
+  readonly servers: Readonly<Record<string, number>>;
+  readonly violation?: Violation;
+}
+
+export async function runSeed(seed: number, options: WorldOptions = {}): Promise<Outcome> {
+  const world = createWorld(seed, options);
+  let violation: Violation | undefined;
+  try {
+    await live(world);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'Violation') throw error;
+    violation = error as Violation;
+  } finally {
+    world.stop();
+  }
+  const { timeline, faults, transitions, nova } = world;
+  const byStatus = Object.groupBy(nova.servers, ({ status }) => status);
+  return {
+    seed,
+    steps: timeline.steps(),
+    simulatedMs: timeline.now(),
+    faults: faults.counts,
+    transitions: transitions.seen,
+    servers: Object.fromEntries(
+      Object.entries(byStatus).map(([status, servers]) => [status, servers.length]),
+    ),
+    ...(violation && { violation }),
+  };
+}
+
+async function live(world: World): Promise<void> {
+  const check = () => checkSafety(world);
+  const operator = world.spawn('nova operator');
+  const made = world.profiles.map(({ name, groups }) => ({ name, groups }));
+  for (const profile of made) {
+    void world.api(operator, 'POST', '/device_profiles', [profile], 'admin-token');
+  }
+  await world.live(readyMs, check);
+  const busyMs = world.random.between(5, 20) * minuteMs;
+  for (let count = world.random.between(3, 8); count > 0; count -= 1) {
+    soon(world, busyMs, () => useServer(world));
+  }
+  for (let count = world.random.between(0, 3); count > 0; count -= 1) {
+    soon(world, busyMs, () => strike(world));
+  }
+  soon(world, busyMs, () => pry(world));
+  await world.live(busyMs + 10 * minuteMs, check);
+  makePeace(world);
+  await world.live(peaceMs, check);
+  checkConvergence(world);
+}
+
+function soon({ timeline, random }: World, withinMs: number, act: () => unknown): void {
+  timeline.at(timeline.now() + random.between(0, withinMs), () => {
+    act();
+  });
+}
+
+/** A server's life: built, used, and mostly deleted. */
+async function useServer(world: World): Promise<void> {
+  const { nova, random, timeline } = world;
+  await nova.boot(random.pick(world.profiles));
+  const server = nova.servers.at(-1);
+  if (!server) return;
+  const process = world.spawn('nova user');
+  await timeline.sleep(process, random.between(1000, 5 * minuteMs));
+  if (server.status === 'ACTIVE' && random.chance(0.3)) await nova.hardReboot(server);
+  await timeline.sleep(process, random.between(1000, 5 * minuteMs));
+  if (server.status !== 'DELETED' && random.chance(0.8)) await nova.delete(server);
+}
+
+/** A stranger asks for other people's ARQs (I8). */
+async function pry(world: World): Promise<void> {
+  const process = world.spawn('nova stranger');
+  for (const path of ['', ...world.nova.servers.map(({ uuid }) => `?instance=${uuid}`)]) {
+    const { status, json } = await world.api(
+      process,
+      'GET',
+      `/accelerator_requests${path}`,
+      undefined,
+      'other-token',
+    );
+    if (status === 200 && json.arqs.length > 0) {
+      world.violate('I8', `a stranger sees ${json.arqs.length} ARQs`);
+    }
+  }
+}
+
+function strike(world: World): void {
+  const { random, hosts, faults, openstack, iot, timeline } = world;
+  const host = random.pick(hosts);
+  const forAWhile = (act: () => void, undo: () => void) => {
+    act();
+    timeline.at(timeline.now() + random.between(10_000, 8 * minuteMs), undo);
+  };
+  const outage = (service: 'Nova' | 'Placement' | 'Keystone') =>
+    forAWhile(
+      () => void openstack.outages.add(service),
+      () => void openstack.outages.delete(service),
+    );
+  const strikes: Readonly<Record<Disaster, () => void>> = {
+    'host boots': () => host.reboot(random.between(20_000, 3 * minuteMs)),
+    'host lost for days': () => {
+      host.reboot(random.between(20, 40) * minuteMs);
+      const lost = world.nova.servers.filter(
+        (server) => server.host === host.name && server.status === 'ACTIVE',
+      );
+      if (hosts.length > 1) for (const server of lost) void world.nova.evacuate(server);
+    },
+    'device removed': () => {
+      const address = random.pick([gpuAddress, fpgaAddress, nicAddress]);
+      forAWhile(
+        () => void host.hardware.present.delete(address),
+        () => void host.hardware.present.add(address),
+      );
+    },
+    'Nova outage': () => outage('Nova'),
+    'Placement outage': () => outage('Placement'),
+    'Keystone outage': () => outage('Keystone'),
+    'IoT outage': () =>
+      forAWhile(
+        () => {
+          iot.isOut = true;
+        },
+        () => {
+          iot.isOut = false;
+        },
+      ),
+    'clock set back': () => {
+      host.clockOffsetMs -= random.between(1000, 60 * minuteMs);
+    },
+  };
+  const kind = random.pick(disasters);
+  faults.note(kind);
+  strikes[kind]();
+}
+
+function makePeace({ faults, openstack, iot, hosts }: World): void {
+  faults.stop();
+  openstack.outages.clear();
+  iot.isOut = false;
+  for (const host of hosts)
+    for (const at of [gpuAddress, fpgaAddress, nicAddress]) host.hardware.present.add(at);
+}

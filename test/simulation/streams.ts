@@ -1,0 +1,87 @@
+// The tables' streams: every committed change, in order, to one consumer at a time; a batch that fails
+// comes again.
+
+import { marshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBRecord } from 'aws-lambda';
+import type { StreamHandler } from '#functions/consumers/changes.ts';
+import { invokes } from '#test/support/stream-filter.ts';
+import type { RowChange } from './database/memory-database.ts';
+import type { Faults } from './faults.ts';
+import type { Random } from './random.ts';
+import type { Process, Timeline } from './timeline.ts';
+
+const batchMax = 25;
+const retryMs = 1000;
+const timeoutMs = 30_000;
+
+export interface SimulatedStreams {
+  add(change: RowChange): void;
+  waiting(): number;
+}
+
+export interface StreamParts {
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly consumer: (process: Process) => StreamHandler;
+  readonly spawn: (name: string) => Process;
+}
+
+export function createStreams(parts: StreamParts): SimulatedStreams {
+  const shards = { arqs: shard(parts), inventory: shard(parts) };
+  return {
+    add: (change) => {
+      if (change.table === 'device-profiles') return;
+      // A write that changes nothing is no record; a pattern that does not match is no invocation.
+      if (invokes({ ...change, table: change.table })) shards[change.table].add(change);
+    },
+    waiting: () => shards.arqs.waiting() + shards.inventory.waiting(),
+  };
+}
+
+function shard({ timeline, random, faults, consumer, spawn }: StreamParts) {
+  const records: DynamoDBRecord[] = [];
+  let isBusy = false;
+
+  function wake(afterMs: number): void {
+    timeline.at(timeline.now() + afterMs, invoke);
+  }
+
+  function invoke(): void {
+    if (isBusy || records.length === 0) return;
+    isBusy = true;
+    const batch = records.slice(0, batchMax);
+    const process = spawn('changes');
+    let isOver = false;
+    const over = (doneWith: number, afterMs: number) => {
+      if (isOver) return;
+      isOver = true;
+      isBusy = false;
+      records.splice(0, doneWith);
+      wake(afterMs);
+    };
+    process.onDeath = () => over(0, retryMs);
+    timeline.at(timeline.now() + timeoutMs, () => {
+      if (!isOver) timeline.kill(process);
+    });
+    const isAgain = faults.happens('stream batch twice');
+    void consumer(process)({ Records: batch }, {} as never).then(
+      () => over(isAgain ? 0 : batch.length, random.between(1, 20)),
+      () => over(0, retryMs),
+    );
+  }
+
+  return {
+    waiting: () => records.length,
+    add: ({ before, after }: RowChange) => {
+      const image = (item: Record<string, unknown>) => marshall(item);
+      records.push({
+        dynamodb: {
+          ...(before && { OldImage: image(before) }),
+          ...(after && { NewImage: image(after) }),
+        },
+      } as DynamoDBRecord);
+      wake(random.between(5, 200));
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// Virtual time, and whose turn it is. All that reaches outside of a process is an effect: it happens as
+// a whole at its moment, one at a time, and its process goes on only afterwards. So the order of effects
+// is the run, and a process can die before or after any of them.
+
+import type { Random } from './random.ts';
+
+/** A process that can die: from then on nothing of it happens, and nothing that it waits for ends. */
+export interface Process {
+  readonly name: string;
+  isDead: boolean;
+  /** Told once when it dies. */
+  onDeath?: () => void;
+}
+
+export interface Timeline {
+  now(): number;
+  /** How many moments there have been. */
+  steps(): number;
+  at(timeMs: number, act: () => unknown): void;
+  /** What a process does to the world, some milliseconds from now. */
+  effect<T>(process: Process, name: string, act: () => T | Promise<T>): Promise<T>;
+  /** Ends early, without an error, when the signal aborts. */
+  sleep(process: Process, milliseconds: number, signal?: AbortSignal): Promise<void>;
+  kill(process: Process): void;
+  /** Lives through all moments up to then. */
+  runUntil(timeMs: number): Promise<void>;
+}
+
+export interface TimelineOptions {
+  readonly random: Random;
+  readonly startMs: number;
+  /** Milliseconds that an effect takes. */
+  readonly latency: () => number;
+  /** Before an effect: may kill its process, or throw in the effect's place. */
+  readonly before?: (process: Process, name: string) => void;
+  /** After an effect: may kill its process, so that it never learns of it. */
+  readonly after?: (process: Process, name: string) => void;
+  /** After every moment; what it throws ends the run. */
+  readonly check?: () => void;
+}
+
+interface Moment {
+  readonly timeMs: number;
+  readonly order: number;
+  readonly act: () => unknown;
+}
+
+export function createTimeline(options: TimelineOptions): Timeline {
+  const { latency, before = () => {}, after = () => {}, check = () => {} } = options;
+  const moments: Moment[] = [];
+  let nowMs = options.startMs;
+  let order = 0;
+  let steps = 0;
+
+  function at(timeMs: number, act: () => unknown): void {
+    insert(moments, { timeMs: Math.max(timeMs, nowMs), order: order++, act });
+  }
+
+  return {
+    now: () => nowMs,
+    steps: () => steps,
+    at,
+    effect: (process, name, act) =>
+      new Promise((resolve, reject) => {
+        at(nowMs + latency(), async () => {
+          if (process.isDead) return;
+          try {
+            before(process, name);
+            if (process.isDead) return;
+            const result = await act();
+            after(process, name);
+            if (!process.isDead) resolve(result);
+          } catch (error) {
+            after(process, name);
+            if (!process.isDead) reject(error);
+          }
+        });
+      }),
+    sleep: (process, milliseconds, signal) =>
+      new Promise((resolve) => {
+        const wake = () => {
+          signal?.removeEventListener('abort', wake);
+          if (!process.isDead) resolve();
+        };
+        if (signal?.aborted) return resolve();
+        signal?.addEventListener('abort', wake);
+        at(nowMs + milliseconds, wake);
+      }),
+    kill: (process) => {
+      if (process.isDead) return;
+      process.isDead = true;
+      process.onDeath?.();
+    },
+    async runUntil(timeMs) {
+      for (;;) {
+        const moment = moments[0];
+        if (!moment || moment.timeMs > timeMs) break;
+        takeFirst(moments);
+        nowMs = moment.timeMs;
+        steps += 1;
+        await moment.act();
+        // Everybody whose wait has ended goes on until the next effect.
+        await settled();
+        check();
+      }
+      nowMs = timeMs;
+    },
+  };
+}
+
+/** All promises that can be settled are, when the next turn of the event loop comes. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function isBefore(a: Moment, b: Moment): boolean {
+  return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);
+}
+
+/** A heap: the first is the earliest. */
+function insert(heap: Moment[], moment: Moment): void {
+  let at = heap.length;
+  heap.push(moment);
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    const above = heap[parent] as Moment;
+    if (!isBefore(moment, above)) break;
+    heap[at] = above;
+    at = parent;
+  }
+  heap[at] = moment;
+}
+
+function takeFirst(heap: Moment[]): void {
+  const last = heap.pop();
+  if (!last || heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child >= heap.length) break;
+    const right = heap[child + 1];
+    if (right && isBefore(right, heap[child] as Moment)) child += 1;
+    if (!isBefore(heap[child] as Moment, last)) break;
+    heap[at] = heap[child] as Moment;
+    at = child;
+  }
+  heap[at] = last;
+}

@@ -1,0 +1,35 @@
+// Every change of an ARQ's state, held against the table (I3), and counted: what no run has gone
+// through has not been simulated.
+
+import { type ArqState, comesFrom } from '#core/domain/arq.ts';
+import type { RowChange } from './database/memory-database.ts';
+import type { Violate } from './violation.ts';
+
+export interface Transitions {
+  see(change: RowChange): void;
+  /** `Initial→Bound`, how often. */
+  readonly seen: ReadonlyMap<string, number>;
+}
+
+/** All that the table allows. */
+export const allowed: readonly string[] = Object.entries(comesFrom).flatMap(([to, froms]) =>
+  froms.map((from) => `${from}→${to}`),
+);
+
+export function createTransitions(violate: Violate): Transitions {
+  const seen = new Map<string, number>();
+  return {
+    seen,
+    see: ({ before, after }) => {
+      if (after?.kind !== 'arq' || before?.state === after.state) return;
+      const to = after.state as ArqState;
+      if (!before) {
+        if (to !== 'Initial') violate('I3', `an ARQ begins as ${to}`);
+        return;
+      }
+      const name = `${before.state}→${to}`;
+      seen.set(name, (seen.get(name) ?? 0) + 1);
+      if (!allowed.includes(name)) violate('I3', `ARQ ${after.uuid} went ${name}`);
+    },
+  };
+}

@@ -1,0 +1,302 @@
+// A cloud from one seed: the control plane's own code over simulated services, hosts with the agent's
+// own code, Nova, and what goes wrong with all of them.
+
+import { createNova as createNovaClient } from '#core/clients/nova.ts';
+import { createPlacement } from '#core/clients/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { createStore } from '#core/deps.ts';
+import { silentLog } from '#core/log.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import { loadSettings } from '#core/settings.ts';
+import { changesConsumer } from '#functions/consumers/changes.ts';
+import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
+import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
+import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
+import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
+import { type CallApi, createApi } from './api.ts';
+import { documentsFor } from './database/documents.ts';
+import { createMemoryDatabase, type MemoryDatabase } from './database/memory-database.ts';
+import { createFaults, type Faults } from './faults.ts';
+import { noGuardStripped, type Strip } from './guards.ts';
+import { createHost, type Host, regionInterface } from './host.ts';
+import { createIot, type SimulatedIot } from './iot.ts';
+import { createNova, type Profile, type SimulatedNova } from './nova.ts';
+import { createOpenStack, type Image, type SimulatedOpenStack } from './openstack.ts';
+import { createQueues, type SimulatedQueues } from './queues.ts';
+import { createRandom, type Random } from './random.ts';
+import { createStreams, type SimulatedStreams } from './streams.ts';
+import { createTimeline, type Process, type Timeline } from './timeline.ts';
+import { createTransitions, type Transitions } from './transitions.ts';
+import { type Violate, Violation } from './violation.ts';
+
+export const stage = 'sim';
+export const startMs = Date.parse('2026-07-01T00:00:00Z');
+const sweepMs = 60_000;
+const sweepTimeoutMs = 60_000;
+
+const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
+  'nova-events': novaEvents,
+  'inventory-reports': inventoryReports,
+  'host-presence': hostPresence,
+  'provider-syncs': providerSyncs,
+  'host-jobs': hostJobs,
+  'job-events': jobEvents,
+};
+
+export interface World {
+  readonly random: Random;
+  readonly timeline: Timeline;
+  readonly faults: Faults;
+  readonly database: MemoryDatabase;
+  readonly queues: SimulatedQueues;
+  readonly streams: SimulatedStreams;
+  readonly iot: SimulatedIot;
+  readonly openstack: SimulatedOpenStack;
+  readonly hosts: readonly Host[];
+  readonly nova: SimulatedNova;
+  readonly api: CallApi;
+  readonly profiles: readonly Profile[];
+  readonly transitions: Transitions;
+  readonly violations: Violation[];
+  readonly violate: Violate;
+  spawn(name: string): Process;
+  depsFor(process: Process): ConsumerDeps;
+  /** Resolves when time has come so far. @throws Violation */
+  live(milliseconds: number, check: () => void): Promise<void>;
+  stop(): void;
+}
+
+export interface WorldOptions {
+  /** The product without one of its guards. */
+  readonly strip?: Strip | undefined;
+  /** Told of every effect, as it happens. */
+  readonly trace?: ((line: string) => void) | undefined;
+}
+
+export function createWorld(
+  seed: number,
+  { strip = noGuardStripped, trace }: WorldOptions = {},
+): World {
+  const random = createRandom(seed);
+  const faults = createFaults(random, random.pick([0, 0.5, 1, 1, 2, 4]));
+  const violations: Violation[] = [];
+  const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
+  let check = () => {};
+  const timeline: Timeline = createTimeline({
+    random,
+    startMs,
+    latency: () => (random.chance(0.02) ? random.between(100, 3000) : random.between(1, 15)),
+    before: (process, name) => {
+      trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
+      mayDie(process, name);
+    },
+    after: (process, name) => mayDie(process, name),
+    check: () => {
+      check();
+      const [first] = violations;
+      if (first) throw first;
+    },
+  });
+  const settings = loadSettings({
+    CYBORG_STAGE: stage,
+    CYBORG_ATTACH_TYPES: 'PCI,MDEV',
+    CYBORG_EVENT_STYLE: 'nova',
+    KEYSTONE_URL: 'http://keystone/v3',
+    CYBORG_OS_PASSWORD: 'secret',
+  });
+  const transitions = createTransitions(violate);
+  const images: Image[] = [1, 2].map((number) => ({
+    id: `0f1a2b3c-0000-4000-8000-00000000000${number}`,
+    name: `image-${number}.gbs`,
+    functionUuid: `d8424dc4-a4a3-c413-f89e-43368000000${number}`,
+    interfaceUuid: regionInterface,
+  }));
+  images.push({
+    id: '0f1a2b3c-0000-4000-8000-0000000000ff',
+    name: 'wrong.gbs',
+    functionUuid: 'd8424dc4-a4a3-c413-f89e-4336800000ff',
+    interfaceUuid: '00000000-eb31-577a-8c36-68f9faa081f6',
+  });
+  const database = createMemoryDatabase({
+    stage,
+    now: timeline.now,
+    indexLagMs: () => (faults.happens('index lags') ? random.between(100, 20_000) : 5),
+    onChange: (change) => {
+      trace?.(`${' '.repeat(13)} ${JSON.stringify(change)}`);
+      transitions.see(change);
+      streams.add(change);
+    },
+  });
+  const openstack = createOpenStack(timeline, faults, images);
+  const spawn = (name: string): Process => ({ name, isDead: false });
+  const queues = createQueues({
+    timeline,
+    random,
+    faults,
+    spawn,
+    consumer: (queue, process) =>
+      makeConsumers[queue]({
+        deps: () => depsFor(process),
+        sqs: () => ({ send: (command: object) => hide(process, command) }) as never,
+      }),
+  });
+  const streams = createStreams({
+    timeline,
+    random,
+    faults,
+    spawn,
+    consumer: (process) => changesConsumer(() => depsFor(process)),
+  });
+  const iot = createIot({
+    timeline,
+    random,
+    faults,
+    thingArnPrefix: settings.thingArnPrefix,
+    put: queues.put,
+  });
+
+  function mayDie(process: Process, name: string): void {
+    if (process.name.startsWith('nova')) return;
+    const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
+    if (!faults.happens(kind)) return;
+    trace?.(`${clockTime(timeline.now())} ${process.name} dies at ${name}`);
+    timeline.kill(process);
+  }
+
+  async function hide(process: Process, command: object): Promise<object> {
+    const { input } = command as { input: { ReceiptHandle: string; VisibilityTimeout: number } };
+    return timeline.effect(process, 'SQS ChangeMessageVisibility', () => {
+      queues.hide(input.ReceiptHandle, input.VisibilityTimeout);
+      return {};
+    });
+  }
+
+  function depsFor(process: Process): ConsumerDeps {
+    const documents = documentsFor({ timeline, process, database, faults, random, strip });
+    const http = openstack.httpFor(process);
+    const keystone = openstack.keystoneFor(process);
+    return strip.deps({
+      settings,
+      ...createStore(documents, stage),
+      clients: {
+        keystone,
+        nova: createNovaClient({ identity: keystone, http }),
+        placement: createPlacement({ identity: keystone, http }),
+        jobs: iot.jobsFor(process),
+        glance: openstack.glanceFor(process),
+        staging: openstack.stagingFor(process),
+      },
+      queues: {
+        send: (queue, messages) =>
+          messages.length === 0
+            ? Promise.resolve()
+            : timeline.effect(process, 'SQS SendMessageBatch', () => {
+                for (const message of messages) queues.put(queue, JSON.stringify(message));
+              }),
+      },
+      log: silentLog,
+      clock: timeline.now,
+      uuid: random.uuid,
+      randomBytes: random.bytes,
+      random: random.next,
+    });
+  }
+
+  const api = createApi(timeline, depsFor, spawn);
+  const handles = {
+    nic: random.between(1, 3),
+    gpu: random.between(1, 3),
+    fpga: random.between(1, 2),
+  };
+  const hosts = Array.from({ length: random.between(1, 2) }, (_, index) => {
+    const name = `cmp${index + 1}`;
+    const root = random.uuid();
+    openstack.placement.providers[root] = {
+      uuid: root,
+      name,
+      generation: 0,
+      parent: null,
+      inventories: {},
+      traits: [],
+    };
+    return createHost({
+      ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate },
+    });
+  });
+  const knowsBoot = (host: Host) =>
+    database
+      .rows('inventory')
+      .some((row) => row.pk === `HOST#${host.name}` && row.boot_id === host.bootId());
+  const nova = createNova({
+    timeline,
+    random,
+    openstack,
+    hosts,
+    api,
+    violate,
+    knowsBoot,
+    spawn,
+  });
+
+  function runSweep(): void {
+    const process = spawn('sweep');
+    timeline.at(timeline.now() + sweepTimeoutMs, () => timeline.kill(process));
+    // A fault is the schedule's to see: the next sweep is a minute away.
+    void sweep(depsFor(process)).catch(() => {});
+    timeline.at(timeline.now() + sweepMs, runSweep);
+  }
+  timeline.at(startMs + random.between(0, sweepMs), runSweep);
+
+  const vgpu = { 'resources:VGPU': '1', 'trait:CUSTOM_SIM_GPU': 'required' };
+  const nic = { 'resources:CUSTOM_NIC': '1', 'trait:CUSTOM_SIM_NIC': 'required' };
+  const fpga = (image: string) => ({
+    'resources:FPGA': '1',
+    'trait:CUSTOM_SIM_FPGA': 'required',
+    'accel:bitstream_id': image,
+  });
+  const [first = '', second = '', wrong = ''] = images.map(({ id }) => id);
+  const profiles: Profile[] = [
+    { name: 'nic', groups: [nic] },
+    { name: 'nic2', groups: [{ ...nic, 'resources:CUSTOM_NIC': '2' }] },
+    { name: 'vgpu', groups: [vgpu] },
+    { name: 'vgpu2', groups: [{ ...vgpu, 'resources:VGPU': '2' }] },
+    { name: 'fpga1', groups: [fpga(first)] },
+    { name: 'fpga2', groups: [fpga(second)] },
+    { name: 'fpga-wrong', groups: [fpga(wrong)] },
+    { name: 'all', groups: [nic, vgpu, fpga(first)] },
+  ];
+
+  return {
+    random,
+    timeline,
+    faults,
+    database,
+    queues,
+    streams,
+    iot,
+    openstack,
+    hosts,
+    nova,
+    api,
+    profiles,
+    transitions,
+    violations,
+    violate,
+    spawn,
+    depsFor,
+    live: async (milliseconds, given) => {
+      check = given;
+      await timeline.runUntil(timeline.now() + milliseconds);
+    },
+    stop: () => iot.close(),
+  };
+}
+
+/** `01:02:03.004` since the beginning. */
+function clockTime(nowMs: number): string {
+  return new Date(nowMs - startMs).toISOString().slice(11, 23);
+}

@@ -1,0 +1,38 @@
+// Lambda's filter of event sources, as far as our patterns need it.
+// https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
+
+import { marshall } from '@aws-sdk/util-dynamodb';
+import type { Row } from '#core/store/rows.ts';
+import { type AttributePattern, followedChanges, type Match } from '#infra/stream-filters.ts';
+
+export type Table = keyof typeof followedChanges;
+
+export interface Change {
+  readonly table: Table;
+  readonly before?: Row;
+  readonly after?: Row;
+}
+
+/** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
+export function invokes({ table, before, after }: Change): boolean {
+  return followedChanges[table].some(
+    ({ dynamodb: { NewImage, OldImage = {} } }) => fits(after, NewImage) && fits(before, OldImage),
+  );
+}
+
+function fits(row: Row | undefined, pattern: Readonly<Record<string, AttributePattern>>): boolean {
+  const image = marshall(row ?? {}, { removeUndefinedValues: true }) as Record<string, unknown>;
+  return Object.entries(pattern).every(([name, each]) => attributeMatches(image[name], each));
+}
+
+function attributeMatches(value: unknown, pattern: AttributePattern): boolean {
+  return Object.entries(pattern).every(([type, matches]) => {
+    const held = (value as Record<string, unknown> | undefined)?.[type];
+    return matches.some((match) => holds(held, match));
+  });
+}
+
+function holds(held: unknown, match: Match): boolean {
+  if ('exists' in match) return (held !== undefined) === match.exists;
+  return typeof held === 'string' && held.startsWith(match.prefix);
+}
