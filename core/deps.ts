@@ -14,6 +14,7 @@ import { type DeviceProfileStore, deviceProfileStore } from './store/device-prof
 import { createDocuments, type DocumentClients } from './store/documents.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
+import { type ReaperStore, reaperStore } from './store/reaper.ts';
 import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
 import { tableName } from './store/tables.ts';
@@ -39,6 +40,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly reaper: ReaperStore;
   readonly regions: RegionStore;
   readonly releases: ReleaseStore;
 }
@@ -56,6 +58,7 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      reaper: reaperStore(clients.strong, arqs),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },

@@ -91,7 +91,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
   sweep: {
     tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
-    indexes: { arqs: ['by-due'] },
-    callsOpenStack: false,
+    // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
+    indexes: { arqs: ['by-due', 'by-kind'] },
+    callsOpenStack: true,
   },
 };

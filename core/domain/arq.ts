@@ -83,6 +83,8 @@ export interface InstanceBinding {
   /** The request that asked for it. */
   readonly requestId?: string;
   readonly failure?: string;
+  /** Since when Nova knows no such instance; ISO 8601. */
+  readonly absentSince?: string;
 }
 
 /** For which instances a host works, and the boot that the work was decided for. */

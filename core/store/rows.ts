@@ -10,6 +10,7 @@ export type Row = Record<string, unknown>;
 export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
 export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
+export const reaperKey = () => ({ pk: 'REAPER' });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
 export const deviceKey = (hostname: string, uuid: string) => ({
@@ -128,6 +129,7 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
     boot_id: binding.bootId,
     request_id: binding.requestId,
     failure: binding.failure,
+    absent_since: binding.absentSince,
     ...(dueAt && { due: duePartitions.binding, due_at: dueAt }),
   };
 }
@@ -145,6 +147,7 @@ export function instanceOf(row: Row): InstanceBinding {
     boot_id?: string;
     request_id?: string;
     failure?: string;
+    absent_since?: string;
   };
   return {
     instanceUuid: stored.instance_uuid,
@@ -158,6 +161,7 @@ export function instanceOf(row: Row): InstanceBinding {
     ...(stored.boot_id && { bootId: stored.boot_id }),
     ...(stored.request_id && { requestId: stored.request_id }),
     ...(stored.failure && { failure: stored.failure }),
+    ...(stored.absent_since && { absentSince: stored.absent_since }),
   };
 }
 

@@ -55,6 +55,7 @@ const callers: Readonly<Record<string, Pick<TokenIdentity, 'userId' | 'projectId
   'nova-token': { userId: 'nova', projectId: projects.service, roles: ['service', 'admin'] },
   'demo-token': { userId: 'demo', projectId: projects.demo, roles: ['member', 'reader'] },
   'other-token': { userId: 'other', projectId: projects.other, roles: ['member', 'reader'] },
+  own: { userId: 'cyborg', projectId: projects.service, roles: ['service', 'admin'] },
   'admin-token': { userId: 'admin', projectId: 'admin', roles: ['admin', 'member', 'reader'] },
 };
 
@@ -64,7 +65,10 @@ export function createOpenStack(
   images: readonly Image[],
 ): SimulatedOpenStack {
   const state = placementState.parse({});
-  const servers = new Map<string, KnownServer>();
+  // Somebody else's, without accelerators.
+  const servers = new Map<string, KnownServer>([
+    ['00000000-0000-4000-8000-000000000001', { projectId: projects.other, onEvent: () => {} }],
+  ]);
   const told = new Map<string, string[]>();
   const outages: SimulatedOpenStack['outages'] = new Set();
 
@@ -117,6 +121,10 @@ export function createOpenStack(
         return { tag, code: 200 };
       });
       return answer(outcomes.every(({ code }) => code === 200) ? 200 : 207, { events: outcomes });
+    }
+    if (url.pathname === '/servers/detail') {
+      const all = [...servers.values()].map(({ projectId }) => ({ tenant_id: projectId }));
+      return answer(200, { servers: all });
     }
     const uuid = /^\/servers\/([^/]+)$/.exec(url.pathname)?.[1] ?? '';
     const server = servers.get(uuid);

@@ -7,6 +7,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { silentLog } from '#core/log.ts';
+import { reap } from '#core/operations/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { loadSettings } from '#core/settings.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
@@ -246,7 +247,10 @@ export function createWorld(
     const process = spawn('sweep');
     timeline.at(timeline.now() + sweepTimeoutMs, () => timeline.kill(process));
     // A fault is the schedule's to see: the next sweep is a minute away.
-    void sweep(depsFor(process)).catch(() => {});
+    const deps = depsFor(process);
+    void sweep(deps)
+      .finally(() => reap(deps))
+      .catch(() => {});
     timeline.at(timeline.now() + sweepMs, runSweep);
   }
   timeline.at(startMs + random.between(0, sweepMs), runSweep);

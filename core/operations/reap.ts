@@ -1,0 +1,76 @@
+import { ServiceUnavailable } from '../clients/http.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { InstanceBinding } from '../domain/arq.ts';
+import { releaseArqs } from './release-arqs.ts';
+
+/** ARQs looked at in one sweep; the next goes on where this one ended. */
+const pageSize = 100;
+/** An instance must have been absent for so long: replicas and cells of Nova may lag. */
+const absentMs = 10 * 60_000;
+/** More than this at once is no forgotten delete, but Nova or our credentials gone wrong. */
+const releasesMax = 10;
+
+/**
+ * Releases what is held for instances that are gone: Nova only logs it when its delete does not reach us.
+ * An instance is gone if Nova has said so twice, ten minutes apart, Placement has nothing allocated for
+ * it, and we can see servers of others at all; a sweep that finds too many gone releases none.
+ */
+export async function reap(deps: ConsumerDeps): Promise<void> {
+  try {
+    await reapPage(deps);
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable)) throw error;
+    deps.log.warn('What is gone cannot be looked for.', { error: error.message });
+  }
+}
+
+async function reapPage(deps: ConsumerDeps): Promise<void> {
+  const marker = await deps.store.reaper.cursor();
+  const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
+  const arqs = await deps.listings.arqs({ ...page, ...(marker && { marker }) }, {});
+  const instances = new Set(arqs.flatMap(({ binding }) => binding?.instanceUuid ?? []));
+  const gone: InstanceBinding[] = [];
+  for (const uuid of instances) {
+    const binding = await deps.store.arqs.binding(uuid);
+    if (binding && (await isGone(deps, binding))) gone.push(binding);
+  }
+  if (gone.length > releasesMax) {
+    deps.log.error('Too many instances are gone; none is released.', { count: gone.length });
+  } else if (gone.length > 0 && (await seesServersOfOthers(deps))) {
+    for (const binding of gone) {
+      await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
+      deps.log.warn('Released what was held for an instance that is gone.', {
+        instance: binding.instanceUuid,
+        absent_since: binding.absentSince,
+      });
+    }
+  }
+  await deps.store.reaper.putCursor(arqs.length < pageSize ? undefined : arqs.at(-1)?.uuid);
+}
+
+async function isGone(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
+  const now = deps.clock();
+  const { nova, placement } = deps.clients;
+  const { absentSince } = binding;
+  if ((await nova.serverProject(binding.instanceUuid)) !== 'not-found') {
+    if (absentSince) await deps.store.reaper.noteAbsent(binding, undefined);
+    return false;
+  }
+  if (!absentSince) {
+    await deps.store.reaper.noteAbsent(binding, new Date(now).toISOString());
+    return false;
+  }
+  if (now - Date.parse(absentSince) < absentMs) return false;
+  const allocations = await placement.getAllocations(binding.instanceUuid);
+  return Object.keys(allocations).length === 0;
+}
+
+/** To eyes that see their own project only, everybody else's servers are gone. */
+async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
+  const { keystone, nova } = deps.clients;
+  const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
+  const projects = await nova.projectsWithServers();
+  const sees = projects.some((project) => project !== own?.projectId);
+  if (!sees) deps.log.error('Nova shows us no server of another project; nothing is released.');
+  return sees;
+}

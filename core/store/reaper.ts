@@ -1,0 +1,44 @@
+// Where the reaper is in its walk over all ARQs, and since when Nova knows an instance no longer.
+
+import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import type { InstanceBinding } from '../domain/arq.ts';
+import type { Documents } from './documents.ts';
+import { getRow } from './reads.ts';
+import { instanceKey, reaperKey } from './rows.ts';
+import { updateIf } from './writes.ts';
+
+export interface ReaperStore {
+  /** The ARQ at which the last page ended; undefined at the beginning. */
+  cursor(): Promise<string | undefined>;
+  putCursor(arqUuid: string | undefined): Promise<void>;
+  /** @param since ISO 8601; undefined where Nova knows it after all */
+  noteAbsent(binding: InstanceBinding, since: string | undefined): Promise<void>;
+}
+
+export function reaperStore(client: Documents, table: string): ReaperStore {
+  return {
+    async cursor() {
+      const row = await getRow(client, table, reaperKey());
+      return row?.after as string | undefined;
+    },
+
+    async putCursor(after) {
+      // While there is less than a page, there is nothing to write down.
+      if (after !== undefined) {
+        await client.send(new PutCommand({ TableName: table, Item: { ...reaperKey(), after } }));
+      } else if ((await getRow(client, table, reaperKey())) !== undefined) {
+        await client.send(new DeleteCommand({ TableName: table, Key: reaperKey() }));
+      }
+    },
+
+    async noteAbsent({ instanceUuid, bindId }, since) {
+      await updateIf(client, {
+        TableName: table,
+        Key: instanceKey(instanceUuid),
+        UpdateExpression: since ? 'SET absent_since = :since' : 'REMOVE absent_since',
+        ConditionExpression: 'bind_id = :bind',
+        ExpressionAttributeValues: { ':bind': bindId, ...(since && { ':since': since }) },
+      });
+    },
+  };
+}
