@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
 import type { StoredHost } from '../domain/inventory-plan.ts';
 import { resolve } from './finish-bind.ts';
@@ -69,8 +70,9 @@ async function noteLost(
   const arqs = await deps.store.arqs.byUuids(claimed.map(({ arqUuid }) => arqUuid));
   for (const { arqUuid, instanceUuid } of claimed) {
     const arq = arqs.get(arqUuid);
-    // What the region holds by now is known from the report that told of the boot.
-    if (arq && needsProgram(arq.group, deployable)) programs.add(instanceUuid);
+    if (!arq || !wantedImage(arq.group)) continue;
+    // What the region holds by now is known from the report that told of the boot, if it is there.
+    if (deployable.isGone || needsProgram(arq.group, deployable)) programs.add(instanceUuid);
   }
 }
 

@@ -24,6 +24,8 @@ export const faultRates = {
   'Placement written by others': 0.05,
   'Nova unavailable': 0.05,
   'Nova event lost': 0.1,
+  /** Of a server that is there. */
+  'Nova answers 404': 0.03,
   'Keystone unavailable': 0.01,
   'Glance unavailable': 0.1,
   'device refuses': 0.05,
@@ -37,6 +39,7 @@ export const disasters = [
   'host lost for days',
   'device removed',
   'Nova outage',
+  'Nova forgets servers',
   'Placement outage',
   'Keystone outage',
   'IoT outage',

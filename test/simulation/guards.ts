@@ -1,17 +1,176 @@
 // The guards of the product, and what becomes of it without one of them. A guard is taken away from the
 // outside, by what stands between the product and its world: there is no switch in the product.
 
+import type { Checkpoint } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 
+/** One guard less, or none. */
 export interface Strip {
   isStripped(guard: string): boolean;
   /** A command's input, without the condition that is stripped. */
-  input(command: string, input: Readonly<Record<string, unknown>>): unknown;
-  deps(deps: ConsumerDeps): ConsumerDeps;
+  input(command: string, input: Input): Input;
+  deps(deps: ConsumerDeps, process: string): ConsumerDeps;
+  checkpoint(checkpoint: Checkpoint): Checkpoint;
 }
+
+type Input = Readonly<Record<string, unknown>>;
+
+/** Guards that are no condition of a write. */
+export const otherGuards = [
+  'retry of TransactionConflict',
+  'stream batch comes again',
+  'message comes again',
+  'deadline of binds',
+  'deadline of releases',
+  'deadline of unbound ARQs',
+  'reaper',
+  'reaper asks again after ten minutes',
+  'reaper asks Placement',
+  'sync looks afterwards',
+  'failed bind is an error',
+  'agent refuses another boot',
+  'agent claims before it touches',
+  'agent records what is done',
+  'agent records how jobs ended',
+  'agent remembers ended binds',
+  'agent removes only what it made',
+  'agent checks images',
+] as const;
+export type OtherGuard = (typeof otherGuards)[number];
 
 export const noGuardStripped: Strip = {
   isStripped: () => false,
   input: (_command, input) => input,
   deps: (deps) => deps,
+  checkpoint: (checkpoint) => checkpoint,
+};
+
+/** Notes every condition that a write carries. */
+export function recordConditions(found: Set<string>): Strip {
+  return {
+    ...noGuardStripped,
+    input: (_command, input) => {
+      for (const { item, kind } of writesOf(input)) {
+        for (const clause of clausesOf(item)) found.add(nameOf(kind, item, clause));
+      }
+      return input;
+    },
+  };
+}
+
+export function stripGuard(guard: string): Strip {
+  return {
+    isStripped: (name) => name === guard,
+    input: (_command, input) => without(guard, input),
+    deps: (deps, process) => weakened[guard as OtherGuard]?.(deps, process) ?? deps,
+    checkpoint: (checkpoint) => forgetful[guard as OtherGuard]?.(checkpoint) ?? checkpoint,
+  };
+}
+
+interface Write {
+  readonly kind: string;
+  readonly item: Input;
+}
+
+/** A command's writes: its own, or those of its transaction. */
+function writesOf(input: Input): Write[] {
+  const items = input.TransactItems;
+  if (!Array.isArray(items)) return [{ kind: '', item: input }];
+  return items.flatMap((each: Record<string, Input>) =>
+    Object.entries(each).map(([kind, item]) => ({ kind: `${kind} in a transaction`, item })),
+  );
+}
+
+function clausesOf({ ConditionExpression: condition }: Input): string[] {
+  if (typeof condition !== 'string') return [];
+  return condition.includes(' OR ') ? [condition] : condition.split(' AND ');
+}
+
+/** E.g. `HANDLE: epoch = :epoch (SET arq_uuid, instance_uuid)`. */
+function nameOf(kind: string, item: Input, clause: string): string {
+  const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
+  const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
+  const names = (item.ExpressionAttributeNames ?? {}) as Record<string, string>;
+  const spelled = (text: string) => text.replaceAll(/#\w+/g, (name) => names[name] ?? name);
+  const update = typeof item.UpdateExpression === 'string' ? item.UpdateExpression : '';
+  const verb =
+    spelled(update).match(/^(SET|REMOVE|ADD) \w+/)?.[0] ?? (item.Item ? 'put' : 'delete');
+  return `${row} ${verb}${kind === '' ? '' : ' *'}: ${spelled(clause)}`;
+}
+
+function without(guard: string, input: Input): Input {
+  const items = input.TransactItems;
+  if (!Array.isArray(items)) return withoutClause(guard, '', input);
+  return {
+    ...input,
+    TransactItems: items.map((each: Record<string, Input>) =>
+      Object.fromEntries(
+        Object.entries(each).map(([kind, item]) => [
+          kind,
+          withoutClause(guard, `${kind} in a transaction`, item),
+        ]),
+      ),
+    ),
+  };
+}
+
+function withoutClause(guard: string, kind: string, item: Input): Input {
+  const clauses = clausesOf(item);
+  const left = clauses.filter((clause) => nameOf(kind, item, clause) !== guard);
+  if (left.length === clauses.length) return item;
+  const { ConditionExpression: _, ...others } = item;
+  return left.length === 0 ? others : { ...others, ConditionExpression: left.join(' AND ') };
+}
+
+type Weaken = (deps: ConsumerDeps, process: string) => ConsumerDeps;
+
+function withoutDeadline(kind: 'binding' | 'release' | 'arq'): Weaken {
+  return (deps) => ({
+    ...deps,
+    listings: {
+      ...deps.listings,
+      overdue: async (asked, now) => (asked === kind ? [] : deps.listings.overdue(asked, now)),
+    },
+  });
+}
+
+const weakened: Partial<Record<OtherGuard, Weaken>> = {
+  'deadline of binds': withoutDeadline('binding'),
+  'deadline of releases': withoutDeadline('release'),
+  'deadline of unbound ARQs': withoutDeadline('arq'),
+  reaper: (deps, process) =>
+    process === 'sweep' ? { ...deps, listings: { ...deps.listings, arqs: async () => [] } } : deps,
+  'reaper asks again after ten minutes': (deps, process) => {
+    if (process !== 'sweep') return deps;
+    const binding: typeof deps.store.arqs.binding = async (uuid) => {
+      const found = await deps.store.arqs.binding(uuid);
+      return found && { ...found, absentSince: new Date(0).toISOString() };
+    };
+    return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
+  },
+  'reaper asks Placement': (deps) => ({
+    ...deps,
+    clients: {
+      ...deps.clients,
+      placement: { ...deps.clients.placement, getAllocations: async () => ({}) },
+    },
+  }),
+  'sync looks afterwards': (deps, process) => {
+    if (process !== 'provider-syncs') return deps;
+    const { inventory } = deps.store;
+    const known = new Map<string, ReturnType<typeof inventory.provider>>();
+    const provider: typeof inventory.provider = (uuid) => {
+      const found = known.get(uuid) ?? inventory.provider(uuid);
+      known.set(uuid, found);
+      return found;
+    };
+    return { ...deps, store: { ...deps.store, inventory: { ...inventory, provider } } };
+  },
+};
+
+const forgetful: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
+  'agent claims before it touches': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
+  'agent records what is done': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
+  'agent records how jobs ended': (checkpoint) => ({ ...checkpoint, finish: async () => {} }),
+  'agent remembers ended binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
 };

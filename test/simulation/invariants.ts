@@ -2,6 +2,7 @@
 
 import type { Arq, HostRelease, InstanceBinding } from '#core/domain/arq.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
+import { wantedImage } from '#core/domain/device-profile.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
 import { releaseOf } from '#core/store/host-work-rows.ts';
 import { arqOf, deployableOf, deviceOf, handleOf, instanceOf } from '#core/store/rows.ts';
@@ -34,8 +35,26 @@ function read({ database }: World): Stored {
   };
 }
 
-/** I1, I2, I7, L1. @throws Violation */
-export function checkSafety(world: World): void {
+/** I7; and I1, I2, L1 whenever something has changed. */
+export function createSafetyCheck(world: World): () => void {
+  let checked = -1;
+  return () => {
+    checkForeignMdevs(world);
+    if (world.database.version() === checked) return;
+    checked = world.database.version();
+    checkStored(world);
+  };
+}
+
+function checkForeignMdevs({ hosts }: World): void {
+  for (const { name, hardware, foreignMdev, isUp } of hosts) {
+    if (isUp && !hardware.mdevs.has(foreignMdev)) {
+      throw new Violation('I7', `${name} lost an mdev that is not ours`);
+    }
+  }
+}
+
+function checkStored(world: World): void {
   const stored = read(world);
   const holders = new Map<string, string>();
   for (const arq of stored.arqs.values()) {
@@ -66,11 +85,6 @@ export function checkSafety(world: World): void {
       );
     }
   }
-  for (const { name, hardware, foreignMdev, isUp } of world.hosts) {
-    if (isUp && !hardware.mdevs.has(foreignMdev)) {
-      throw new Violation('I7', `${name} lost an mdev that is not ours`);
-    }
-  }
   for (const { state, startedAt, instanceUuid } of stored.bindings) {
     const ageMs = world.timeline.now() - Date.parse(startedAt);
     if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
@@ -97,6 +111,12 @@ export function checkConvergence(world: World): void {
       arq.binding && stored.bindings.some(({ arqUuids }) => arqUuids.includes(arq.uuid));
     if (!isKept) throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, bound to nothing`);
   }
+  for (const { uuid, status, isRobbed } of world.nova.servers) {
+    const binding = stored.bindings.find(({ instanceUuid }) => instanceUuid === uuid);
+    if (status === 'ACTIVE' && !binding && !isRobbed) {
+      throw new Violation('L2', `${uuid} is ACTIVE, and what it runs with was released`);
+    }
+  }
   for (const server of world.nova.servers) {
     if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} is never built`);
   }
@@ -112,6 +132,7 @@ export function checkConvergence(world: World): void {
     throw new Violation('L3', `${queue} gave up on ${body.slice(0, 200)}`);
   }
   for (const host of world.hosts) checkHost(world, host, stored);
+  checkRegions(world, stored);
   checkPlacement(world);
 }
 
@@ -135,6 +156,19 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
     const isExplained = handle?.claim ?? handle?.release ?? handle?.quarantine;
     if (handle && !isExplained) {
       throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
+    }
+  }
+}
+
+/** Of what is bound with an image, the region holds it. */
+function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
+  for (const { uuid, state, group, binding } of arqs.values()) {
+    const image = wantedImage(group)?.value;
+    const host = hosts.find(({ name }) => name === binding?.hostname);
+    const server = nova.servers.find((each) => each.uuid === binding?.instanceUuid);
+    if (state !== 'Bound' || !image || !host?.isUp || server?.status !== 'ACTIVE') continue;
+    if (host.hardware.image !== image) {
+      throw new Violation('L3', `ARQ ${uuid} is Bound, its region holds ${host.hardware.image}`);
     }
   }
 }

@@ -26,8 +26,10 @@ export interface Server {
   host?: string | undefined;
   /** ARQs that it runs with. */
   arqs: readonly ShownArq[];
-  /** Nova could not tell Cyborg that it is gone. */
-  isForgotten: boolean;
+  /** Where its ARQs were last bound. */
+  patch?: Readonly<Record<string, readonly object[]>>;
+  /** An operator has taken its ARQs from it. */
+  isRobbed: boolean;
 }
 
 export interface ShownArq {
@@ -51,6 +53,8 @@ export interface NovaParts {
   /** Whether the control plane has heard of the host's boot: before, it cannot know what was lost. */
   readonly knowsBoot: (host: Host) => boolean;
   readonly spawn: (name: string) => Process;
+  /** As if a failed bind were listed, and no error. */
+  readonly seesFailedBinds: boolean;
 }
 
 export interface SimulatedNova {
@@ -58,6 +62,8 @@ export interface SimulatedNova {
   boot(profile: Profile): Promise<void>;
   delete(server: Server): Promise<void>;
   hardReboot(server: Server): Promise<void>;
+  /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
+  rob(server: Server): Promise<void>;
   /** From a host that is down to another. */
   evacuate(server: Server): Promise<void>;
 }
@@ -86,7 +92,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       profile,
       status: 'BUILD',
       arqs: [],
-      isForgotten: false,
+      isRobbed: false,
     };
     servers.push(server);
     known(server);
@@ -120,12 +126,45 @@ export function createNova(parts: NovaParts): SimulatedNova {
         ],
       ]),
     );
+    server.patch = patch;
+    if (random.chance(0.15)) compete(server, patch);
     const bound = await api(process, 'PATCH', '/accelerator_requests', patch);
     if (bound.status >= 400) {
       await deleteByUuid(process, uuids);
       return fail(server);
     }
     await spawn(process, server, chosen.host, uuids);
+  }
+
+  /** At the same time as the bind: the same again, another instance's, or a delete. */
+  function compete(server: Server, patch: Readonly<Record<string, readonly object[]>>): void {
+    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    const rival = random.uuid();
+    const forRival = Object.fromEntries(
+      Object.entries(patch).map(([arq, operations]) => [
+        arq,
+        operations.map((operation) =>
+          (operation as { path: string }).path === '/instance_uuid'
+            ? { ...operation, value: rival }
+            : operation,
+        ),
+      ]),
+    );
+    const ways = [
+      () => api(process, 'PATCH', '/accelerator_requests', patch),
+      async () => {
+        server.isRobbed = true;
+        await api(process, 'PATCH', '/accelerator_requests', forRival);
+        await timeline.sleep(process, random.between(10, 60_000));
+        await api(process, 'DELETE', `/accelerator_requests?instance=${rival}`);
+      },
+      async () => {
+        server.isRobbed = true;
+        await timeline.sleep(process, random.between(0, 60));
+        await deleteByUuid(process, Object.keys(patch));
+      },
+    ];
+    void random.pick(ways)();
   }
 
   /** nova-compute. */
@@ -190,7 +229,11 @@ export function createNova(parts: NovaParts): SimulatedNova {
 
   /** An empty list is an error to Nova, and so is any answer but 200. */
   async function list(process: Process, server: Server): Promise<ShownArq[] | undefined> {
-    const answer = await api(process, 'GET', `/accelerator_requests?instance=${server.uuid}`);
+    const path = `/accelerator_requests?instance=${server.uuid}`;
+    let answer = await api(process, 'GET', path);
+    if (parts.seesFailedBinds && answer.status === 409) {
+      answer = await api(process, 'GET', `${path}&bind_state=resolved`);
+    }
     const arqs = answer.status === 200 ? (answer.json.arqs as ShownArq[]) : [];
     return arqs.length > 0 ? arqs : undefined;
   }
@@ -273,6 +316,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
 
   /** L2: what it was promised is what it runs with. */
   function checkDevices(server: Server, uuids: readonly string[]): void {
+    // What an operator has taken away meanwhile is the operator's affair.
+    if (server.isRobbed) return;
     const host = hosts.find(({ name }) => name === server.host);
     if (server.arqs.length !== uuids.length) {
       violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);
@@ -311,9 +356,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
     boot,
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
-      const isTold = await deleteByInstance(process, server);
       // Nova only logs it when Cyborg does not answer.
-      server.isForgotten = !isTold;
+      await deleteByInstance(process, server);
       server.status = 'DELETED';
       server.arqs = [];
       openstack.servers.delete(server.uuid);
@@ -324,6 +368,29 @@ export function createNova(parts: NovaParts): SimulatedNova {
       const arqs = await list(process, server);
       if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
         violate('L2', `${server.uuid} is rebooted without its devices`);
+      }
+    },
+    async rob(server) {
+      const { patch } = server;
+      if (!patch || server.status === 'DELETED') return;
+      server.isRobbed = true;
+      const process = parts.spawn(`nova operator ${server.uuid.slice(0, 8)}`);
+      const removal = Object.fromEntries(
+        Object.entries(patch).map(([arq, operations]) => [
+          arq,
+          operations.map((operation) => ({ ...operation, op: 'remove' })),
+        ]),
+      );
+      await api(process, 'PATCH', '/accelerator_requests', removal);
+      await timeline.sleep(process, random.between(10, 60_000));
+      if (random.chance(0.7)) await api(process, 'PATCH', '/accelerator_requests', patch);
+      await timeline.sleep(process, random.between(10, 120_000));
+      await this.delete(server);
+      // Until they are gone: nobody else would delete an ARQ that is bound to nothing.
+      for (;;) {
+        const { status } = await deleteByUuid(process, Object.keys(patch));
+        if (status === 204 || status === 404) return;
+        await timeline.sleep(process, 5000);
       }
     },
     async evacuate(server) {

@@ -36,6 +36,8 @@ export interface SimulatedOpenStack {
   /** By ARQ: what Nova was told, in this order. */
   readonly told: Map<string, string[]>;
   readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
+  /** A cell that Nova's API cannot reach: its servers are not found. */
+  isForgetful: boolean;
   httpFor(process: Process): Http;
   keystoneFor(process: Process): Keystone;
   glanceFor(process: Process): Glance;
@@ -128,7 +130,7 @@ export function createOpenStack(
     }
     const uuid = /^\/servers\/([^/]+)$/.exec(url.pathname)?.[1] ?? '';
     const server = servers.get(uuid);
-    return server
+    return server && !openstack.isForgetful && !faults.happens('Nova answers 404')
       ? answer(200, { server: { id: uuid, tenant_id: server.projectId } })
       : answer(404, { itemNotFound: { code: 404, message: 'Instance could not be found.' } });
   }
@@ -138,10 +140,11 @@ export function createOpenStack(
     servers,
     told,
     outages,
+    isForgetful: false,
     httpFor: (process) => (request) => {
       const url = new URL(request.url);
       const act = request.service === 'placement' ? placement : nova;
-      return timeline.effect(process, `${request.service} ${request.method}`, () =>
+      return timeline.effect(process, `${request.service} ${request.method} ${url.pathname}`, () =>
         act(request, url),
       );
     },

@@ -26,6 +26,8 @@ export interface SimulatedQueues {
 }
 
 export interface QueueParts {
+  /** A message whose consumer died is lost: without visibility's end. */
+  readonly isLossy: boolean;
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;
@@ -40,6 +42,7 @@ export function createQueues({
   faults,
   consumer,
   spawn,
+  isLossy,
 }: QueueParts): SimulatedQueues {
   const messages = new Map<
     string,
@@ -61,10 +64,10 @@ export function createQueues({
       wake(id, timeline.now() + 50);
       return;
     }
-    const batch = [...messages.values()]
+    const others = [...messages.values()]
       .filter((each) => each.queue === queue && each.message.visibleAt <= timeline.now())
-      .map(({ message }) => message)
-      .slice(0, queue.batchSize);
+      .flatMap(({ message }) => (message.id === id ? [] : [message]));
+    const batch = [found.message, ...others].slice(0, queue.batchSize);
     const received = batch.filter((message) => receive(queue, message));
     if (received.length > 0) invoke(queue, received);
   }
@@ -90,7 +93,10 @@ export function createQueues({
       isOver = true;
       running.set(queue.name, (running.get(queue.name) ?? 1) - 1);
     };
-    process.onDeath = over;
+    process.onDeath = () => {
+      over();
+      if (isLossy) for (const { id } of received) messages.delete(id);
+    };
     timeline.at(timeline.now() + queue.timeoutSeconds * 1000, () => {
       if (!isOver) timeline.kill(process);
     });

@@ -3,9 +3,9 @@
 
 import { type Disaster, disasters } from './faults.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
-import { checkConvergence, checkSafety } from './invariants.ts';
+import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import type { Violation } from './violation.ts';
-import { createWorld, type World, type WorldOptions } from './world.ts';
+import { createWorld, startMs, type World, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
 const readyMs = 2 * minuteMs;
@@ -38,7 +38,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   return {
     seed,
     steps: timeline.steps(),
-    simulatedMs: timeline.now(),
+    simulatedMs: timeline.now() - startMs,
     faults: faults.counts,
     transitions: transitions.seen,
     servers: Object.fromEntries(
@@ -49,7 +49,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
 }
 
 async function live(world: World): Promise<void> {
-  const check = () => checkSafety(world);
+  const check = createSafetyCheck(world);
   const operator = world.spawn('nova operator');
   const made = world.profiles.map(({ name, groups }) => ({ name, groups }));
   for (const profile of made) {
@@ -62,6 +62,9 @@ async function live(world: World): Promise<void> {
   }
   for (let count = world.random.between(0, 3); count > 0; count -= 1) {
     soon(world, busyMs, () => strike(world));
+  }
+  for (let count = world.random.between(0, 2); count > 0; count -= 1) {
+    soon(world, busyMs, () => rob(world));
   }
   soon(world, busyMs, () => pry(world));
   await world.live(busyMs + 10 * minuteMs, check);
@@ -89,6 +92,10 @@ async function useServer(world: World): Promise<void> {
   if (server.status !== 'DELETED' && random.chance(0.8)) await nova.delete(server);
 }
 
+async function rob({ nova, random }: World): Promise<void> {
+  if (nova.servers.length > 0) await nova.rob(random.pick(nova.servers));
+}
+
 /** A stranger asks for other people's ARQs (I8). */
 async function pry(world: World): Promise<void> {
   const process = world.spawn('nova stranger');
@@ -109,9 +116,9 @@ async function pry(world: World): Promise<void> {
 function strike(world: World): void {
   const { random, hosts, faults, openstack, iot, timeline } = world;
   const host = random.pick(hosts);
-  const forAWhile = (act: () => void, undo: () => void) => {
+  const forAWhile = (act: () => void, undo: () => void, mostMs = 8 * minuteMs) => {
     act();
-    timeline.at(timeline.now() + random.between(10_000, 8 * minuteMs), undo);
+    timeline.at(timeline.now() + random.between(10_000, mostMs), undo);
   };
   const outage = (service: 'Nova' | 'Placement' | 'Keystone') =>
     forAWhile(
@@ -135,6 +142,16 @@ function strike(world: World): void {
       );
     },
     'Nova outage': () => outage('Nova'),
+    'Nova forgets servers': () =>
+      forAWhile(
+        () => {
+          openstack.isForgetful = true;
+        },
+        () => {
+          openstack.isForgetful = false;
+        },
+        30 * minuteMs,
+      ),
     'Placement outage': () => outage('Placement'),
     'Keystone outage': () => outage('Keystone'),
     'IoT outage': () =>
@@ -159,6 +176,7 @@ function makePeace({ faults, openstack, iot, hosts }: World): void {
   faults.stop();
   openstack.outages.clear();
   iot.isOut = false;
+  openstack.isForgetful = false;
   for (const host of hosts)
     for (const at of [gpuAddress, fpgaAddress, nicAddress]) host.hardware.present.add(at);
 }

@@ -20,6 +20,8 @@ export interface SimulatedStreams {
 }
 
 export interface StreamParts {
+  /** A batch whose consumer died is lost. */
+  readonly isLossy: boolean;
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;
@@ -39,7 +41,7 @@ export function createStreams(parts: StreamParts): SimulatedStreams {
   };
 }
 
-function shard({ timeline, random, faults, consumer, spawn }: StreamParts) {
+function shard({ timeline, random, faults, consumer, spawn, isLossy }: StreamParts) {
   const records: DynamoDBRecord[] = [];
   let isBusy = false;
 
@@ -60,7 +62,7 @@ function shard({ timeline, random, faults, consumer, spawn }: StreamParts) {
       records.splice(0, doneWith);
       wake(afterMs);
     };
-    process.onDeath = () => over(0, retryMs);
+    process.onDeath = () => over(isLossy ? batch.length : 0, retryMs);
     timeline.at(timeline.now() + timeoutMs, () => {
       if (!isOver) timeline.kill(process);
     });

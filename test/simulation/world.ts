@@ -19,8 +19,12 @@ import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts'
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type CallApi, createApi } from './api.ts';
-import { documentsFor } from './database/documents.ts';
-import { createMemoryDatabase, type MemoryDatabase } from './database/memory-database.ts';
+import { documentsFor, type Mirror } from './database/documents.ts';
+import {
+  createMemoryDatabase,
+  type MemoryDatabase,
+  type RowChange,
+} from './database/memory-database.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { noGuardStripped, type Strip } from './guards.ts';
 import { createHost, type Host, regionInterface } from './host.ts';
@@ -74,13 +78,15 @@ export interface World {
 export interface WorldOptions {
   /** The product without one of its guards. */
   readonly strip?: Strip | undefined;
+  /** Another database that is to answer the same; indexes do not lag then. */
+  readonly mirror?: Mirror | undefined;
   /** Told of every effect, as it happens. */
   readonly trace?: ((line: string) => void) | undefined;
 }
 
 export function createWorld(
   seed: number,
-  { strip = noGuardStripped, trace }: WorldOptions = {},
+  { strip = noGuardStripped, trace, mirror }: WorldOptions = {},
 ): World {
   const random = createRandom(seed);
   const faults = createFaults(random, random.pick([0, 0.5, 1, 1, 2, 4]));
@@ -125,9 +131,12 @@ export function createWorld(
   const database = createMemoryDatabase({
     stage,
     now: timeline.now,
-    indexLagMs: () => (faults.happens('index lags') ? random.between(100, 20_000) : 5),
+    indexLagMs: () => {
+      if (mirror) return 0;
+      return faults.happens('index lags') ? random.between(100, 20_000) : 5;
+    },
     onChange: (change) => {
-      trace?.(`${' '.repeat(13)} ${JSON.stringify(change)}`);
+      trace?.(`${' '.repeat(13)}${differences(change)}`);
       transitions.see(change);
       streams.add(change);
     },
@@ -135,6 +144,7 @@ export function createWorld(
   const openstack = createOpenStack(timeline, faults, images);
   const spawn = (name: string): Process => ({ name, isDead: false });
   const queues = createQueues({
+    isLossy: strip.isStripped('message comes again'),
     timeline,
     random,
     faults,
@@ -146,6 +156,7 @@ export function createWorld(
       }),
   });
   const streams = createStreams({
+    isLossy: strip.isStripped('stream batch comes again'),
     timeline,
     random,
     faults,
@@ -177,34 +188,37 @@ export function createWorld(
   }
 
   function depsFor(process: Process): ConsumerDeps {
-    const documents = documentsFor({ timeline, process, database, faults, random, strip });
+    const documents = documentsFor({ timeline, process, database, faults, random, strip, mirror });
     const http = openstack.httpFor(process);
     const keystone = openstack.keystoneFor(process);
-    return strip.deps({
-      settings,
-      ...createStore(documents, stage),
-      clients: {
-        keystone,
-        nova: createNovaClient({ identity: keystone, http }),
-        placement: createPlacement({ identity: keystone, http }),
-        jobs: iot.jobsFor(process),
-        glance: openstack.glanceFor(process),
-        staging: openstack.stagingFor(process),
+    return strip.deps(
+      {
+        settings,
+        ...createStore(documents, stage),
+        clients: {
+          keystone,
+          nova: createNovaClient({ identity: keystone, http }),
+          placement: createPlacement({ identity: keystone, http }),
+          jobs: iot.jobsFor(process),
+          glance: openstack.glanceFor(process),
+          staging: openstack.stagingFor(process),
+        },
+        queues: {
+          send: (queue, messages) =>
+            messages.length === 0
+              ? Promise.resolve()
+              : timeline.effect(process, 'SQS SendMessageBatch', () => {
+                  for (const message of messages) queues.put(queue, JSON.stringify(message));
+                }),
+        },
+        log: silentLog,
+        clock: timeline.now,
+        uuid: random.uuid,
+        randomBytes: random.bytes,
+        random: random.next,
       },
-      queues: {
-        send: (queue, messages) =>
-          messages.length === 0
-            ? Promise.resolve()
-            : timeline.effect(process, 'SQS SendMessageBatch', () => {
-                for (const message of messages) queues.put(queue, JSON.stringify(message));
-              }),
-      },
-      log: silentLog,
-      clock: timeline.now,
-      uuid: random.uuid,
-      randomBytes: random.bytes,
-      random: random.next,
-    });
+      process.name,
+    );
   }
 
   const api = createApi(timeline, depsFor, spawn);
@@ -225,7 +239,7 @@ export function createWorld(
       traits: [],
     };
     return createHost({
-      ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate },
+      ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate, strip },
     });
   });
   const knowsBoot = (host: Host) =>
@@ -241,6 +255,7 @@ export function createWorld(
     violate,
     knowsBoot,
     spawn,
+    seesFailedBinds: strip.isStripped('failed bind is an error'),
   });
 
   function runSweep(): void {
@@ -303,4 +318,14 @@ export function createWorld(
 /** `01:02:03.004` since the beginning. */
 function clockTime(nowMs: number): string {
   return new Date(nowMs - startMs).toISOString().slice(11, 23);
+}
+
+/** The row, and what of it has changed. */
+function differences({ before = {}, after = {} }: RowChange): string {
+  const { pk, sk = '' } = { ...before, ...after };
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
+    return was === is || name === 'pk' || name === 'sk' ? [] : [`${name}: ${was} → ${is}`];
+  });
+  return `${pk} ${sk} ${changed.join(', ')}`;
 }

@@ -15,7 +15,12 @@ export interface DocumentParts {
   readonly faults: Faults;
   readonly random: Random;
   readonly strip: Strip;
+  readonly mirror?: Mirror | undefined;
 }
+
+/** Told of each command and what came of it, before its process is. */
+export type Mirror = (command: object, outcome: Outcome) => Promise<void>;
+export type Outcome = { readonly answer: unknown } | { readonly error: Error };
 
 interface Command {
   readonly input: Readonly<Record<string, unknown>>;
@@ -51,15 +56,27 @@ async function write(parts: DocumentParts, command: Command): Promise<unknown> {
 }
 
 function execute(parts: DocumentParts, command: Command): Promise<unknown> {
-  const { timeline, process, database, faults, strip } = parts;
+  const { timeline, process, database, faults, strip, mirror } = parts;
   const { name } = command.constructor;
-  return timeline.effect(process, `DynamoDB ${name.slice(0, -'Command'.length)}`, () => {
+  return timeline.effect(process, `DynamoDB ${name.slice(0, -'Command'.length)}`, async () => {
     if (faults.happens('database throttled')) {
       throw named('ProvisionedThroughputExceededException', 'too much');
     }
     if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
-    return database.execute(name, strip.input(name, command.input));
+    if (!mirror) return database.execute(name, strip.input(name, command.input));
+    const outcome = attempt(() => database.execute(name, command.input));
+    await mirror(command, outcome);
+    if ('error' in outcome) throw outcome.error;
+    return outcome.answer;
   });
+}
+
+function attempt(act: () => unknown): Outcome {
+  try {
+    return { answer: act() };
+  } catch (error) {
+    return { error: error as Error };
+  }
 }
 
 function conflict({ input }: Command): Error {

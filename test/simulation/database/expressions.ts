@@ -36,7 +36,7 @@ export function updated(update: string, before: Item, given: Placeholders): Item
     compiled = new Parser(update).update();
     updates.set(update, compiled);
   }
-  const after = structuredClone(before);
+  const after = JSON.parse(JSON.stringify(before)) as Item;
   compiled(after, before, given);
   return after;
 }
@@ -191,7 +191,7 @@ function parentOf(item: Item, parts: readonly string[]): Item {
 }
 
 function put(item: Item, parts: readonly string[], value: unknown): void {
-  parentOf(item, parts)[parts.at(-1) as string] = structuredClone(value);
+  parentOf(item, parts)[parts.at(-1) as string] = value;
 }
 
 function remove(item: Item, parts: readonly string[]): void {

@@ -36,6 +36,8 @@ type Input = any;
 export interface MemoryDatabase {
   /** One command, at once and as a whole. @throws errors named as DynamoDB names them */
   execute(command: string, input: Input): unknown;
+  /** Another number after each change. */
+  version(): number;
   /** All rows of a table, for whoever checks what is true of them. */
   rows(table: TableDefinition['name']): Item[];
 }
@@ -48,6 +50,8 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
       { definition, rows: new Map(), indexed: new Map(), lagging: [] },
     ]),
   );
+
+  let version = 0;
 
   function tableOf({ TableName }: Input): Table {
     const table = byName.get(TableName);
@@ -62,6 +66,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     table.lagging.push({ key, ...(after && { row: after }), visibleAt: now() + indexLagMs() });
     // What changes nothing makes no record.
     if (JSON.stringify(before) === JSON.stringify(after)) return;
+    version += 1;
     onChange({
       table: table.definition.name,
       ...(before && { before }),
@@ -158,7 +163,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const project = (row: Item) =>
       index?.projection === 'KEYS_ONLY' ? keysOf(table.definition, index, row) : row;
     return {
-      Items: shown.map((row) => structuredClone(project(row))),
+      Items: shown.map((row) => plain(project(row))),
       ...(last && { LastEvaluatedKey: keysOf(table.definition, index, last) }),
     };
   }
@@ -167,7 +172,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     GetCommand: (input) => {
       const table = tableOf(input);
       const row = table.rows.get(keyOf(table.definition, input.Key));
-      return row ? { Item: structuredClone(row) } : {};
+      return row ? { Item: plain(row) } : {};
     },
     BatchGetCommand: ({ RequestItems }) => ({
       Responses: Object.fromEntries(
@@ -176,7 +181,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
           const found = Keys.flatMap(
             (key: Item) => table.rows.get(keyOf(table.definition, key)) ?? [],
           );
-          return [TableName, structuredClone(found)];
+          return [TableName, plain(found)];
         }),
       ),
     }),
@@ -193,6 +198,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
       if (!run) throw new Error(`${command} is not offered here.`);
       return run(input);
     },
+    version: () => version,
     rows: (table) => [...(byName.get(tableName(stage, table))?.rows.values() ?? [])],
   };
 }

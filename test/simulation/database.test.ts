@@ -1,0 +1,82 @@
+// The tables in memory answer what the engine answers: to every command of a few whole lives.
+
+import { isDeepStrictEqual } from 'node:util';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
+import type { Mirror, Outcome } from './database/documents.ts';
+import { runSeed } from './run.ts';
+import { stage } from './world.ts';
+
+const config = {
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+};
+let engine: LocalDynamoDb;
+let client: DynamoDBDocumentClient;
+
+beforeEach(async () => {
+  engine = await startDynamoDb();
+  const tables = new DynamoDBClient({ ...config, endpoint: engine.url });
+  await createTables(tables, stage);
+  client = DynamoDBDocumentClient.from(tables, {
+    marshallOptions: { removeUndefinedValues: true },
+  });
+});
+
+afterEach(async () => {
+  client.destroy();
+  await engine.stop();
+});
+
+/** Rows in the order of their keys: neither a batch nor equal sort keys have an order. */
+function comparable(answer: unknown): unknown {
+  const { Item, Items, Responses } = (answer ?? {}) as {
+    Item?: object;
+    Items?: object[];
+    Responses?: Record<string, object[]>;
+  };
+  const sorted = (rows: object[]) => rows.map((row) => sortedKeys(row)).sort();
+  return {
+    ...(Item && { Item: sortedKeys(Item) }),
+    ...(Items && { Items: sorted(Items) }),
+    ...(Responses && { rows: Object.values(Responses).map(sorted) }),
+  };
+}
+
+function sortedKeys(row: object): string {
+  return JSON.stringify(row, (_key, value) =>
+    value && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}
+
+async function outcomeOf(work: Promise<unknown>): Promise<Outcome> {
+  return work.then(
+    (answer) => ({ answer }),
+    (error: Error) => ({ error }),
+  );
+}
+
+function spelled(outcome: Outcome): unknown {
+  if ('answer' in outcome) return comparable(outcome.answer);
+  const { name, CancellationReasons: reasons } = outcome.error as Error & {
+    CancellationReasons?: { Code?: string }[];
+  };
+  return { error: name, codes: reasons?.map(({ Code }) => Code ?? 'None') };
+}
+
+it.each([3, 11, 126])('seed %i', async (seed) => {
+  const differences: unknown[] = [];
+  let commands = 0;
+  const mirror: Mirror = async (command, outcome) => {
+    commands += 1;
+    const [ours, theirs] = [outcome, await outcomeOf(client.send(command as never))].map(spelled);
+    if (!isDeepStrictEqual(ours, theirs)) differences.push({ command, ours, theirs });
+  };
+  const { violation } = await runSeed(seed, { mirror });
+  expect([violation, differences]).toEqual([undefined, []]);
+  expect(commands).toBeGreaterThan(300);
+});

@@ -1,0 +1,10 @@
+// Runs the seeds it is given, and tells what they came to.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { runSeed } from './run.ts';
+import { addOutcome, emptySummary } from './summary.ts';
+
+const { from, to, step } = workerData as { from: number; to: number; step: number };
+const summary = emptySummary();
+for (let seed = from; seed < to; seed += step) addOutcome(summary, await runSeed(seed));
+parentPort?.postMessage(summary);
