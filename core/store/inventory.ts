@@ -24,7 +24,10 @@ import { held, setting, transact, updateIf } from './writes.ts';
 export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
-  /** Writes one device's rows; repeatable. The device's own row goes last: it says all is there. */
+  /**
+   * Writes one device's rows; repeatable. The device's own row goes last and says that all is there;
+   * until then it says nothing, so that a death in between is noticed by the next report.
+   */
   putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
@@ -44,6 +47,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     },
 
     async putDevice(plan, reportOrder) {
+      await forgetDigest(client, table, plan.device, reportOrder);
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
@@ -108,6 +112,24 @@ function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
       handles: rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf),
     }
   );
+}
+
+/** No device has this digest. */
+const unknownDigest = '';
+
+async function forgetDigest(
+  client: Documents,
+  table: string,
+  { hostname, uuid }: Device,
+  reportOrder: number,
+): Promise<void> {
+  await updateIf(client, {
+    TableName: table,
+    Key: deviceKey(hostname, uuid),
+    UpdateExpression: 'SET device.digest = :unknown',
+    ConditionExpression: 'attribute_exists(pk) AND report_order <= :order',
+    ExpressionAttributeValues: { ':unknown': unknownDigest, ':order': reportOrder },
+  });
 }
 
 /** Writes a row but keeps a status that an operator has set. */

@@ -366,6 +366,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     async hardReboot(server) {
       const process = parts.spawn(`nova reboot ${server.uuid.slice(0, 8)}`);
       const arqs = await list(process, server);
+      if (server.isRobbed) return;
       if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
         violate('L2', `${server.uuid} is rebooted without its devices`);
       }

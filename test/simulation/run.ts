@@ -167,7 +167,8 @@ function strike(world: World): void {
       host.clockOffsetMs -= random.between(1000, 60 * minuteMs);
     },
   };
-  const kind = random.pick(disasters);
+  // A boot asks most of everybody.
+  const kind = random.chance(0.3) ? 'host boots' : random.pick(disasters);
   faults.note(kind);
   strikes[kind]();
 }

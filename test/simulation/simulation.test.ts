@@ -1,0 +1,37 @@
+// A few lives, and again those that once went wrong. `npm run test:simulation` lives ten thousand.
+
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { findGuards, tryWithout } from './guards-and-seeds.ts';
+import { runSeed } from './run.ts';
+import { addOutcome, emptySummary } from './summary.ts';
+
+const regressions = JSON.parse(
+  readFileSync(new URL('regressions.json', import.meta.url), 'utf8'),
+) as number[];
+
+it('has no seed in which anything is lost, promised twice or untrue', async () => {
+  const summary = emptySummary();
+  for (let seed = 1; seed <= 150; seed += 1) addOutcome(summary, await runSeed(seed));
+  expect(summary.failures).toEqual([]);
+  expect(Object.keys(summary.faults).length).toBeGreaterThan(20);
+  expect(summary.servers.ACTIVE).toBeGreaterThan(10);
+});
+
+it.each(regressions)('holds in seed %i, which once failed', async (seed) => {
+  expect((await runSeed(seed)).violation).toBeUndefined();
+});
+
+it('is the same run for the same seed', async () => {
+  const [first, again] = [[], []] as string[][];
+  for (const trace of [first, again]) await runSeed(7, { trace: (line) => trace?.push(line) });
+  expect(first?.length).toBeGreaterThan(1000);
+  expect(again).toEqual(first);
+});
+
+it('fails where a guard is taken away', async () => {
+  const guard = 'HANDLE SET arq_uuid *: epoch = :epoch';
+  expect(await findGuards()).toContain(guard);
+  const { failure } = await tryWithout('failed bind is an error', 200);
+  expect(failure).toContain('L2');
+});
