@@ -83,7 +83,7 @@ async function applyUnderLease(
       order,
     );
   }
-  if (host.isStartingOver) await startOver(deps, host);
+  if (host.isStartingOver) await startOver(deps, { ...host, wanted: plan.wanted });
   if (plan.standing === 'late' && plan.put.length === 0) return;
   const applied: StoredHost = {
     ...host,

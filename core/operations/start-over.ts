@@ -17,11 +17,14 @@ const stepsPerJob = 100;
 export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
   const lost: Lost = { mdevs: new Map(), programs: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
-  for (const uuid of devices.flatMap(({ providers }) => providers)) {
-    const provider = await deps.store.inventory.provider(uuid);
-    if (!provider) continue;
-    await confirmReleases(deps, host, provider);
-    await noteLost(deps, provider, lost);
+  for (const { address, providers } of devices) {
+    for (const uuid of providers) {
+      const provider = await deps.store.inventory.provider(uuid);
+      if (!provider) continue;
+      await confirmReleases(deps, host, provider);
+      const isDescribed = host.wanted[address] === undefined;
+      await noteLost(deps, isDescribed ? provider : await forgotten(deps, provider), lost);
+    }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
 }
@@ -54,6 +57,14 @@ async function confirmReleases(
       await deps.store.releases.confirm(release);
     }
   }
+}
+
+/** What was there before the boot says nothing, and what is there now has not been said yet. */
+async function forgotten(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
+  const { bitstreamId, functionUuid, ...deployable } = provider.deployable;
+  if (bitstreamId === undefined && functionUuid === undefined) return provider;
+  await deps.store.regions.forgetFunction(deployable.providerUuid);
+  return { ...provider, deployable };
 }
 
 async function noteLost(

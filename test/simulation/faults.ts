@@ -10,6 +10,8 @@ export const faultRates = {
   conflict: 0.03,
   /** DynamoDB: the client has given up retrying. */
   'database throttled': 0.004,
+  /** The answer to a write is lost, and the client sends it again. */
+  'write twice': 0.03,
   'index lags': 0.3,
   'stream batch twice': 0.05,
   'message twice': 0.05,

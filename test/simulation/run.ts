@@ -50,11 +50,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
 
 async function live(world: World): Promise<void> {
   const check = createSafetyCheck(world);
-  const operator = world.spawn('nova operator');
-  const made = world.profiles.map(({ name, groups }) => ({ name, groups }));
-  for (const profile of made) {
-    void world.api(operator, 'POST', '/device_profiles', [profile], 'admin-token');
-  }
+  makeProfiles(world);
   await world.live(readyMs, check);
   const busyMs = world.random.between(5, 20) * minuteMs;
   for (let count = world.random.between(3, 8); count > 0; count -= 1) {
@@ -71,6 +67,13 @@ async function live(world: World): Promise<void> {
   makePeace(world);
   await world.live(peaceMs, check);
   checkConvergence(world);
+}
+
+export function makeProfiles({ api, spawn, profiles }: World): void {
+  const operator = spawn('nova operator');
+  for (const { name, groups } of profiles) {
+    void api(operator, 'POST', '/device_profiles', [{ name, groups }], 'admin-token');
+  }
 }
 
 function soon({ timeline, random }: World, withinMs: number, act: () => unknown): void {

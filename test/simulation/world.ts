@@ -70,14 +70,26 @@ export interface World {
   readonly violate: Violate;
   spawn(name: string): Process;
   depsFor(process: Process): ConsumerDeps;
+  /** Steps are counted from now on, and one of them is interrupted. */
+  arm(): void;
+  stepsTaken(): number;
   /** Resolves when time has come so far. @throws Violation */
   live(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
 }
 
+export interface Interrupt {
+  readonly step: number;
+  readonly how: 'dies before' | 'dies after' | 'writes twice';
+}
+
 export interface WorldOptions {
   /** The product without one of its guards. */
   readonly strip?: Strip | undefined;
+  /** Nothing goes wrong by chance. */
+  readonly isQuiet?: boolean;
+  /** What goes wrong at one step of the control plane or of an agent, counted from `arm()`. */
+  readonly interrupt?: Interrupt | undefined;
   /** Another database that is to answer the same; indexes do not lag then. */
   readonly mirror?: Mirror | undefined;
   /** Told of every effect, as it happens. */
@@ -86,10 +98,12 @@ export interface WorldOptions {
 
 export function createWorld(
   seed: number,
-  { strip = noGuardStripped, trace, mirror }: WorldOptions = {},
+  { strip = noGuardStripped, trace, mirror, isQuiet, interrupt }: WorldOptions = {},
 ): World {
   const random = createRandom(seed);
-  const faults = createFaults(random, random.pick([0, 0.5, 1, 1, 2, 4]));
+  const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
+  const faults = createFaults(random, isQuiet ? 0 : intensity);
+  const steps = { isArmed: false, taken: 0 };
   const violations: Violation[] = [];
   const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
   let check = () => {};
@@ -100,8 +114,14 @@ export function createWorld(
     before: (process, name) => {
       trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
       mayDie(process, name);
+      if (!steps.isArmed || process.name.startsWith('nova')) return;
+      steps.taken += 1;
+      if (isNow('dies before')) timeline.kill(process);
     },
-    after: (process, name) => mayDie(process, name),
+    after: (process, name) => {
+      mayDie(process, name);
+      if (isNow('dies after') && !process.name.startsWith('nova')) timeline.kill(process);
+    },
     check: () => {
       check();
       const [first] = violations;
@@ -171,6 +191,10 @@ export function createWorld(
     put: queues.put,
   });
 
+  function isNow(how: Interrupt['how']): boolean {
+    return steps.isArmed && interrupt?.how === how && interrupt.step === steps.taken;
+  }
+
   function mayDie(process: Process, name: string): void {
     if (process.name.startsWith('nova')) return;
     const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
@@ -187,8 +211,19 @@ export function createWorld(
     });
   }
 
+  const isTwice = () => isNow('writes twice');
+
   function depsFor(process: Process): ConsumerDeps {
-    const documents = documentsFor({ timeline, process, database, faults, random, strip, mirror });
+    const documents = documentsFor({
+      timeline,
+      process,
+      database,
+      faults,
+      random,
+      strip,
+      mirror,
+      isTwice,
+    });
     const http = openstack.httpFor(process);
     const keystone = openstack.keystoneFor(process);
     return strip.deps(
@@ -307,6 +342,10 @@ export function createWorld(
     violate,
     spawn,
     depsFor,
+    arm: () => {
+      steps.isArmed = true;
+    },
+    stepsTaken: () => steps.taken,
     live: async (milliseconds, given) => {
       check = given;
       await timeline.runUntil(timeline.now() + milliseconds);

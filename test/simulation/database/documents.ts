@@ -16,6 +16,8 @@ export interface DocumentParts {
   readonly random: Random;
   readonly strip: Strip;
   readonly mirror?: Mirror | undefined;
+  /** Whether this very write is sent twice. */
+  readonly isTwice?: (() => boolean) | undefined;
 }
 
 /** Told of each command and what came of it, before its process is. */
@@ -63,7 +65,11 @@ function execute(parts: DocumentParts, command: Command): Promise<unknown> {
       throw named('ProvisionedThroughputExceededException', 'too much');
     }
     if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
-    if (!mirror) return database.execute(name, strip.input(name, command.input));
+    const run = () => database.execute(name, strip.input(name, command.input));
+    // A transaction carries a token by which DynamoDB knows it again.
+    const isTwice = isWrite.test(name) && !name.startsWith('Transact');
+    if (isTwice && (faults.happens('write twice') || parts.isTwice?.())) run();
+    if (!mirror) return run();
     const outcome = attempt(() => database.execute(name, command.input));
     await mirror(command, outcome);
     if ('error' in outcome) throw outcome.error;
