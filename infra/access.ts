@@ -25,7 +25,7 @@ export interface Access {
   readonly indexes?: Readonly<Partial<Record<TableName, readonly string[]>>>;
   readonly sendsTo?: readonly QueueName[];
   /** What it may do with this stage's IoT jobs. */
-  readonly jobs?: readonly ('CreateJob' | 'CancelJob')[];
+  readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
   /** Brings images to S3, and makes the URLs by which hosts fetch them. */
   readonly stagesImages?: boolean;
   /** Validates tokens, or calls Nova, Placement or Glance: it is given the service user's password. */
@@ -90,7 +90,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
   sweep: {
-    tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
+    // Whoever asks what became of a job does what its event would have done.
+    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    jobs: ['DescribeJobExecution'],
     // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
     indexes: { arqs: ['by-due', 'by-kind'] },
     callsOpenStack: true,

@@ -148,7 +148,8 @@ export class LambdaFunction extends NodejsFunction {
       Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
     this.addEnvironment(thingArnVariable, arn('thing', ''));
     this.#allow('iot', actions, [arn('job', `${stage}-*`)]);
-    if (actions.includes('CreateJob')) this.#allow('iot', ['CreateJob'], [arn('thing', '*')]);
+    const ofThings = actions.filter((action) => action !== 'CancelJob');
+    if (ofThings.length > 0) this.#allow('iot', ofThings, [arn('thing', '*')]);
   }
 }
 

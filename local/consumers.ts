@@ -6,6 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type QueueName, queues } from '#core/contracts/queues.ts';
+import { sweepSeconds } from '#core/domain/deadlines.ts';
 import type { Log } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { handler as changes } from '#functions/consumers/changes.ts';
@@ -34,8 +35,6 @@ const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'job-events': jobEvents,
 };
 
-/** As deployed: design's deadline sweep. */
-export const sweepSeconds = 60;
 export const streamTimeoutSeconds = 30;
 
 export interface ConsumersOptions {

@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import { type BindTarget, needsHost, planBind, type StoredProvider } from '../domain/bind-plan.ts';
 import { type Caller, isAdmin, maySee } from '../domain/caller.ts';
+import { bindDueMs } from '../domain/deadlines.ts';
 import {
   AgentAway,
   ArqNotFound,
@@ -71,7 +72,7 @@ export async function bindArqs(
 }
 
 function dueTime(deps: Deps): string {
-  return new Date(deps.clock() + deps.settings.bindDeadlineSeconds * 1000).toISOString();
+  return new Date(deps.clock() + bindDueMs(deps.settings.bindDeadlineSeconds)).toISOString();
 }
 
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */

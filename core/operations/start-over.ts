@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import { provisioningDueMs } from '../domain/deadlines.ts';
 import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
 import type { StoredHost } from '../domain/inventory-plan.ts';
@@ -130,6 +131,7 @@ async function provision(
         arqs,
         { uuid, bootId },
         new Date(deps.clock()).toISOString(),
+        new Date(deps.clock() + provisioningDueMs).toISOString(),
       ),
     );
   }

@@ -1,6 +1,9 @@
-import type { Deps } from '../deps.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { InstanceBinding } from '../domain/arq.ts';
+import { bindDueMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { DueKind } from '../store/rows.ts';
+import { askAboutJob } from './ask-about-job.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
 
@@ -13,7 +16,7 @@ const beginsWithinMs = 40_000;
  *
  * @throws the first fault, when everything else has been done
  */
-export async function sweep(deps: Deps): Promise<void> {
+export async function sweep(deps: ConsumerDeps): Promise<void> {
   const now = new Date(deps.clock()).toISOString();
   const faults: unknown[] = [];
   // Nova waits for binds, and the next claim for releases; ARQs that nobody bound can wait.
@@ -23,7 +26,12 @@ export async function sweep(deps: Deps): Promise<void> {
   if (faults.length > 0) throw faults[0];
 }
 
-async function sweepKind(deps: Deps, kind: DueKind, now: string, faults: unknown[]): Promise<void> {
+async function sweepKind(
+  deps: ConsumerDeps,
+  kind: DueKind,
+  now: string,
+  faults: unknown[],
+): Promise<void> {
   const startedAt = deps.clock();
   const seen = new Set<string>();
   while (deps.clock() - startedAt < beginsWithinMs) {
@@ -41,7 +49,7 @@ async function sweepKind(deps: Deps, kind: DueKind, now: string, faults: unknown
   }
 }
 
-const end: Readonly<Record<DueKind, (deps: Deps, uuid: string) => Promise<void>>> = {
+const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promise<void>>> = {
   async arq(deps, uuid) {
     if (await deps.store.arqs.deleteUnbound(uuid as ArqUuid)) {
       deps.log.info('Deleted an ARQ that was never bound.', { arq: uuid });
@@ -50,17 +58,22 @@ const end: Readonly<Record<DueKind, (deps: Deps, uuid: string) => Promise<void>>
 
   async binding(deps, instanceUuid) {
     const binding = await deps.store.arqs.binding(instanceUuid);
+    if (binding?.state === 'provisioning') await endProvisioning(deps, binding);
     if (binding?.state !== 'BindStarted') return;
     const { bindDeadlineSeconds } = deps.settings;
     const waitedMs = deps.clock() - Date.parse(binding.startedAt);
-    if (waitedMs < bindDeadlineSeconds * 1000) return;
-    const reason = `Host ${binding.hostname} did not make it ready within ${bindDeadlineSeconds} s.`;
+    if (waitedMs < bindDueMs(bindDeadlineSeconds)) return;
+    if (await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) return;
+    const waited = Math.round(waitedMs / 1000);
+    const reason = `Host ${binding.hostname} did not make it ready within ${waited} s.`;
     await failBind(deps, binding, reason);
   },
 
   async release(deps, releaseId) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release || release.quarantine) return;
+    const kind = release.program ? 'prog' : 'free';
+    if (await askAboutJob(deps, kind, releaseId, release.hostname)) return;
     const reason = `Host ${release.hostname} did not confirm within ${releaseDeadlineSeconds} s.`;
     await deps.store.regions.endProgram(release, 'failed', reason);
     await deps.store.releases.quarantine(release, reason);
@@ -71,3 +84,11 @@ const end: Readonly<Record<DueKind, (deps: Deps, uuid: string) => Promise<void>>
     });
   },
 };
+
+/** It lasts as long as its host's job; whether that has ended is asked from time to time. */
+async function endProvisioning(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  const { jobUuid, hostname } = binding;
+  if (jobUuid && (await askAboutJob(deps, 'boot', jobUuid, hostname))) return;
+  const dueAt = new Date(deps.clock() + provisioningDueMs).toISOString();
+  await deps.store.bindings.postpone(binding, dueAt);
+}

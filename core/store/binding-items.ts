@@ -155,7 +155,7 @@ export function resolveInstance(
     Update: {
       TableName: tables.arqs,
       Key: instanceKey(binding.instanceUuid),
-      UpdateExpression: `${set.expression} REMOVE due, due_at`,
+      UpdateExpression: next.due_at ? set.expression : `${set.expression} REMOVE due, due_at`,
       ConditionExpression:
         `${boundBy} AND #state = :was AND arq_uuids = :were AND ` +
         (binding.jobUuid ? '#job = :job' : 'attribute_not_exists(#job)'),

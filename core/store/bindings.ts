@@ -18,8 +18,8 @@ import {
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseRow } from './host-work-rows.ts';
-import { handleKey, instanceRow } from './rows.ts';
-import { type TransactItem, transact } from './writes.ts';
+import { duePartitions, handleKey, instanceKey, instanceRow } from './rows.ts';
+import { type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface BindingStore {
   /**
@@ -41,7 +41,10 @@ export interface BindingStore {
     arqs: readonly BoundArq[],
     job: HostJob,
     now: string,
+    dueAt: string,
   ): Promise<boolean>;
+  /** What is provisioning is looked after again at that time. */
+  postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /** Bound, all of it. False if the binding is another by now, or resolved already. */
   succeed(
     binding: InstanceBinding,
@@ -107,7 +110,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done' ? 'released' : 'contended';
     },
 
-    async provision(binding, arqs, job, now) {
+    async provision(binding, arqs, job, now, dueAt) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'provisioning', now)),
         resolveInstance(tables, binding, {
@@ -115,9 +118,26 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           started_at: now,
           job_uuid: job.uuid,
           boot_id: job.bootId,
+          due: duePartitions.binding,
+          due_at: dueAt,
         }),
       ]);
       return outcome === 'done';
+    },
+
+    async postpone({ instanceUuid, bindId }, dueAt) {
+      await updateIf(client, {
+        TableName: tables.arqs,
+        Key: instanceKey(instanceUuid),
+        UpdateExpression: 'SET due_at = :due',
+        ConditionExpression: 'bind_id = :bind AND #state = :provisioning AND due_at < :due',
+        ExpressionAttributeNames: { '#state': 'state' },
+        ExpressionAttributeValues: {
+          ':bind': bindId,
+          ':provisioning': 'provisioning',
+          ':due': dueAt,
+        },
+      });
     },
 
     async succeed(binding, arqs, now, bootId) {

@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { imageBytesMax } from '#core/clients/staging.ts';
 import { queues } from '#core/contracts/queues.ts';
+import { sweepSeconds } from '#core/domain/deadlines.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/tables.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
-import { streamTimeoutSeconds, sweepSeconds } from '#local/consumers.ts';
+import { streamTimeoutSeconds } from '#local/consumers.ts';
 import { tableInput } from '#local/dynamodb.ts';
 import { stage, synthesize } from './synthesized.ts';
 

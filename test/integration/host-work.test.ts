@@ -72,9 +72,9 @@ describe('a bind that needs the host', () => {
   it('fails by its deadline, and the host’s late success changes nothing', async () => {
     const { instance } = await bind();
     await startBindOf(instance);
-    await sweep({ ...deps, clock: () => Date.now() + 3 * minutes });
+    await sweep({ ...deps, clock: () => Date.now() + 2 * minutes });
     expect(await stateOf(instance)).toBe('BindStarted');
-    await sweep({ ...deps, clock: () => Date.now() + 5 * minutes });
+    await sweep({ ...deps, clock: () => Date.now() + 4 * minutes });
     expect(await stateOf(instance)).toBe(409);
     await end('bind');
     expect(await stateOf(instance)).toBe(409);

@@ -9,7 +9,7 @@ import { arqOf, deployableOf, deviceOf, handleOf, instanceOf } from '#core/store
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 
-/** Deadline, the sweep that enforces it, and the sweeps that died. */
+/** The deadline, and a few sweeps that may have died. */
 const resolvedWithinMs = 240_000 + 3 * 60_000;
 
 interface Stored {
@@ -121,6 +121,7 @@ export function checkConvergence(world: World): void {
     if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} is never built`);
   }
   for (const [arq, said] of world.openstack.told) {
+    if (servers.get(arq.split(' ')[0] ?? '')?.isRobbed) continue;
     // What was bound may be lost by a boot of its host; what failed never comes back.
     if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
       throw new Violation('L2', `Nova was told of ARQ ${arq}: ${said.join(', ')}`);

@@ -59,7 +59,7 @@ export interface NovaParts {
 
 export interface SimulatedNova {
   readonly servers: readonly Server[];
-  boot(profile: Profile): Promise<void>;
+  boot(profile: Profile): Promise<Server>;
   delete(server: Server): Promise<void>;
   hardReboot(server: Server): Promise<void>;
   /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
@@ -86,7 +86,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     });
   }
 
-  async function boot(profile: Profile): Promise<void> {
+  async function boot(profile: Profile): Promise<Server> {
     const server: Server = {
       uuid: random.uuid(),
       profile,
@@ -97,6 +97,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     servers.push(server);
     known(server);
     await build(server, []);
+    return server;
   }
 
   async function build(server: Server, avoided: readonly string[]): Promise<void> {

@@ -33,7 +33,7 @@ export interface KnownServer {
 export interface SimulatedOpenStack {
   readonly placement: PlacementState;
   readonly servers: Map<string, KnownServer>;
-  /** By ARQ: what Nova was told, in this order. */
+  /** By server and ARQ: what Nova was told, in this order. */
   readonly told: Map<string, string[]>;
   readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
   /** A cell that Nova's API cannot reach: its servers are not found. */
@@ -117,7 +117,8 @@ export function createOpenStack(
         const server = servers.get(server_uuid);
         if (!server) return { tag, code: 404 };
         if (server.host === undefined) return { tag, code: 422 };
-        told.set(tag, [...(told.get(tag) ?? []), status]);
+        const key = `${server_uuid} ${tag}`;
+        told.set(key, [...(told.get(key) ?? []), status]);
         // RabbitMQ may lose it on the way to nova-compute.
         if (!faults.happens('Nova event lost')) server.onEvent({ tag, status });
         return { tag, code: 200 };

@@ -53,8 +53,13 @@ async function live(world: World): Promise<void> {
   makeProfiles(world);
   await world.live(readyMs, check);
   const busyMs = world.random.between(5, 20) * minuteMs;
-  for (let count = world.random.between(3, 8); count > 0; count -= 1) {
-    soon(world, busyMs, () => useServer(world));
+  const { random } = world;
+  // Some clouds are quiet, in others everybody wants the same at the same moment.
+  const rushMs = random.chance(0.5) ? random.between(20, 2000) : undefined;
+  for (let count = random.between(3, 8); count > 0; count -= 1) {
+    soon(world, rushMs ?? busyMs, () =>
+      rushMs === undefined ? useServer(world, 5 * minuteMs) : useServers(world),
+    );
   }
   for (let count = world.random.between(0, 3); count > 0; count -= 1) {
     soon(world, busyMs, () => strike(world));
@@ -82,16 +87,21 @@ function soon({ timeline, random }: World, withinMs: number, act: () => unknown)
   });
 }
 
+/** One after the other, each for seconds only. */
+async function useServers(world: World): Promise<void> {
+  for (let count = world.random.between(1, 5); count > 0; count -= 1) {
+    await useServer(world, world.random.pick([100, 2000, 20_000]));
+  }
+}
+
 /** A server's life: built, used, and mostly deleted. */
-async function useServer(world: World): Promise<void> {
+async function useServer(world: World, longestMs: number): Promise<void> {
   const { nova, random, timeline } = world;
-  await nova.boot(random.pick(world.profiles));
-  const server = nova.servers.at(-1);
-  if (!server) return;
+  const server = await nova.boot(random.pick(world.profiles));
   const process = world.spawn('nova user');
-  await timeline.sleep(process, random.between(1000, 5 * minuteMs));
+  await timeline.sleep(process, random.between(10, longestMs));
   if (server.status === 'ACTIVE' && random.chance(0.3)) await nova.hardReboot(server);
-  await timeline.sleep(process, random.between(1000, 5 * minuteMs));
+  await timeline.sleep(process, random.between(10, longestMs));
   if (server.status !== 'DELETED' && random.chance(0.8)) await nova.delete(server);
 }
 

@@ -1,0 +1,12 @@
+// When the sweep must take what has a deadline: it comes once a minute, so what would be overdue before
+// it comes again is due now.
+
+export const sweepSeconds = 60;
+
+/** After how long a host is asked what became of what it makes again after a boot. */
+export const provisioningDueMs = 5 * 60_000;
+
+/** After how long a bind is taken for failed, so that it is resolved within its deadline. */
+export function bindDueMs(deadlineSeconds: number): number {
+  return Math.max(deadlineSeconds - sweepSeconds, deadlineSeconds / 2) * 1000;
+}
