@@ -5,6 +5,7 @@
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type {
+  CheckRegionStep,
   CreateMdevStep,
   JobStep,
   ProgramStep,
@@ -96,6 +97,8 @@ function doStep(context: Context, step: JobStep, number: number): Promise<void> 
   switch (step.kind) {
     case 'program':
       return program(context, step, number);
+    case 'check-region':
+      return checkRegion(context, step);
     case 'create-mdev':
       return createMdev(context, step);
     case 'remove-mdev':
@@ -103,6 +106,17 @@ function doStep(context: Context, step: JobStep, number: number): Promise<void> 
     case 'settle':
       // To have waited for the device is all.
       return Promise.resolve();
+  }
+}
+
+async function checkRegion(context: Context, step: CheckRegionStep): Promise<void> {
+  const { device } = await holderOf(context, step.address);
+  const region = device.regions.find(({ name }) => name === step.region);
+  if (!region) throw new StepFailed(`The device has no region ${step.region}.`);
+  const expected = step.bitstream_id ?? step.function_id;
+  const held = step.bitstream_id ? region['bitstream-id'] : region['function-uuid'];
+  if (!expected || held?.toLowerCase() !== expected.toLowerCase()) {
+    throw new StepFailed(`Region ${step.region} holds ${held ?? 'nothing'}, not ${expected}.`);
   }
 }
 
@@ -203,7 +217,11 @@ function claim({ checkpoint, jobId, execution }: Context, step: JobStep): Promis
 }
 
 function intentOf(step: JobStep): Intent {
-  if (step.kind !== 'program') return { ...step };
+  if (step.kind !== 'program') {
+    return Object.fromEntries(
+      Object.entries(step).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
+  }
   const { kind, address, region, image } = step;
   return { kind, address, region, image: image.id, sha256: image.sha256 };
 }

@@ -34,6 +34,17 @@ const programStep = z.object({
 });
 export type ProgramStep = z.infer<typeof programStep>;
 
+/** Fails unless the region holds what is expected; nothing is touched. */
+const checkRegionStep = z.object({
+  kind: z.literal('check-region'),
+  address: pciAddress,
+  region: name,
+  /** Either of these. */
+  bitstream_id: z.guid().optional(),
+  function_id: z.guid().optional(),
+});
+export type CheckRegionStep = z.infer<typeof checkRegionStep>;
+
 const mdev = {
   address: pciAddress,
   uuid: z.guid(),
@@ -51,6 +62,7 @@ const settleStep = z.object({ kind: z.literal('settle'), address: pciAddress });
 
 export const jobStep = z.discriminatedUnion('kind', [
   programStep,
+  checkRegionStep,
   createMdevStep,
   removeMdevStep,
   settleStep,
@@ -89,7 +101,9 @@ export const jobDocument = z.discriminatedUnion('action', [
   z.object({
     action: z.literal('reconcile'),
     ...envelope,
-    steps: z.array(z.discriminatedUnion('kind', [createMdevStep, programStep])).max(128),
+    steps: z
+      .array(z.discriminatedUnion('kind', [createMdevStep, programStep, checkRegionStep]))
+      .max(128),
   }),
 ]);
 export type JobDocument = z.infer<typeof jobDocument>;

@@ -91,13 +91,14 @@ export type MdevOwner = 'agent' | 'nova';
 
 /** Whether the claim is worth something only after its host has done something for it. */
 export function needsHost(
-  { arq, handle, deployable }: PlannedClaim,
+  { arq, handle }: Pick<PlannedClaim, 'arq' | 'handle'>,
   mdevOwner: MdevOwner,
 ): boolean {
   return (
     needsCleaning(handle, mdevOwner) ||
     handle.release !== undefined ||
-    needsProgram(arq.group, deployable)
+    // What a region holds is known from a report, and reports can be late: its host has a look.
+    wantedImage(arq.group) !== undefined
   );
 }
 

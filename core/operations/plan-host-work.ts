@@ -3,7 +3,7 @@
 
 import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import type { CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
+import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle } from '../domain/device.ts';
@@ -18,7 +18,7 @@ const behindReleaseSeconds = 1;
 
 export interface HostWork {
   /** None: all is as it shall be. */
-  readonly steps: readonly (ProgramStep | CreateMdevStep)[];
+  readonly steps: readonly (ProgramStep | CheckRegionStep | CreateMdevStep)[];
   /** Whose regions will hold something else. */
   readonly programs: readonly ProviderUuid[];
 }
@@ -52,12 +52,14 @@ export async function planHostWork(
   );
   const held = arqs.map((arq) => heldBy(arq, providers, addresses));
   checkHandles(held.map(({ handle }) => handle));
-  const programs = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
+  const regions = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
     throw error instanceof ImageUnusable ? new WorkImpossible(error.message) : error;
   });
   return {
-    steps: [...programs.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
-    programs: programs.map(({ providerUuid }) => providerUuid),
+    steps: [...regions.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
+    programs: regions.flatMap(({ providerUuid, step }) =>
+      step.kind === 'program' ? [providerUuid] : [],
+    ),
   };
 }
 

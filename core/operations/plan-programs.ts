@@ -3,7 +3,7 @@
 import { type GlanceImage, ImageUnusable } from '../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import type { ProgramStep } from '../contracts/job-document.ts';
+import type { CheckRegionStep, ProgramStep } from '../contracts/job-document.ts';
 import { isUsedByOthers, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
 import type { Deployable } from '../domain/device.ts';
 import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
@@ -11,15 +11,16 @@ import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 
-export interface Program {
+/** For one region: what it is to hold, or that it holds it. */
+export interface RegionWork {
   readonly providerUuid: ProviderUuid;
-  readonly step: ProgramStep;
+  readonly step: ProgramStep | CheckRegionStep;
 }
 
 const serviceAwaySeconds = 5;
 
 /**
- * A step for each region that does not hold what its ARQs ask for, in the ARQs' order.
+ * A step for each region of which an image or a function is wanted, in the ARQs' order.
  *
  * @throws ImageUnusable whose message says why there can be none
  * @throws RetryLater while Glance or S3 is away
@@ -29,16 +30,17 @@ export async function planPrograms(
   arqs: readonly BoundArq[],
   providers: ReadonlyMap<ProviderUuid, StoredProvider>,
   addresses: ReadonlyMap<string, string>,
-): Promise<Program[]> {
-  const programs: Program[] = [];
+): Promise<RegionWork[]> {
+  const work: RegionWork[] = [];
   for (const [uuid, held] of Map.groupBy(arqs, (arq) => arq.binding.providerUuid)) {
     const provider = providers.get(uuid);
     const address = addresses.get(provider?.deployable.deviceUuid ?? '');
-    if (!provider || !held.some((arq) => needsProgram(arq.group, provider.deployable))) continue;
-    const step = address && (await patiently(deps, stepFor(deps, provider, held, address)));
-    if (step) programs.push({ providerUuid: uuid, step });
+    const wanted = distinct(held.flatMap((arq) => wantedImage(arq.group) ?? []));
+    if (!provider || !address || wanted.length === 0) continue;
+    const step = await patiently(deps, stepFor(deps, provider, held, address));
+    work.push({ providerUuid: uuid, step });
   }
-  return programs;
+  return work;
 }
 
 async function stepFor(
@@ -46,23 +48,33 @@ async function stepFor(
   { deployable, handles }: StoredProvider,
   arqs: readonly BoundArq[],
   address: string,
-): Promise<ProgramStep | undefined> {
+): Promise<ProgramStep | CheckRegionStep> {
+  const wanted = distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? []));
+  const check = { kind: 'check-region', address, region: deployable.region ?? '' } as const;
+  const [only] = wanted;
+  if (only && wanted.length === 1 && !arqs.some(({ group }) => needsProgram(group, deployable))) {
+    return only.by === 'function_id'
+      ? { ...check, function_id: withHyphens(only.value) }
+      : { ...check, bitstream_id: withHyphens(only.value) };
+  }
+  const found = await Promise.all(wanted.map((query) => deps.clients.glance.findImage(query)));
+  const [image, ...others] = found;
+  if (!image || others.some(({ id }) => id !== image.id)) {
+    throw new ImageUnusable(`${deployable.name} cannot hold two images at once.`);
+  }
+  if (image.id === deployable.bitstreamId) return { ...check, bitstream_id: image.id };
   const instanceUuid = arqs[0]?.binding.instanceUuid;
   // Binds that are made at the same time do not see each other in their plans.
   if (instanceUuid && isUsedByOthers(handles, instanceUuid)) {
     throw new ImageUnusable(`${deployable.name} cannot be programmed: another instance uses it.`);
   }
-  const found = await Promise.all(
-    distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? [])).map((query) =>
-      deps.clients.glance.findImage(query),
-    ),
-  );
-  const [image, ...others] = found;
-  if (others.some(({ id }) => id !== image?.id)) {
-    throw new ImageUnusable(`${deployable.name} cannot hold two images at once.`);
-  }
-  if (!image || image.id === deployable.bitstreamId) return undefined;
   return programStep(deps, deployable, image, address);
+}
+
+/** Profiles may spell uuids without. */
+function withHyphens(uuid: string): string {
+  const hex = uuid.replaceAll('-', '').toLowerCase();
+  return [0, 8, 12, 16, 20].map((from, index, all) => hex.slice(from, all[index + 1])).join('-');
 }
 
 async function programStep(

@@ -15,6 +15,7 @@ import {
   startBindOf,
   startFpgaHost,
   stateOf,
+  theOnlyStep,
   theStep,
   world,
 } from '#test/support/fpga-host.ts';
@@ -57,7 +58,7 @@ describe('a host that boots', () => {
     expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
   });
 
-  it('is left alone where what it holds turns out to be the named image', async () => {
+  it('is not programmed where what it holds turns out to be the named image', async () => {
     const name = `${randomUUID()}.gbs`;
     const id = await anImage({ name }, aGbs());
     const { instance } = await bind({ 'accel:bitstream_name': name });
@@ -67,7 +68,9 @@ describe('a host that boots', () => {
     await boot({ bitstream: id });
     expect(await stateOf(instance)).toBe('provisioning');
     await makeAgainFor(instance);
-    expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
+    expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: id });
+    await end('succeeded');
+    expect(await stateOf(instance)).toBe('Bound');
   });
 
   it('fails what cannot be had again, with the reason', async () => {

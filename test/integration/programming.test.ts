@@ -24,6 +24,7 @@ import {
   startBindOf,
   startFpgaHost,
   stateOf,
+  theOnlyStep,
   theStep,
   world,
 } from '#test/support/fpga-host.ts';
@@ -80,14 +81,21 @@ describe('a bind that names an image', () => {
     expect(theStep().image.id).toBe(id);
   });
 
-  it('is bound at once where the region holds it already', async () => {
+  it('has the host look where the region is said to hold it already', async () => {
     await boot({ bitstream: loadedId, function: loadedFunction });
     const { instance } = await bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
+    await startBindOf(instance);
+    expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: loadedId });
+    await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');
     await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    jobs.clear();
     const plain = loadedFunction.replaceAll('-', '');
     const byFunction = await bind({ 'accel:function_id': plain });
-    expect(await stateOf(byFunction.instance)).toBe('Bound');
+    await startBindOf(byFunction.instance);
+    expect(theOnlyStep()).toMatchObject({ kind: 'check-region', function_id: loadedFunction });
+    await end('failed');
+    expect(await stateOf(byFunction.instance)).toBe(409);
   });
 
   it('fails where the host does, and the region holds nothing for all we know', async () => {

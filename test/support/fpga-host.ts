@@ -134,10 +134,14 @@ export async function stateOf(instance: string): Promise<unknown> {
 }
 
 /** The one step that the host was asked for. */
-export function theStep() {
+export function theOnlyStep() {
   const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
   expect(steps).toHaveLength(1);
-  const [step] = steps;
+  return steps[0];
+}
+
+export function theStep() {
+  const step = theOnlyStep();
   if (step?.kind !== 'program') throw new Error(`not to program, but to ${step?.kind}`);
   return step;
 }
