@@ -26,7 +26,10 @@ export async function askAboutJob(
   hostname: string,
 ): Promise<boolean> {
   const id = jobId(deps.settings.stage, kind, uuid);
-  const status = await deps.clients.jobs.executionStatus(id, hostname);
+  const status = await deps.clients.jobs
+    .executionStatus(id, hostname)
+    // A deadline does not wait for AWS IoT.
+    .catch((error: unknown) => deps.log.warn('A job cannot be asked about.', { job: id, error }));
   const operation = status && operations[status];
   if (!operation) return false;
   const timestamp = Math.floor(deps.clock() / 1000);
