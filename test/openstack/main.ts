@@ -1,0 +1,131 @@
+// `npm run test:openstack`: our system beside a real Keystone, Placement, Nova and Glance.
+// `-- --stay` leaves all of it running until Ctrl-C, to look at; `-- --only <words>` plays what is set up
+// and those scenarios whose names have the words.
+
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { lockDirectory } from '#local/directory-lock.ts';
+import { chooseLayout, urlOf } from '#local/layout.ts';
+import { type System, startSystem } from '#local/system.ts';
+import { type Cloud, planCloud, startCloud } from './cloud.ts';
+import { type CloudPlan, keystoneUrl } from './configuration.ts';
+import { novaConfiguration } from './guide.ts';
+import { CannotRun, ensurePackages } from './packages.ts';
+import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
+import { failures } from './scenarios/failures.ts';
+import { servers } from './scenarios/servers.ts';
+import { setUp } from './scenarios/set-up.ts';
+import { type ApiAnswer, openStage, runGuide, type Stage, servicePassword } from './stage.ts';
+import { admin, variablesOf } from './users.ts';
+
+const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
+/** With a dot, as most have. */
+const computeHost = 'compute-1.example';
+
+const startedAt = performance.now();
+let passed = 0;
+let failed = 0;
+const closing: (() => Promise<void>)[] = [];
+
+async function main(): Promise<void> {
+  lockDirectory(directory);
+  // What a run before has left; its processes have died with it.
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  ensurePackages();
+  step('the packages are there');
+  const plan = await planCloud(directory, computeHost);
+  const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
+  const cloud = await startCloud(plan, novaConfiguration(variables));
+  closing.push(cloud.stop);
+  step('Keystone, Placement, Glance and Nova have started');
+  const stage = await startBeside(cloud);
+  step('our system has started beside them');
+  for (const scenario of chosen([...setUp, ...servers, ...failures])) {
+    const outcome = await play(scenario, stage);
+    count(outcome);
+    // Without a compute node nothing else can be told.
+    if (!outcome.hasPassed && scenario === setUp[0]) break;
+  }
+  if (process.argv.includes('--stay')) await stay(stage);
+}
+
+async function startBeside(cloud: Cloud): Promise<Stage> {
+  Object.assign(process.env, settingsFor(cloud.plan));
+  const layout = await chooseLayout({
+    stage: 'openstack',
+    directory: join(directory, 'ours'),
+    anyPorts: true,
+  });
+  await runGuide(cloud, layout, 'register', admin);
+  const answers: ApiAnswer[] = [];
+  const system: System = await startSystem({
+    layout,
+    agents: [{ hostname: computeHost, drivers: 'fake,fake-gpu,fake-fpga', intervalSeconds: 2 }],
+    restart: false,
+    onLine: (part, line) => {
+      if (part === 'api' && line.message === 'Answered.') answers.push(line as never);
+    },
+  });
+  closing.push(system.stop);
+  return openStage(cloud, layout, system, answers);
+}
+
+function settingsFor(plan: CloudPlan): Record<string, string> {
+  return {
+    KEYSTONE_URL: keystoneUrl(plan),
+    CYBORG_OS_PASSWORD: servicePassword,
+    CYBORG_OS_REGION_NAME: plan.region,
+    PLACEMENT_URL: `http://127.0.0.1:${plan.ports.placement}`,
+    NOVA_URL: `http://127.0.0.1:${plan.ports.nova}/v2.1`,
+    GLANCE_URL: `http://127.0.0.1:${plan.ports.glance}`,
+  };
+}
+
+/** What is set up is played always: all others build on it. */
+function chosen(all: readonly Scenario[]): readonly Scenario[] {
+  const at = process.argv.indexOf('--only');
+  const words = at < 0 ? '' : (process.argv[at + 1] ?? '');
+  return all.filter((each) => setUp.includes(each) || each.name.includes(words));
+}
+
+function count(outcome: Outcome): void {
+  printOutcome(outcome);
+  if (outcome.hasPassed) passed++;
+  else failed++;
+}
+
+function step(sentence: string): void {
+  console.log(
+    `${`${((performance.now() - startedAt) / 1000).toFixed(1)} s`.padStart(14)}  ${sentence}`,
+  );
+}
+
+async function stay({ cloud, layout }: Stage): Promise<void> {
+  const environment = { ...variablesOf(cloud.plan, admin), CYBORG_URL: urlOf(layout, 'api') };
+  for (const [name, value] of Object.entries(environment)) console.log(`export ${name}=${value}`);
+  await new Promise((resolve) => process.once('SIGINT', resolve));
+}
+
+async function end(): Promise<void> {
+  for (const close of closing.splice(0).reverse()) await close();
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (process.argv.includes('--stay') && passed > 0 && signal === 'SIGINT') return;
+    void end().finally(() => process.exit(1));
+  });
+}
+
+try {
+  await main();
+} catch (error) {
+  failed++;
+  console.error(error instanceof CannotRun ? error.message : error);
+} finally {
+  await end();
+}
+step(`all is gone again; what the services wrote is in ${directory}/log`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,129 @@
+// The services' processes. None outlives the suite, however that ends: each has a guard that kills the
+// whole process group, workers included, when the suite's end of a pipe closes.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Standard input of a background command would be /dev/null, hence fd 3. */
+const guard = `
+  exec 3<&0
+  "$@" 3<&- </dev/null &
+  service=$!
+  { read -r _ <&3; kill -9 0; } &
+  wait $service
+`;
+
+/** Python's and Debian's own, whatever else this machine has in its path. */
+export const environment: Readonly<Record<string, string>> = {
+  PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C.UTF-8',
+  PYTHONDONTWRITEBYTECODE: '1',
+};
+
+export interface Command {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+export interface Processes {
+  start(command: Command): void;
+  /** Until it accepts connections. @throws if it ends before */
+  listening(name: string, port: number): Promise<void>;
+  /** Runs to its end. @throws with the last of what it wrote */
+  run(command: Command): Promise<string>;
+  kill(name: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const listensWithinMs = 120_000;
+
+/** @param directory where what they write goes, a file each */
+export function openProcesses(directory: string): Processes {
+  const running = new Map<string, ChildProcess>();
+  const logFile = (name: string) => join(directory, `${name}.out`);
+
+  function spawnLogged({ name, command, variables }: Command): ChildProcess {
+    const log = openSync(logFile(name), 'a');
+    const child = spawn('/bin/sh', ['-c', guard, 'sh', ...command], {
+      stdio: ['pipe', log, log],
+      // Of its own group, which goes as a whole.
+      detached: true,
+      cwd: directory,
+      env: { ...environment, HOME: directory, ...variables },
+    });
+    child.stdin?.on('error', () => {});
+    running.set(name, child);
+    // The guard's own reader holds on to the pipe until we let go.
+    child.once('exit', () => child.stdin?.destroy());
+    return child;
+  }
+
+  const lastOf = (name: string) => readFileSync(logFile(name), 'utf8').slice(-3000);
+
+  async function kill(name: string): Promise<void> {
+    const child = running.get(name);
+    running.delete(name);
+    if (child?.pid === undefined) return;
+    const ended = hasEnded(child) ? undefined : once(child, 'exit');
+    killGroup(child.pid);
+    await ended;
+  }
+
+  return {
+    start: (command) => void spawnLogged(command),
+
+    listening: async (name, port) => {
+      const until = performance.now() + listensWithinMs;
+      while (!(await accepts(port))) {
+        const child = running.get(name);
+        if (!child || hasEnded(child)) throw new Error(`${name} has ended:\n${lastOf(name)}`);
+        if (performance.now() > until) throw new Error(`${name} is silent:\n${lastOf(name)}`);
+        await sleep(50);
+      }
+    },
+
+    run: async (command) => {
+      const child = spawnLogged(command);
+      const [code] = await once(child, 'exit');
+      running.delete(command.name);
+      if (child.pid !== undefined) killGroup(child.pid);
+      if (code !== 0) throw new Error(`${command.name} failed:\n${lastOf(command.name)}`);
+      return readFileSync(logFile(command.name), 'utf8');
+    },
+
+    kill,
+
+    stop: async () => {
+      // Those that were started last use the others.
+      for (const name of [...running.keys()].reverse()) await kill(name);
+    },
+  };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Already gone.
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

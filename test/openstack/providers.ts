@@ -1,0 +1,28 @@
+// The compute node's tree of resource providers, as Placement has it.
+
+import { providerUuid } from '#core/domain/ids.ts';
+import type { Stage } from './stage.ts';
+
+export interface ProviderRow {
+  readonly uuid: string;
+  readonly name: string;
+  readonly generation: number;
+}
+
+export async function providersOf({ admin, cloud }: Stage): Promise<readonly ProviderRow[]> {
+  const named = `/resource_providers?name=${cloud.plan.computeHost}`;
+  const [node] = (await admin.placement.ask('GET', named)).body.resource_providers;
+  if (!node) return [];
+  const tree = `/resource_providers?in_tree=${node.uuid}`;
+  return (await admin.placement.ask('GET', tree)).body.resource_providers;
+}
+
+/** The compute node's own first. */
+export async function providerNames(stage: Stage): Promise<readonly string[]> {
+  return (await providersOf(stage)).map(({ name }) => name).sort((a, b) => a.length - b.length);
+}
+
+/** Of one of our providers, by what follows the host's name. */
+export function ownProvider({ cloud }: Stage, suffix: string): string {
+  return `/resource_providers/${providerUuid(`${cloud.plan.computeHost}_${suffix}`)}`;
+}

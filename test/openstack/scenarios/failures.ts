@@ -1,0 +1,123 @@
+// Binds that fail, at each point at which they can: no server comes up without its device.
+
+import assert from 'node:assert/strict';
+import { ownProvider } from '../providers.ts';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import { assertNeverActive, assertNothingLeft, build, create, offer, remove } from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+export const failures: readonly Scenario[] = [
+  {
+    name: 'a disabled device is not scheduled to; enabled again, it is',
+    run: async (stage) => {
+      const device = await deviceOfType(stage, 'FPGA', 'miss model info');
+      await stage.guide('disable', undefined, { DEVICE: device });
+      await eventually(
+        () => reserved(stage),
+        (count) => count === 16,
+      );
+      const refused = await build(stage, 'fpga');
+      assert.equal(refused.status, 'ERROR');
+      assert.match(refused.fault, /No valid host/);
+      await remove(stage, refused.id);
+      await stage.admin.accelerator.ask('POST', `/devices/${device}/enable`);
+      await eventually(
+        () => reserved(stage),
+        (count) => count === 0,
+      );
+      const built = await build(stage, 'fpga');
+      assert.equal(built.status, 'ACTIVE');
+      await remove(stage, built.id);
+      return refused.fault;
+    },
+  },
+  {
+    name: 'a bind that is refused on the PATCH puts the server into ERROR at once',
+    run: async (stage) => {
+      const device = await deviceOfType(stage, 'FPGA', 'miss model info');
+      await stage.admin.accelerator.ask('POST', `/devices/${device}/disable`);
+      await eventually(
+        () => reserved(stage),
+        (count) => count === 16,
+      );
+      // Somebody offers it all the same, so that Nova comes with it.
+      const provider = ownProvider(stage, 'FakeDevice');
+      const { body } = await stage.admin.placement.ask('GET', `${provider}/inventories/FPGA`);
+      await stage.admin.placement.ask('PUT', `${provider}/inventories/FPGA`, {
+        ...body,
+        reserved: 0,
+      });
+      const id = await create(stage, 'fpga');
+      const fault = await assertNeverActive(stage, id);
+      assert.equal(lastPatch(stage), 409);
+      await remove(stage, id);
+      await assertNothingLeft(stage, id);
+      await stage.admin.accelerator.ask('POST', `/devices/${device}/enable`);
+      return fault;
+    },
+  },
+  {
+    name: 'a bind that fails before nova-compute asks puts the server into ERROR',
+    run: async (stage) => {
+      await offer(stage, 'vgpu', [
+        { 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required' },
+      ]);
+      stage.setFaults({ fail: { 'create-mdev': 'EIO' } });
+      const id = await create(stage, 'vgpu');
+      const fault = await assertNeverActive(stage, id);
+      assert.equal(firstList(stage), 409, 'nova-compute found it failed');
+      await remove(stage, id);
+      await assertNothingLeft(stage, id);
+      return fault;
+    },
+  },
+  {
+    name: 'a bind that fails while nova-compute waits puts the server into ERROR',
+    run: async (stage) => {
+      stage.setFaults({ fail: { 'create-mdev': 'EIO' }, delayMs: { 'create-mdev': 5000 } });
+      const id = await create(stage, 'vgpu');
+      const fault = await assertNeverActive(stage, id);
+      assert.equal(firstList(stage), 200, 'nova-compute found it on its way, and waited');
+      await remove(stage, id);
+      await assertNothingLeft(stage, id);
+      return fault;
+    },
+  },
+  {
+    name: 'after all that, the same accelerators can be had',
+    run: async (stage) => {
+      const built = await build(stage, 'all-vgpus');
+      assert.equal(built.status, 'ACTIVE', built.fault);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return '';
+    },
+  },
+];
+
+async function deviceOfType(stage: Stage, type: string, model: string): Promise<string> {
+  const { devices } = (await stage.admin.accelerator.ask('GET', '/devices')).body as {
+    devices: { uuid: string; type: string; model: string }[];
+  };
+  const found = devices.find((device) => device.type === type && device.model === model);
+  assert.ok(found, `${type} ${model}`);
+  return found.uuid;
+}
+
+async function reserved(stage: Stage): Promise<number> {
+  const path = `${ownProvider(stage, 'FakeDevice')}/inventories/FPGA`;
+  return (await stage.admin.placement.ask('GET', path)).body.reserved;
+}
+
+function lastPatch({ answers }: Stage): number | undefined {
+  return answers.findLast(({ method }) => method === 'PATCH')?.status;
+}
+
+/** What the first list of the instance's ARQs was answered, which nova-compute asks for. */
+function firstList({ answers }: Stage): number | undefined {
+  const patched = answers.findLastIndex(({ method }) => method === 'PATCH');
+  return answers
+    .slice(patched)
+    .find(({ method, path }) => method === 'GET' && path.endsWith('/accelerator_requests'))?.status;
+}

@@ -1,0 +1,173 @@
+// Servers with accelerators, as their users want them.
+
+import assert from 'node:assert/strict';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import {
+  allocationsOf,
+  arqsOf,
+  assertHas,
+  assertNothingLeft,
+  build,
+  offer,
+  remove,
+  show,
+} from '../servers.ts';
+import { demo } from '../users.ts';
+
+const fpga = (count: number) => ({
+  'resources:FPGA': String(count),
+  'trait:CUSTOM_FAKE_DEVICE': 'required',
+});
+/** Two of this type are all that the pretended GPU can hold. */
+const vgpu = (count: number) => ({
+  'resources:VGPU': String(count),
+  'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required',
+});
+
+const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
+
+export const servers: readonly Scenario[] = [
+  {
+    name: 'the guide’s commands bring up a server with two accelerators, and take it away',
+    run: async (stage) => {
+      await stage.guide('profile');
+      const printed = await stage.guide('server', demo);
+      assert.match(printed, /\| status +\| ACTIVE/);
+      assert.equal(printed.match(/\| Bound +\|/g)?.length, 2);
+      const { arqs } = (await stage.demo.accelerator.ask('GET', '/accelerator_requests')).body;
+      assert.deepEqual(arqs, []);
+      return '';
+    },
+  },
+  {
+    name: 'a server with one accelerator becomes ACTIVE; deleted, it leaves nothing',
+    run: async (stage) => {
+      await offer(stage, 'fpga', [fpga(1)]);
+      const built = await build(stage, 'fpga');
+      await assertHas(stage, built, 1);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `ACTIVE after ${seconds(built)}`;
+    },
+  },
+  {
+    name: 'a server with two accelerators of one group gets two',
+    run: async (stage) => {
+      const built = await build(stage, 'two-fpgas');
+      const arqs = await assertHas(stage, built, 2);
+      assert.equal(new Set(arqs.map((arq) => arq.device_rp_uuid)).size, 1);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `ACTIVE after ${seconds(built)}`;
+    },
+  },
+  {
+    name: 'a server with two groups gets an accelerator of each, one of them made by the host',
+    run: async (stage) => {
+      await offer(stage, 'fpga-and-vgpu', [fpga(1), vgpu(1)]);
+      const built = await build(stage, 'fpga-and-vgpu');
+      const arqs = await assertHas(stage, built, 2);
+      assert.deepEqual(arqs.map((arq) => arq.attach_handle_type).sort(), ['MDEV', 'TEST_PCI']);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `ACTIVE after ${seconds(built)}`;
+    },
+  },
+  {
+    name: 'no project sees or takes another’s accelerators',
+    run: async (stage) => {
+      const built = await build(stage, 'fpga');
+      const [arq] = await assertHas(stage, built, 1);
+      const { accelerator } = stage.other;
+      assert.deepEqual((await accelerator.ask('GET', '/accelerator_requests')).body.arqs, []);
+      const one = await accelerator.try('GET', `/accelerator_requests/${arq?.uuid}`);
+      assert.equal(one.status, 404);
+      const own = await stage.demo.accelerator.try(
+        'DELETE',
+        `/accelerator_requests?instance=${built.id}`,
+      );
+      assert.equal(own.status, 403, 'even its owner cannot take it from under the hypervisor');
+      assert.match(own.body.error, /send_service_user_token/);
+      await assertHas(stage, built, 1);
+      await remove(stage, built.id);
+      return '';
+    },
+  },
+  {
+    name: 'a server keeps its accelerators through reboots, stop and start',
+    run: async (stage) => {
+      const built = await build(stage, 'fpga-and-vgpu');
+      const before = await assertHas(stage, built, 2);
+      for (const action of [
+        { reboot: { type: 'SOFT' } },
+        { reboot: { type: 'HARD' } },
+        { 'os-stop': null },
+        { 'os-start': null },
+      ]) {
+        await stage.demo.nova.ask('POST', `/servers/${built.id}/action`, action);
+        const wanted = 'os-stop' in action ? 'SHUTOFF' : 'ACTIVE';
+        await eventually(
+          () => show(stage, built.id),
+          ({ status, task }) => status === wanted && task === null,
+        );
+        assert.deepEqual(await arqsOf(stage, built.id), before);
+      }
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return '';
+    },
+  },
+  {
+    name: 'a shelved server gives its accelerator back, and gets one when it is unshelved',
+    run: async (stage) => {
+      const built = await build(stage, 'fpga');
+      const act = async (action: object, wanted: string) => {
+        await stage.demo.nova.ask('POST', `/servers/${built.id}/action`, action);
+        await eventually(
+          () => show(stage, built.id),
+          ({ status, task }) => status === wanted && task === null,
+        );
+      };
+      await act({ shelve: null }, 'SHELVED_OFFLOADED');
+      await assertNothingLeft(stage, built.id);
+      await act({ unshelve: null }, 'ACTIVE');
+      await assertHas(stage, built, 1);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return '';
+    },
+  },
+  {
+    name: 'a server gets the last accelerators while those before it are still being removed',
+    run: async (stage) => {
+      await offer(stage, 'all-vgpus', [vgpu(2)]);
+      const first = await build(stage, 'all-vgpus');
+      await assertHas(stage, first, 2);
+      stage.setFaults({ delayMs: { 'remove-mdev': 4000 } });
+      await remove(stage, first.id);
+      // Nova's allocation is gone before its server is; ours are not.
+      assert.deepEqual(await allocationsOf(stage, first.id), {});
+      const second = await build(stage, 'all-vgpus');
+      await assertHas(stage, second, 2);
+      await remove(stage, second.id);
+      await assertNothingLeft(stage, second.id);
+      return `the second ACTIVE after ${seconds(second)}`;
+    },
+  },
+  {
+    name: 'what Nova refuses with accelerators it says itself: suspend, resize',
+    run: async (stage) => {
+      const built = await build(stage, 'fpga');
+      const refusals: string[] = [];
+      for (const action of [{ suspend: null }, { resize: { flavorRef: 'two-fpgas' } }]) {
+        const reply = await stage.demo.nova.try('POST', `/servers/${built.id}/action`, action);
+        refusals.push(`${Object.keys(action)[0]} ${reply.status}`);
+        assert.ok(reply.status >= 400 && reply.status < 500, JSON.stringify(reply.body));
+      }
+      await assertHas(stage, built, 1);
+      await remove(stage, built.id);
+      return refusals.join(', ');
+    },
+  },
+];

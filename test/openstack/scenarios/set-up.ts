@@ -1,0 +1,46 @@
+// A compute node from nothing: the agent first, nova-compute after it.
+
+import assert from 'node:assert/strict';
+import { providerNames } from '../providers.ts';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
+
+export const setUp: readonly Scenario[] = [
+  {
+    name: 'an agent may report before nova-compute has ever started',
+    run: async (stage) => {
+      const { devices } = await eventually(
+        async () => (await stage.admin.accelerator.ask('GET', '/devices')).body,
+        ({ devices }) => devices.length === 3,
+      );
+      assert.deepEqual(await providerNames(stage), []);
+      await stage.cloud.startCompute();
+      const names = await eventually(
+        () => providerNames(stage),
+        (found) => found.length === 7,
+      );
+      await mapHost(stage);
+      return `${devices.length} devices reported; below the compute node: ${names.slice(1).join(', ')}`;
+    },
+  },
+  {
+    name: 'the guide’s command prints the tree of providers',
+    run: async (stage) => (await stage.guide('tree')).trim(),
+  },
+];
+
+/** Until the scheduler's own task has found the compute node; then flavors and images make sense. */
+async function mapHost({ admin }: Stage): Promise<void> {
+  await eventually(
+    () => admin.nova.try('GET', '/os-hypervisors'),
+    ({ status, body }) => status === 200 && body.hypervisors.length === 1,
+  );
+  const image = await admin.glance.ask('POST', '/v2/images', {
+    name: 'cirros',
+    disk_format: 'raw',
+    container_format: 'bare',
+    visibility: 'public',
+  });
+  await admin.glance.ask('PUT', `/v2/images/${image.body.id}/file`, new Uint8Array(4096));
+}

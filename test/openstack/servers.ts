@@ -1,0 +1,142 @@
+// Servers as their users see them, and what is left of them afterwards.
+
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from './rest.ts';
+import type { Stage } from './stage.ts';
+
+export interface Arq {
+  readonly uuid: string;
+  readonly state: string;
+  readonly hostname: string;
+  readonly device_rp_uuid: string;
+  readonly attach_handle_type: string;
+  readonly attach_handle_uuid: string;
+}
+
+/** Makes a device profile and the flavor that names it, both of this name. */
+export async function offer(stage: Stage, name: string, groups: readonly object[]): Promise<void> {
+  const { accelerator, nova } = stage.admin;
+  await accelerator.ask('POST', '/device_profiles', [{ name, groups }]);
+  await nova.ask('POST', '/flavors', { flavor: { id: name, name, vcpus: 1, ram: 64, disk: 1 } });
+  await nova.ask('POST', `/flavors/${name}/os-extra_specs`, {
+    extra_specs: { 'accel:device_profile': name },
+  });
+}
+
+export async function imageId(stage: Stage): Promise<string> {
+  return (await stage.demo.glance.ask('GET', '/v2/images?name=cirros')).body.images[0].id;
+}
+
+async function flavorId(stage: Stage, name: string): Promise<string> {
+  const { flavors } = (await stage.demo.nova.ask('GET', '/flavors')).body;
+  const found = flavors.find((flavor: { name: string }) => flavor.name === name);
+  assert.ok(found, `There is no flavor ${name}.`);
+  return found.id;
+}
+
+/** As a tenant; its id, at once. */
+export async function create(stage: Stage, flavor: string): Promise<string> {
+  const reply = await stage.demo.nova.ask('POST', '/servers', {
+    server: {
+      name: `on-${flavor}`,
+      flavorRef: await flavorId(stage, flavor),
+      imageRef: await imageId(stage),
+      networks: 'none',
+    },
+  });
+  return reply.body.server.id;
+}
+
+export interface Built {
+  readonly id: string;
+  readonly status: string;
+  readonly fault: string;
+  readonly seconds: number;
+}
+
+/** Creates one and waits until it is ACTIVE or in ERROR. */
+export async function build(stage: Stage, flavor: string): Promise<Built> {
+  const startedAt = performance.now();
+  const id = await create(stage, flavor);
+  const server = await eventually(
+    () => show(stage, id),
+    ({ status, task }) => status !== 'BUILD' && task === null,
+    120,
+  );
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { id, status: server.status, fault: server.fault, seconds };
+}
+
+export async function show(stage: Stage, id: string) {
+  const { server } = (await stage.demo.nova.ask('GET', `/servers/${id}`)).body;
+  return {
+    status: server.status as string,
+    task: server['OS-EXT-STS:task_state'] as string | null,
+    fault: String(server.fault?.message ?? ''),
+  };
+}
+
+export async function arqsOf(stage: Stage, id: string): Promise<readonly Arq[]> {
+  const reply = await stage.demo.accelerator.ask('GET', `/accelerator_requests?instance=${id}`);
+  return reply.body.arqs;
+}
+
+/** ACTIVE with so many accelerators, each with a handle of its own, as allocated in Placement. */
+export async function assertHas(
+  stage: Stage,
+  built: Built,
+  count: number,
+): Promise<readonly Arq[]> {
+  assert.equal(built.status, 'ACTIVE', built.fault);
+  const arqs = await arqsOf(stage, built.id);
+  assert.deepEqual(
+    arqs.map(({ state }) => state),
+    Array.from({ length: count }, () => 'Bound'),
+  );
+  assert.equal(new Set(arqs.map((arq) => arq.attach_handle_uuid)).size, count);
+  const allocations = await allocationsOf(stage, built.id);
+  for (const provider of new Set(arqs.map((arq) => arq.device_rp_uuid))) {
+    const bound = arqs.filter((arq) => arq.device_rp_uuid === provider).length;
+    const [amount] = Object.values(allocations[provider]?.resources ?? {});
+    assert.equal(amount, bound, `allocation from ${provider}`);
+  }
+  return arqs;
+}
+
+type Allocations = Readonly<Record<string, { resources: Readonly<Record<string, number>> }>>;
+
+export async function allocationsOf(stage: Stage, id: string): Promise<Allocations> {
+  return (await stage.admin.placement.ask('GET', `/allocations/${id}`)).body.allocations;
+}
+
+/** Deletes the server and waits until Nova knows it no more. */
+export async function remove(stage: Stage, id: string): Promise<void> {
+  await stage.demo.nova.ask('DELETE', `/servers/${id}`);
+  await eventually(
+    () => stage.demo.nova.try('GET', `/servers/${id}`),
+    ({ status }) => status === 404,
+  );
+}
+
+/** No ARQ, no claim or release of a handle, and no allocation of this server is left. */
+export async function assertNothingLeft(stage: Stage, id: string): Promise<void> {
+  await eventually(
+    () => arqsOf(stage, id),
+    (arqs) => arqs.length === 0,
+  );
+  await eventually(
+    () => allocationsOf(stage, id),
+    (held) => Object.keys(held).length === 0,
+  );
+}
+
+/** Fails unless the server ends in ERROR, without ever having been ACTIVE. */
+export async function assertNeverActive(stage: Stage, id: string): Promise<string> {
+  for (;;) {
+    const { status, task, fault } = await show(stage, id);
+    assert.notEqual(status, 'ACTIVE', 'the server came up without its accelerator');
+    if (status === 'ERROR' && task === null) return fault;
+    await sleep(50);
+  }
+}

@@ -1,0 +1,99 @@
+// What scenarios play on: the real services, our system beside them, and their users.
+
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Layout, urlOf } from '#local/layout.ts';
+import type { System } from '#local/system.ts';
+import { type Cloud, startBriefKeystone } from './cloud.ts';
+import { block } from './guide.ts';
+import { admin, demo, other, type Services, servicesFor, type User, variablesOf } from './users.ts';
+
+export interface Stage {
+  readonly cloud: Cloud;
+  readonly layout: Layout;
+  readonly system: System;
+  readonly admin: Services;
+  readonly demo: Services;
+  readonly other: Services;
+  /** Keystone whose tokens live for seconds; started by whoever first asks. */
+  briefKeystone(): Promise<string>;
+  /** Runs a block of docs/openstack.md as that user; what it printed. */
+  guide(name: string, user?: User, variables?: Readonly<Record<string, string>>): Promise<string>;
+  /** What the agent's pretended hardware is to do wrong from now on; nothing: all goes well. */
+  setFaults(faults?: Faults): void;
+  /** Of our API, as its log has them, oldest first. */
+  readonly answers: readonly ApiAnswer[];
+}
+
+/** As edge-agent/drivers/fake-hardware.ts reads them. */
+export interface Faults {
+  readonly fail?: Readonly<Record<string, string>>;
+  readonly delayMs?: Readonly<Record<string, number>>;
+  readonly lingerMs?: Readonly<Record<string, number>>;
+}
+
+export interface ApiAnswer {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+}
+
+export const servicePassword = 'of the service user';
+
+export function acceleratorUrl(layout: Layout): string {
+  return `${urlOf(layout, 'api')}/accelerator/v2`;
+}
+
+/** Before our system runs: its user must be there when it first asks Keystone. */
+export function runGuide(
+  cloud: Cloud,
+  layout: Layout,
+  name: string,
+  user: User,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  guideRuns++;
+  return cloud.processes.run({
+    name: `guide-${guideRuns}-${name}`,
+    command: ['/bin/bash', '-euo', 'pipefail', '-c', block(name)],
+    variables: {
+      ...variablesOf(cloud.plan, user),
+      CYBORG_URL: acceleratorUrl(layout),
+      CYBORG_PASSWORD: servicePassword,
+      COMPUTE_HOST: cloud.plan.computeHost,
+      ...variables,
+    },
+  });
+}
+let guideRuns = 0;
+
+export async function openStage(
+  cloud: Cloud,
+  layout: Layout,
+  system: System,
+  answers: readonly ApiAnswer[],
+): Promise<Stage> {
+  const url = acceleratorUrl(layout);
+  const hardware = join(layout.directory, 'agents', cloud.plan.computeHost, 'fake-hardware');
+  let brief: Promise<string> | undefined;
+  return {
+    cloud,
+    layout,
+    system,
+    admin: await servicesFor(cloud.plan, admin, url),
+    demo: await servicesFor(cloud.plan, demo, url),
+    other: await servicesFor(cloud.plan, other, url),
+    briefKeystone: () => {
+      brief ??= startBriefKeystone(cloud);
+      return brief;
+    },
+    guide: (name, user = admin, variables = {}) => runGuide(cloud, layout, name, user, variables),
+    setFaults: (faults) => {
+      const file = join(hardware, 'faults.json');
+      mkdirSync(hardware, { recursive: true });
+      if (faults) writeFileSync(file, JSON.stringify(faults));
+      else rmSync(file, { force: true });
+    },
+    answers,
+  };
+}
