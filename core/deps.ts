@@ -9,6 +9,7 @@ import { createNova, type Nova } from './clients/nova.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs.ts';
+import { type AttributeStore, attributeStore } from './store/attributes.ts';
 import { type BindingStore, bindingStore } from './store/bindings.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { createDocuments, type DocumentClients } from './store/documents.ts';
@@ -39,6 +40,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly attributes: AttributeStore;
   readonly regions: RegionStore;
   readonly releases: ReleaseStore;
 }
@@ -56,6 +58,7 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
