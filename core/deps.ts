@@ -9,6 +9,7 @@ import { createNova, type Nova } from './clients/nova.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs.ts';
+import { type AttributeStore, attributeStore } from './store/attributes.ts';
 import { type BindingStore, bindingStore } from './store/bindings.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { createDocuments, type DocumentClients } from './store/documents.ts';
@@ -41,6 +42,7 @@ export interface Store {
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
   readonly reaper: ReaperStore;
+  readonly attributes: AttributeStore;
   readonly regions: RegionStore;
   readonly releases: ReleaseStore;
 }
@@ -59,6 +61,7 @@ export function createStore(
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
       reaper: reaperStore(clients.strong, arqs),
+      attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },

@@ -9,7 +9,8 @@ export type Noun =
   | 'device-profiles'
   | 'accelerator-requests'
   | 'devices'
-  | 'deployables';
+  | 'deployables'
+  | 'attributes';
 
 export interface RouteRow {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -159,6 +160,11 @@ export const routes: readonly RouteRow[] = [
     'cyborg:deployable:program',
     200,
   ),
+
+  row('GET', '/v2/attributes', 'attributes', 'get-all', 'cyborg:attribute:get_all', 200),
+  row('POST', '/v2/attributes', 'attributes', 'create', 'cyborg:attribute:create', 201),
+  row('GET', '/v2/attributes/{id}', 'attributes', 'get-one', 'cyborg:attribute:get_one', 200),
+  row('DELETE', '/v2/attributes/{id}', 'attributes', 'delete', 'cyborg:attribute:delete', 204),
 ];
 
 function row(

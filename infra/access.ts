@@ -67,6 +67,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { arqs: ['PutItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
+  attributes: {
+    indexes: { inventory: ['by-kind'] },
+    tables: { inventory: ['Query', 'UpdateItem'] },
+    callsOpenStack: true,
+  },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },

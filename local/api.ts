@@ -3,6 +3,7 @@
 
 import type { Log } from '#core/log.ts';
 import { handler as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
+import { handler as attributes } from '#functions/attributes/handler.ts';
 import { handler as deployables } from '#functions/deployables/handler.ts';
 import { handler as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { handler as devices } from '#functions/devices/handler.ts';
@@ -20,6 +21,7 @@ const handlers: Readonly<Record<Noun, HttpHandler>> = {
   'accelerator-requests': acceleratorRequests,
   devices,
   deployables,
+  attributes,
 };
 
 /** @throws PortTaken */

@@ -1,6 +1,7 @@
 // What is in a host: devices, the deployables that Placement sees as resource providers, and the
 // attach handles by which a hypervisor takes hold of one accelerator.
 
+import type { Attribute } from './attribute.ts';
 import type {
   ArqUuid,
   DeployableUuid,
@@ -115,6 +116,8 @@ export interface Deployable {
   readonly regionTypeUuid?: string;
   readonly functionUuid?: string;
   readonly program?: ProgramNote;
+  /** What operators have added by the API, in no order; see attribute.ts. */
+  readonly addedAttributes?: readonly Attribute[];
   readonly isGone: boolean;
   readonly createdAt: string;
   readonly updatedAt?: string;

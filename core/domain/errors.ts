@@ -189,3 +189,29 @@ export class DeployableNotFound extends DomainError {
     super('not-found', 'cyborg.deployable.not_found', `Deployable ${uuid} not found.`);
   }
 }
+
+export class AttributeNotFound extends DomainError {
+  constructor(uuid: string) {
+    super('not-found', 'cyborg.attribute.not_found', `Attribute ${uuid} not found.`);
+  }
+}
+
+export class AttributeIsReported extends DomainError {
+  constructor(uuid: string) {
+    super(
+      'conflict',
+      'cyborg.attribute.reported',
+      `Attribute ${uuid} is reported by the device's host and would come back: it cannot be deleted.`,
+    );
+  }
+}
+
+export class TooManyAttributes extends DomainError {
+  constructor(deployableUuid: string, max: number) {
+    super(
+      'conflict',
+      'cyborg.attribute.too_many',
+      `Deployable ${deployableUuid} has ${max} attributes that were added, and can have no more.`,
+    );
+  }
+}

@@ -201,6 +201,11 @@ export function deviceUuid(hostname: string, address: string): DeviceUuid {
   return derivedUuid('device', hostname, address) as DeviceUuid;
 }
 
+/** @param name of the resource provider, unique in the cloud */
+export function deployableUuid(name: string): DeployableUuid {
+  return derivedUuid('deployable', name) as DeployableUuid;
+}
+
 interface WantedProvider {
   readonly deployable: Deployable;
   readonly offering?: Offering;
@@ -232,7 +237,7 @@ function wantedProvider(
   const offering = region ?? discovered.offers;
   return {
     deployable: {
-      uuid: derivedUuid('deployable', name) as DeployableUuid,
+      uuid: deployableUuid(name),
       providerUuid: providerUuid(name),
       ...(parent && { parentProviderUuid: parent }),
       deviceUuid: device.uuid,

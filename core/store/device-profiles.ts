@@ -2,8 +2,8 @@
 
 import { type DeviceProfile, isProfileName } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
+import { profileNameKey, profileOf, profileRow, profileUuidKey } from './profile-rows.ts';
 import { getRow, getRows } from './reads.ts';
-import { profileNameKey, profileOf, profileRow, profileUuidKey } from './rows.ts';
 import { transact } from './writes.ts';
 
 export type CreateOutcome =

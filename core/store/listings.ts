@@ -7,16 +7,9 @@ import type { Arq } from '../domain/arq.ts';
 import type { Deployable, Device } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
+import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
-import {
-  arqOf,
-  type DueKind,
-  deployableOf,
-  deviceOf,
-  duePartitions,
-  profileOf,
-  type Row,
-} from './rows.ts';
+import { arqOf, type DueKind, deployableOf, deviceOf, duePartitions, type Row } from './rows.ts';
 
 export interface Page {
   readonly limit: number;
@@ -41,9 +34,14 @@ export interface Listings {
   arqs(page: Page, filter: { projectId?: string }): Promise<Arq[]>;
   devices(page: Page, filter: DeviceFilter): Promise<Device[]>;
   deployables(page: Page): Promise<Deployable[]>;
+  /** By uuid, from beyond the given one, or beginning of one, on. */
+  deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
   profiles(page: Page): Promise<DeviceProfile[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
+  /** Whose uuid begins so; see domain/integer-id.ts. */
+  devicesByPrefix(prefix: string): Promise<Device[]>;
+  deployablesByPrefix(prefix: string): Promise<Deployable[]>;
   /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
   overdue(kind: DueKind, now: string): Promise<string[]>;
 }
@@ -65,6 +63,14 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     });
     return row;
   };
+  const byPrefix = (kind: string, prefix: string) =>
+    queryAll(client, {
+      TableName: tables.inventory,
+      IndexName: 'by-kind',
+      KeyConditionExpression: 'kind = :kind AND begins_with(#uuid, :prefix)',
+      ExpressionAttributeNames: { '#uuid': 'uuid' },
+      ExpressionAttributeValues: { ':kind': kind, ':prefix': prefix },
+    });
   const pageOf = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
     pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
 
@@ -100,6 +106,17 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       return (await pageOf(tables.inventory, 'deployable', page)).map(deployableOf);
     },
 
+    async deployablesFrom(page, beyond) {
+      const rows = await pageOfIndex(client, page, {
+        table: tables.inventory,
+        index: 'by-kind',
+        partition: ['kind', 'deployable'],
+        sort: ['uuid', beyond],
+        filter: {},
+      });
+      return rows.map(deployableOf);
+    },
+
     async profiles(page) {
       return (await pageOf(tables.profiles, 'device-profile', page)).map(profileOf);
     },
@@ -112,6 +129,14 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     async deployableByUuid(uuid) {
       const row = await byUuid(tables.inventory, 'deployable', uuid);
       return row && deployableOf(row);
+    },
+
+    async devicesByPrefix(prefix) {
+      return (await byPrefix('device', prefix)).map(deviceOf);
+    },
+
+    async deployablesByPrefix(prefix) {
+      return (await byPrefix('deployable', prefix)).map(deployableOf);
     },
 
     async overdue(kind, now) {

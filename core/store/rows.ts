@@ -1,8 +1,9 @@
 // Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
 
 import type { Arq, ArqBinding, Attachment, InstanceBinding } from '../domain/arq.ts';
+import type { Attribute } from '../domain/attribute.ts';
 import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
-import type { DeviceProfile, Group } from '../domain/device-profile.ts';
+import type { Group } from '../domain/device-profile.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 
 export type Row = Record<string, unknown>;
@@ -22,8 +23,6 @@ export const handleKey = (provider: string, uuid: string) => ({
   pk: `RP#${provider}`,
   sk: `HANDLE#${uuid}`,
 });
-export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
-export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
 
 /** Partitions of the sparse index of deadlines: a tenant's many ARQs hold up no bind. */
 export const duePartitions = { arq: 'arq', binding: 'binding', release: 'release' } as const;
@@ -166,7 +165,7 @@ export function instanceOf(row: Row): InstanceBinding {
 }
 
 /** Where two rows are created in one moment, the uuid decides their order. */
-const createdKey = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;
+export const createdKey = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
@@ -187,7 +186,7 @@ export function deviceOf(row: Row): Device {
   return { ...device, status };
 }
 
-export function deployableRow(deployable: Deployable): Row {
+export function deployableRow({ addedAttributes: _, ...deployable }: Deployable): Row {
   return {
     ...deployableKey(deployable.providerUuid),
     kind: 'deployable',
@@ -205,7 +204,20 @@ export function deployableOf(row: Row): Deployable {
     program_note?: ProgramNote;
   };
   const { deployable, status, program_note: program } = stored;
-  return { ...deployable, deviceStatus: status, ...(program && { program }) };
+  const addedAttributes = Object.keys(row)
+    .filter((name) => name.startsWith(attributeField('')))
+    .map((name) => row[name] as Attribute);
+  return {
+    ...deployable,
+    deviceStatus: status,
+    ...(program && { program }),
+    ...(addedAttributes.length > 0 && { addedAttributes }),
+  };
+}
+
+/** A field of its own for each, so that each is added and removed by its own condition. */
+export function attributeField(uuid: string): string {
+  return `attribute#${uuid}`;
 }
 
 export function handleRow(handle: AttachHandle): Row {
@@ -245,41 +257,5 @@ export function handleOf(row: Row): AttachHandle {
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),
     isGone: stored.is_gone === true,
-  };
-}
-
-export function profileRow(profile: DeviceProfile): Row {
-  return {
-    ...profileNameKey(profile.name),
-    kind: 'device-profile',
-    uuid: profile.uuid,
-    created_key: createdKey(profile.createdAt, profile.uuid),
-    name: profile.name,
-    description: profile.description,
-    groups: JSON.stringify(profile.groups),
-    microversion: profile.microversion,
-    created_at: profile.createdAt,
-    updated_at: profile.updatedAt,
-  };
-}
-
-export function profileOf(row: Row): DeviceProfile {
-  const stored = row as {
-    uuid: DeviceProfile['uuid'];
-    name: string;
-    description?: string;
-    groups: string;
-    microversion: string;
-    created_at: string;
-    updated_at?: string;
-  };
-  return {
-    uuid: stored.uuid,
-    name: stored.name,
-    ...(stored.description !== undefined && { description: stored.description }),
-    groups: JSON.parse(stored.groups) as Group[],
-    microversion: stored.microversion,
-    createdAt: stored.created_at,
-    ...(stored.updated_at && { updatedAt: stored.updated_at }),
   };
 }

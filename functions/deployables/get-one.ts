@@ -1,12 +1,15 @@
-import { DeployableNotFound, InvalidInput } from '#core/domain/errors.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
+import { isIntegerText } from '#core/domain/integer-id.ts';
+import { findDeployable } from '#core/operations/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { viewDeployable } from './view.ts';
 
+/** By uuid, or by the integer that attributes name it by. */
 export const getOne = action({ query: noQuery }, async ({ deps, id, base }) => {
-  if (!isUuid(id)) throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
-  const deployable = await deps.listings.deployableByUuid(id.toLowerCase());
-  if (!deployable) throw new DeployableNotFound(id);
-  return { body: viewDeployable(deployable, base) };
+  if (!isUuid(id) && !isIntegerText(id)) {
+    throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
+  }
+  return { body: viewDeployable(await findDeployable(deps, id), base) };
 });

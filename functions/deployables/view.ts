@@ -1,4 +1,7 @@
+import { attributesOf } from '#core/domain/attribute.ts';
 import type { Deployable, ProgramNote } from '#core/domain/device.ts';
+import { integerId } from '#core/domain/integer-id.ts';
+import { deployableUuid } from '#core/domain/inventory-plan.ts';
 import { type Link, selfLink, timestamp } from '../http/links.ts';
 
 export function viewDeployable(deployable: Deployable, base: string) {
@@ -6,12 +9,11 @@ export function viewDeployable(deployable: Deployable, base: string) {
   const bookmark: Link = { href: `${base}/accelerator${path}`, rel: 'bookmark' };
   return {
     uuid: deployable.uuid as string,
-    // Cyborg's internal integers; ours are uuids, and nothing takes these as input.
-    parent_id: null,
-    root_id: null,
+    parent_id: parentId(deployable),
+    root_id: parentId(deployable),
     name: deployable.name,
     num_accelerators: deployable.numAccelerators,
-    device_id: null,
+    device_id: integerId(deployable.deviceUuid),
     attributes_list: attributesList(deployable),
     rp_uuid: deployable.providerUuid,
     driver_name: deployable.driver,
@@ -30,10 +32,13 @@ function viewProgram(program: ProgramNote | undefined) {
   return { image_uuid: image, state, reason: reason ?? null, requested_at: timestamp(at) };
 }
 
+/** A region is below its device's own deployable, and nothing is below a region. */
+function parentId({ name, region }: Deployable): number | null {
+  if (region === undefined) return null;
+  return integerId(deployableUuid(name.slice(0, -`_${region}`.length)));
+}
+
 /** JSON text: a list of objects of one key each. */
-function attributesList({ resourceClass, traits }: Deployable): string {
-  return JSON.stringify([
-    ...traits.map((trait, index) => ({ [`traits${index + 1}`]: trait })),
-    ...(resourceClass ? [{ rc: resourceClass }] : []),
-  ]);
+function attributesList(deployable: Deployable): string {
+  return JSON.stringify(attributesOf(deployable).map(({ key, value }) => ({ [key]: value })));
 }

@@ -1,10 +1,9 @@
-import { DeviceNotFound } from '#core/domain/errors.ts';
+import { findDevice } from '#core/operations/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { viewDevice } from './view.ts';
 
+/** By uuid, or by the integer that deployables name it by. */
 export const getOne = action({ query: noQuery }, async ({ deps, id, base, microversion }) => {
-  const device = await deps.listings.deviceByUuid(id.toLowerCase());
-  if (!device) throw new DeviceNotFound(id);
-  return { body: viewDevice(device, base, microversion) };
+  return { body: viewDevice(await findDevice(deps, id), base, microversion) };
 });

@@ -30,6 +30,10 @@ export const policies = {
   'cyborg:deployable:get_all': manager,
   'cyborg:deployable:get_one': manager,
   'cyborg:deployable:program': admin,
+  'cyborg:attribute:get_all': manager,
+  'cyborg:attribute:get_one': manager,
+  'cyborg:attribute:create': admin,
+  'cyborg:attribute:delete': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

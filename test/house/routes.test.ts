@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { queues } from '#core/contracts/queues.ts';
 import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
+import { actions as attributes } from '#functions/attributes/handler.ts';
 import { actions as deployables } from '#functions/deployables/handler.ts';
 import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { actions as devices } from '#functions/devices/handler.ts';
@@ -20,6 +21,7 @@ const actions: Readonly<Record<Noun, Readonly<Record<string, Action>>>> = {
   'accelerator-requests': acceleratorRequests,
   devices,
   deployables,
+  attributes,
 };
 
 const root = join(import.meta.dirname, '../..');

@@ -129,6 +129,7 @@ async function inventoryAndProfiles() {
   await eventually(() => listed('devices')).toHaveLength(2);
   await browse('devices');
   await browse('deployables');
+  await describeDeployable();
   const asking = (resource: string, count: string) => [{ [`resources:${resource}`]: count }];
   const profiles = {
     two: asking('FPGA', '2'),
@@ -143,6 +144,15 @@ async function inventoryAndProfiles() {
   await world.ask('DELETE', '/v2/device_profiles/a');
   await world.ask('DELETE', '/v2/device_profiles?name=b');
   await world.ask('GET', '/nothing/here');
+}
+
+/** What an operator says of a deployable, and takes back. */
+async function describeDeployable() {
+  const deployable_id = (await listed('deployables'))[0]?.uuid;
+  const body = { deployable_id, key: 'rack', value: '7' };
+  const { json } = await world.ask('POST', '/v2/attributes', { body });
+  await world.ask('GET', '/v2/attributes');
+  await world.ask('DELETE', `/v2/attributes/${json.uuid}`);
 }
 
 /** A life without the host's doing: plain PCI. */

@@ -5,6 +5,7 @@
 import type { Answer, CallApi } from './api.ts';
 import type { Host } from './host.ts';
 import type { ServerEvent, SimulatedOpenStack } from './openstack.ts';
+import { checkDevices } from './promised-devices.ts';
 import type { Random } from './random.ts';
 import type { Process, Timeline } from './timeline.ts';
 import type { Violate } from './violation.ts';
@@ -190,7 +191,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     }
     server.arqs = got;
     server.status = 'ACTIVE';
-    checkDevices(server, uuids);
+    checkDevices(parts, server, uuids);
   }
 
   async function boundArqs(
@@ -313,43 +314,6 @@ export function createNova(parts: NovaParts): SimulatedNova {
       .map((item) => ({ item, order: random.next() }))
       .sort((a, b) => a.order - b.order)
       .map(({ item }) => item);
-  }
-
-  /** L2: what it was promised is what it runs with. */
-  function checkDevices(server: Server, uuids: readonly string[]): void {
-    // What an operator has taken away meanwhile is the operator's affair.
-    if (server.isRobbed) return;
-    const host = hosts.find(({ name }) => name === server.host);
-    if (server.arqs.length !== uuids.length) {
-      violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);
-    }
-    for (const arq of server.arqs) {
-      if (arq.attach_handle_type === '' || !arq.attach_handle_uuid) {
-        violate('L2', `${server.uuid} is ACTIVE, but ARQ ${arq.uuid} (${arq.state}) has no device`);
-        continue;
-      }
-      if (!host?.isUp || !parts.knowsBoot(host)) continue;
-      checkDevice(server, host, arq);
-    }
-  }
-
-  function checkDevice(server: Server, host: Host, arq: ShownArq): void {
-    const { mdevs, image } = host.hardware;
-    if (arq.attach_handle_type === 'MDEV') {
-      const mdev = mdevs.get(arq.attach_handle_uuid ?? '');
-      if (!mdev) {
-        violate('L2', `${server.uuid} is ACTIVE without mdev ${arq.attach_handle_uuid}`);
-        return;
-      }
-      if (mdev.usedBy && mdev.usedBy !== server.uuid) {
-        violate('I4', `mdev ${mdev.uuid} comes to ${server.uuid} as ${mdev.usedBy} left it`);
-      }
-      mdev.usedBy = server.uuid;
-    }
-    const wanted = server.profile.groups[arq.device_profile_group_id]?.['accel:bitstream_id'];
-    if (wanted && image !== wanted) {
-      violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
-    }
   }
 
   return {

@@ -1,0 +1,54 @@
+// Attributes that operators add: fields of their deployable's row. A report of the host leaves them
+// as they are, and they go with the row.
+
+import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { type Attribute, attributesPerDeployableMax } from '../domain/attribute.ts';
+import type { Deployable } from '../domain/device.ts';
+import type { Documents } from './documents.ts';
+import { attributeField, deployableKey } from './rows.ts';
+import { held } from './writes.ts';
+
+export interface AttributeStore {
+  /** False where the deployable is gone, or has as many as it may have. */
+  add(deployable: Deployable, attribute: Attribute): Promise<boolean>;
+  /** False where there is no such attribute. */
+  remove(deployable: Deployable, uuid: string): Promise<boolean>;
+}
+
+export function attributeStore(client: Documents, table: string): AttributeStore {
+  return {
+    add: (deployable, attribute) =>
+      held(
+        client.send(
+          new UpdateCommand({
+            TableName: table,
+            Key: deployableKey(deployable.providerUuid),
+            UpdateExpression: 'SET #field = :attribute ADD attribute_count :one',
+            ConditionExpression:
+              'attribute_exists(pk) AND attribute_not_exists(#field) AND ' +
+              '(attribute_not_exists(attribute_count) OR attribute_count < :max)',
+            ExpressionAttributeNames: { '#field': attributeField(attribute.uuid) },
+            ExpressionAttributeValues: {
+              ':attribute': attribute,
+              ':one': 1,
+              ':max': attributesPerDeployableMax,
+            },
+          }),
+        ),
+      ),
+
+    remove: (deployable, uuid) =>
+      held(
+        client.send(
+          new UpdateCommand({
+            TableName: table,
+            Key: deployableKey(deployable.providerUuid),
+            UpdateExpression: 'REMOVE #field ADD attribute_count :less',
+            ConditionExpression: 'attribute_exists(#field)',
+            ExpressionAttributeNames: { '#field': attributeField(uuid) },
+            ExpressionAttributeValues: { ':less': -1 },
+          }),
+        ),
+      ),
+  };
+}

@@ -1,0 +1,11 @@
+import { AttributeNotFound } from '#core/domain/errors.ts';
+import { isUuid } from '#core/domain/ids.ts';
+import { deleteAttribute } from '#core/operations/change-attributes.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+export const deleteOne = action({ query: noQuery }, async ({ deps, caller, id }) => {
+  if (!isUuid(id)) throw new AttributeNotFound(id);
+  await deleteAttribute(deps, caller, id);
+  return {};
+});

@@ -1,0 +1,61 @@
+import type { Deps } from '#core/deps.ts';
+import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/attribute.ts';
+import { DeployableNotFound } from '#core/domain/errors.ts';
+import { findDeployable } from '#core/operations/find-by-id.ts';
+import type { Page } from '#core/store/listings.ts';
+import { action } from '../http/action.ts';
+import { pageOf, pageReply } from '../http/query.ts';
+import { listQuery } from './schema.ts';
+import { viewAttribute } from './view.ts';
+
+/** Sorted by uuid, which is their deployables' order: the index of deployables gives the pages. */
+export const getAll = action({ query: listQuery }, async ({ deps, query, base }) => {
+  const page: Page = { ...pageOf(query), sortKey: 'uuid' };
+  const isWanted = ({ uuid, key }: Attribute) =>
+    (query.key === undefined || key === query.key) &&
+    (page.marker === undefined ||
+      (page.sortDir === 'asc' ? uuid > page.marker : uuid < page.marker));
+  const found: Attribute[] = [];
+  for await (const attributes of attributesByDeployable(deps, page, query.deployable_id)) {
+    const wanted = attributes.filter(isWanted).sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
+    found.push(...(page.sortDir === 'asc' ? wanted : wanted.reverse()));
+    if (found.length >= page.limit) break;
+  }
+  const rows = found.slice(0, page.limit).map((each) => viewAttribute(each, base));
+  return { body: pageReply('attributes', rows, { base, path: '/attributes', query }) };
+});
+
+async function* attributesByDeployable(
+  deps: Deps,
+  page: Page,
+  only: string | undefined,
+): AsyncGenerator<Attribute[]> {
+  if (only !== undefined) {
+    yield await attributesOfOnly(deps, only);
+    return;
+  }
+  const step = { limit: 100, sortKey: 'uuid', sortDir: page.sortDir } as const;
+  let from = page.marker && beside(deployablePrefix(page.marker), page.sortDir);
+  for (;;) {
+    const deployables = await deps.listings.deployablesFrom(step, from);
+    // Those whose first 48 bits are the same would have their attributes mixed: one in a trillion.
+    for (const deployable of deployables) yield attributesOf(deployable);
+    from = deployables.at(-1)?.uuid;
+    if (deployables.length < step.limit) return;
+  }
+}
+
+/** Before all that begins so, or after. */
+function beside(prefix: string, direction: Page['sortDir']): string {
+  return direction === 'asc' ? prefix : `${prefix}~`;
+}
+
+/** A deployable that is not there has none: a filter finds nothing and is no fault. */
+async function attributesOfOnly(deps: Deps, id: string): Promise<Attribute[]> {
+  try {
+    return attributesOf(await findDeployable(deps, id));
+  } catch (error) {
+    if (error instanceof DeployableNotFound) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+import { InvalidInput } from '#core/domain/errors.ts';
+import { isUuid } from '#core/domain/ids.ts';
+import { findAttribute } from '#core/operations/change-attributes.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { viewAttribute } from './view.ts';
+
+export const getOne = action({ query: noQuery }, async ({ deps, id, base }) => {
+  if (!isUuid(id)) throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of an attribute.`);
+  return { body: viewAttribute((await findAttribute(deps, id)).attribute, base) };
+});

@@ -1,0 +1,9 @@
+import { nounHandler } from '../http/noun-handler.ts';
+import { create } from './create.ts';
+import { deleteOne } from './delete.ts';
+import { getAll } from './get-all.ts';
+import { getOne } from './get-one.ts';
+
+export const actions = { 'get-all': getAll, 'get-one': getOne, create, delete: deleteOne };
+
+export const handler = nounHandler('attributes', actions);
