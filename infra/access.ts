@@ -89,10 +89,16 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: false,
   },
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
-  'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
+  'provider-syncs': {
+    // A device whose rows are damaged is marked, so that its host describes it again.
+    tables: { inventory: ['Query', 'UpdateItem', 'DeleteItem'] },
+    callsOpenStack: true,
+  },
   sweep: {
     tables: { arqs: wholeRows, inventory: ['UpdateItem'] },
-    indexes: { arqs: ['by-due'] },
+    indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
+    // Devices to be compared with Placement.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: false,
   },
 };

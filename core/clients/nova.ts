@@ -30,6 +30,8 @@ export interface Nova {
   postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
   /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
   serverProject(instanceUuid: string): Promise<{ projectId: string } | 'not-found'>;
+  /** Of some servers, whoever has them, each project once; none where there is no server at all. */
+  projectsWithServers(): Promise<string[]>;
 }
 
 export function createNova(options: {
@@ -52,8 +54,18 @@ export function createNova(options: {
       expectStatus(request, answer, 200);
       return { projectId: readBody(serverBody, request, answer).server.tenant_id };
     },
+    projectsWithServers: async () => {
+      const path = `/servers/detail?all_tenants=1&limit=${serversSeen}`;
+      const { request, answer } = await call('GET', path);
+      expectStatus(request, answer, 200);
+      const { servers } = readBody(serversBody, request, answer);
+      return [...new Set(servers.map(({ tenant_id }) => tenant_id))];
+    },
   };
 }
+
+/** Where one project has them all, a few more tell no more. */
+const serversSeen = 50;
 
 const eventsBody = z
   .object({
@@ -61,4 +73,5 @@ const eventsBody = z
   })
   .transform(({ events }) => events.map(({ tag, code }) => ({ tag: tag ?? '', code })));
 
+const serversBody = z.object({ servers: z.array(z.object({ tenant_id: z.string() })) });
 const serverBody = z.object({ server: z.object({ tenant_id: z.string() }) });

@@ -42,6 +42,8 @@ export interface Listings {
   devices(page: Page, filter: DeviceFilter): Promise<Device[]>;
   deployables(page: Page): Promise<Deployable[]>;
   profiles(page: Page): Promise<DeviceProfile[]>;
+  /** By uuid, those after the text. */
+  devicesAfter(text: string, limit: number): Promise<Device[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
   /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
@@ -102,6 +104,18 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async profiles(page) {
       return (await pageOf(tables.profiles, 'device-profile', page)).map(profileOf);
+    },
+
+    async devicesAfter(text, limit) {
+      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
+      const rows = await pageOfIndex(client, page, {
+        table: tables.inventory,
+        index: 'by-kind',
+        partition: ['kind', 'device'],
+        sort: ['uuid', text],
+        filter: {},
+      });
+      return rows.map(deviceOf);
     },
 
     async deviceByUuid(uuid) {
