@@ -32,6 +32,11 @@ export interface Access {
   readonly callsOpenStack: boolean;
 }
 
+/** Of whoever calls OpenStack: our own token there, which one container leaves for the others. */
+export const ownTokenAccess = {
+  'service-tokens': ['GetItem', 'PutItem'],
+} as const satisfies Access['tables'];
+
 const listed = ['by-kind', 'by-created'] as const;
 
 /** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
