@@ -15,6 +15,7 @@ import { type DeviceProfileStore, deviceProfileStore } from './store/device-prof
 import { createDocuments, type DocumentClients } from './store/documents.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
+import { ownTokenStore } from './store/own-tokens.ts';
 import { type ReaperStore, reaperStore } from './store/reaper.ts';
 import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
@@ -78,16 +79,23 @@ export function createDeps(
   const settings = loadSettings(env);
   const log = createLog(service);
   const clock = Date.now;
+  const documents = createDocuments();
+  const { url, username, projectName, applicationCredentialId = '', password } = settings.keystone;
   const keystone = createKeystone({
     settings: settings.keystone,
     endpoints: settings.endpoints,
     http,
     clock,
     log,
+    random: Math.random,
+    ownTokenStore: ownTokenStore(documents.strong, tableName(settings.stage, 'service-tokens'), {
+      owner: JSON.stringify([url, username, projectName, applicationCredentialId]),
+      password,
+    }),
   });
   return {
     settings,
-    ...createStore(createDocuments(), settings.stage),
+    ...createStore(documents, settings.stage),
     clients: { keystone, nova: createNova({ identity: keystone, http }) },
     log,
     clock,

@@ -54,7 +54,9 @@ const environment = z.object({
   /** What 401 answers point to; by default KEYSTONE_URL. */
   KEYSTONE_PUBLIC_URL: z.url().optional(),
   CYBORG_OS_USERNAME: z.string().default('cyborg'),
+  /** The user's password or, where its id is given, the application credential's secret. */
   CYBORG_OS_PASSWORD: z.string(),
+  CYBORG_OS_APPLICATION_CREDENTIAL_ID: z.string().min(1).optional(),
   CYBORG_OS_PROJECT_NAME: z.string().default('service'),
   CYBORG_OS_USER_DOMAIN_NAME: z.string().default('Default'),
   CYBORG_OS_PROJECT_DOMAIN_NAME: z.string().default('Default'),
@@ -83,7 +85,9 @@ export interface Settings {
     readonly url: string;
     readonly publicUrl: string;
     readonly username: string;
+    /** Or the application credential's secret. */
     readonly password: string;
+    readonly applicationCredentialId?: string;
     readonly projectName: string;
     readonly userDomainName: string;
     readonly projectDomainName: string;
@@ -137,6 +141,9 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       publicUrl: given.KEYSTONE_PUBLIC_URL ?? given.KEYSTONE_URL,
       username: given.CYBORG_OS_USERNAME,
       password: given.CYBORG_OS_PASSWORD,
+      ...(given.CYBORG_OS_APPLICATION_CREDENTIAL_ID && {
+        applicationCredentialId: given.CYBORG_OS_APPLICATION_CREDENTIAL_ID,
+      }),
       projectName: given.CYBORG_OS_PROJECT_NAME,
       userDomainName: given.CYBORG_OS_USER_DOMAIN_NAME,
       projectDomainName: given.CYBORG_OS_PROJECT_DOMAIN_NAME,

@@ -32,6 +32,11 @@ export interface Access {
   readonly callsOpenStack: boolean;
 }
 
+/** Of whoever calls OpenStack: our own token there, which one container leaves for the others. */
+export const ownTokenAccess = {
+  'service-tokens': ['GetItem', 'PutItem'],
+} as const satisfies Access['tables'];
+
 const listed = ['by-kind', 'by-created'] as const;
 
 /** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
@@ -93,13 +98,19 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: false,
   },
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
-  'provider-syncs': { tables: { inventory: ['Query', 'DeleteItem'] }, callsOpenStack: true },
+  'provider-syncs': {
+    // A device whose rows are damaged is marked, so that its host describes it again.
+    tables: { inventory: ['Query', 'UpdateItem', 'DeleteItem'] },
+    callsOpenStack: true,
+  },
   sweep: {
     // Whoever asks what became of a job does what its event would have done.
     tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
     jobs: ['DescribeJobExecution'],
     // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
-    indexes: { arqs: ['by-due', 'by-kind'] },
+    indexes: { arqs: ['by-due', 'by-kind'], inventory: ['by-kind'] },
+    // Devices to be compared with Placement.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
 };

@@ -14,7 +14,7 @@ import type { Construct } from 'constructs';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
-import { access, type FunctionName } from './access.ts';
+import { access, type FunctionName, ownTokenAccess } from './access.ts';
 import { constructId } from './construct-id.ts';
 import type { Queues } from './queues.ts';
 import {
@@ -104,12 +104,14 @@ export class LambdaFunction extends NodejsFunction {
       },
     });
     const {
-      tables: actions = {},
+      tables: own = {},
       indexes = {},
       sendsTo = [],
       jobs = [],
       stagesImages,
+      callsOpenStack,
     } = access[name];
+    const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);
     }

@@ -44,6 +44,7 @@ const passedOn = {
   keystoneUrl: 'KEYSTONE_URL',
   keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',
   username: 'CYBORG_OS_USERNAME',
+  applicationCredentialId: 'CYBORG_OS_APPLICATION_CREDENTIAL_ID',
   projectName: 'CYBORG_OS_PROJECT_NAME',
   userDomainName: 'CYBORG_OS_USER_DOMAIN_NAME',
   projectDomainName: 'CYBORG_OS_PROJECT_DOMAIN_NAME',

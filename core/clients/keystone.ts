@@ -15,7 +15,7 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from './http.ts';
-import { createOwnToken, identityUrl, type OwnTokenStore } from './own-token.ts';
+import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
 export interface TokenIdentity {
@@ -48,6 +48,8 @@ export interface KeystoneOptions {
   readonly clock: () => number;
   readonly log: Log;
   readonly ownTokenStore?: OwnTokenStore;
+  /** 0 ≤ x < 1; spreads the renewals of containers that share a token. */
+  readonly random?: () => number;
 }
 
 // How long a revoked token still works, at most: keystonemiddleware's default, too.
@@ -119,7 +121,7 @@ export function createKeystone(options: KeystoneOptions): Keystone {
     if (saysAbsent(answer)) return undefined;
     if (answer.status !== 200) {
       const { message } = new RequestRefused(request, answer);
-      const reason = `user '${settings.username}' cannot validate tokens: ${message}`;
+      const reason = `${nameOf(settings)} cannot validate tokens: ${message}`;
       throw new ServiceUnavailable('identity', request.url, reason, false);
     }
     return readIdentity(request, answer);

@@ -3,6 +3,7 @@
 // hundreds of Lambda containers starting at once must not be hundreds of logins.
 
 import * as z from 'zod';
+import type { OwnToken } from '../contracts/own-token.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import {
@@ -13,16 +14,6 @@ import {
   ServiceUnavailable,
 } from './http.ts';
 import type { ServiceIdentity } from './service-calls.ts';
-
-export const ownToken = z.object({
-  token: z.string(),
-  /** Milliseconds since 1970. */
-  expiresAt: z.number(),
-  endpoints: z.array(
-    z.object({ type: z.string(), interface: z.string(), region: z.string(), url: z.string() }),
-  ),
-});
-export type OwnToken = z.infer<typeof ownToken>;
 
 /** Where containers leave the token for each other. It is a secret: keep it as one. */
 export interface OwnTokenStore {
@@ -39,10 +30,14 @@ export interface OwnTokenOptions {
   readonly clock: () => number;
   readonly log: Log;
   readonly store?: OwnTokenStore | undefined;
+  /** 0 ≤ x < 1 */
+  readonly random?: (() => number) | undefined;
 }
 
-// A call made with the token's last seconds would find it expired on arrival.
+// A call made with the token's last seconds would find it expired on arrival. Each container begins at
+// another time to look for a new one, so that one logs in and the others find its token.
 const renewBeforeExpiryMs = 60_000;
+const renewSpreadMs = 240_000;
 
 // An operator may add an endpoint at any time, and our token may still be hours old then.
 const catalogKeptMs = 30_000;
@@ -52,6 +47,7 @@ const holdAfterRefusalMs = 10_000;
 
 export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
   const { settings, clock, log, store } = options;
+  const renewBeforeMs = renewBeforeExpiryMs + (options.random?.() ?? 0) * renewSpreadMs;
   let current: OwnToken | undefined;
   let renewal: Promise<OwnToken> | undefined;
   let refusedToken: string | undefined;
@@ -61,7 +57,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
   const isUsable = (candidate: OwnToken | undefined): candidate is OwnToken =>
     candidate !== undefined &&
     candidate.token !== refusedToken &&
-    candidate.expiresAt - renewBeforeExpiryMs > clock();
+    candidate.expiresAt - renewBeforeMs > clock();
 
   async function obtain(): Promise<OwnToken> {
     if (isUsable(current)) return current;
@@ -159,12 +155,14 @@ async function authenticate({ settings, http }: OwnTokenOptions): Promise<OwnTok
     service: 'identity',
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens`,
-    body: passwordLogin(settings),
+    body: {
+      auth: settings.applicationCredentialId ? byCredential(settings) : byPassword(settings),
+    },
   };
   const answer = await http(request);
   const token = answer.headers.get('X-Subject-Token');
   if (answer.status !== 201 || token === null) {
-    const who = `user '${settings.username}' in project '${settings.projectName}'`;
+    const who = nameOf(settings);
     const { message } = new RequestRefused(request, answer);
     throw new ServiceUnavailable('identity', request.url, `no token for ${who}: ${message}`, false);
   }
@@ -180,14 +178,28 @@ async function authenticate({ settings, http }: OwnTokenOptions): Promise<OwnTok
   };
 }
 
-function passwordLogin(settings: Settings['keystone']): unknown {
+function byPassword(settings: Settings['keystone']): unknown {
   const user = {
     name: settings.username,
     domain: { name: settings.userDomainName },
     password: settings.password,
   };
   const project = { name: settings.projectName, domain: { name: settings.projectDomainName } };
-  return { auth: { identity: { methods: ['password'], password: { user } }, scope: { project } } };
+  return { identity: { methods: ['password'], password: { user } }, scope: { project } };
+}
+
+/** Its project is the credential's own; Keystone refuses a scope beside it. */
+function byCredential({ applicationCredentialId: id, password }: Settings['keystone']): unknown {
+  const application_credential = { id, secret: password };
+  return { identity: { methods: ['application_credential'], application_credential } };
+}
+
+/** Whom errors speak of. */
+export function nameOf(settings: Settings['keystone']): string {
+  const { username, projectName, applicationCredentialId } = settings;
+  return applicationCredentialId
+    ? `application credential '${applicationCredentialId}'`
+    : `user '${username}' in project '${projectName}'`;
 }
 
 function findEndpoint(

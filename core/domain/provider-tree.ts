@@ -57,3 +57,44 @@ function wantedProvider(device: Device, { deployable, handles }: StoredProvider)
     isGone: device.isGone || deployable.isGone,
   };
 }
+
+/** The same with nothing to be allocated any more. */
+export function withheld(wanted: WantedProvider): WantedProvider {
+  const inventories = Object.fromEntries(
+    Object.entries(wanted.inventories).map(([resourceClass, { total }]) => [
+      resourceClass,
+      { total, reserved: total },
+    ]),
+  );
+  return { ...wanted, inventories };
+}
+
+/** What Placement holds of a provider; what is left out has Placement's default. */
+export type HeldInventories = Readonly<
+  Record<
+    string,
+    {
+      readonly total: number;
+      readonly reserved?: number | undefined;
+      readonly max_unit?: number | undefined;
+      readonly allocation_ratio?: number | undefined;
+    }
+  >
+>;
+
+/** Whether anything by which Placement would allocate is not as wanted. */
+export function differsFrom(wanted: WantedProvider, held: HeldInventories): boolean {
+  const classes = Object.entries(wanted.inventories);
+  return (
+    Object.keys(held).length !== classes.length ||
+    classes.some(([resourceClass, { total, reserved }]) => {
+      const inventory = held[resourceClass];
+      return (
+        inventory?.total !== total ||
+        (inventory.reserved ?? 0) !== reserved ||
+        inventory.max_unit !== total ||
+        (inventory.allocation_ratio ?? 1) !== 1
+      );
+    })
+  );
+}

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '../clients/http.ts';
-import { GenerationConflict, type Inventories, type Provider } from '../clients/placement.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
-import { type WantedProvider, wantedProviders } from '../domain/provider-tree.ts';
+import { type WantedProvider, wantedProviders, withheld } from '../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
+import { findRival, type Rival } from './find-rival.ts';
+import { markDamage } from './mark-damage.ts';
+import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
 
-/** Nova and operators write to the same tree; each lost round means that one of them came first. */
-const conflictRoundsMax = 5;
 const retrySecondsMax = 60;
 
 /** A device that changes while Placement is written is written again. */
@@ -82,90 +82,32 @@ async function syncDevice(
     await deleteGoneRows(deps, named);
     return;
   }
-  for (const provider of wanted.filter((each) => !each.isGone)) {
-    await putProvider(deps, device.hostname, provider);
-  }
+  await markDamage(deps, device, providers);
+  const kept = wanted.filter((each) => !each.isGone);
+  const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
+  if (rival) await withhold(deps, device, kept, rival);
+  else for (const provider of kept) await putProvider(deps, device.hostname, provider);
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
 }
 
-/** nova-compute makes its provider when it first starts, which may be after the agent. */
-class ComputeProviderMissing extends Error {
-  override readonly name = 'ComputeProviderMissing';
-}
-
-async function putProvider(
+/** Offers nothing more of a device that somebody else offers, too: the next reconcile looks again. */
+async function withhold(
   deps: ConsumerDeps,
-  hostname: string,
-  wanted: WantedProvider,
+  device: Device,
+  wanted: readonly WantedProvider[],
+  rival: Rival,
 ): Promise<void> {
-  const { placement } = deps.clients;
-  for (const resourceClass of Object.keys(wanted.inventories)) {
-    await placement.ensureResourceClass(resourceClass);
+  for (const provider of wanted) {
+    const isThere = await deps.clients.placement.getProvider(provider.uuid);
+    if (isThere) await putInventories(deps, withheld(provider));
   }
-  for (const trait of wanted.traits) await placement.ensureTrait(trait);
-  const provider = await ensureProvider(deps, hostname, wanted);
-  await untilNoConflict(async () => {
-    const current = await placement.getInventories(provider.uuid);
-    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
-    const next = nextInventories(current.inventories, wanted);
-    if (next) await placement.putInventories(provider.uuid, current.generation, next);
-  });
-  await untilNoConflict(async () => {
-    const current = await placement.getTraits(provider.uuid);
-    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
-    const isSame =
-      current.traits.length === wanted.traits.length &&
-      wanted.traits.every((trait) => current.traits.includes(trait));
-    if (!isSame) await placement.putTraits(provider.uuid, current.generation, wanted.traits);
-  });
-}
-
-async function ensureProvider(
-  deps: ConsumerDeps,
-  hostname: string,
-  wanted: WantedProvider,
-): Promise<Provider> {
-  const { placement } = deps.clients;
-  const existing = await placement.getProvider(wanted.uuid);
-  if (existing) return existing;
-  const parent = wanted.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
-  if (!parent) {
-    throw new ComputeProviderMissing(
-      `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
-    );
-  }
-  return placement.createProvider({
-    uuid: wanted.uuid,
-    name: wanted.name,
-    parentUuid: parent,
-  });
-}
-
-/** What has to be written, or undefined where Placement holds it already. */
-function nextInventories(current: Inventories, wanted: WantedProvider): Inventories | undefined {
-  const next: Inventories = Object.fromEntries(
-    Object.entries(wanted.inventories).map(([resourceClass, { total, reserved }]) => [
-      resourceClass,
-      {
-        total,
-        reserved,
-        min_unit: 1,
-        max_unit: total,
-        step_size: 1,
-        allocation_ratio: 1,
-      },
-    ]),
+  deps.log.error(
+    rival.isNovas
+      ? 'Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent’s.'
+      : 'Somebody else offers this device, too.',
+    { host: device.hostname, address: device.address, provider: rival.uuid, name: rival.name },
   );
-  const isSame =
-    Object.keys(current).length === Object.keys(next).length &&
-    Object.entries(next).every(
-      ([resourceClass, inventory]) =>
-        current[resourceClass]?.total === inventory.total &&
-        current[resourceClass]?.reserved === inventory.reserved &&
-        current[resourceClass]?.max_unit === inventory.max_unit,
-    );
-  return isSame ? undefined : next;
 }
 
 async function removeProviders(
@@ -208,11 +150,7 @@ async function removeProvider(
   const { placement } = deps.clients;
   const isClaimed = own.handles.some((handle) => handle.claim || handle.release);
   if (!isClaimed && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
-  await untilNoConflict(async () => {
-    const current = await placement.getInventories(wanted.uuid);
-    const next = current && nextInventories(current.inventories, wanted);
-    if (next) await placement.putInventories(wanted.uuid, current.generation, next);
-  });
+  if (await placement.getProvider(wanted.uuid)) await putInventories(deps, wanted);
   return isClaimed ? 'claimed' : 'allocated';
 }
 
@@ -220,15 +158,4 @@ async function deleteGoneRows(deps: ConsumerDeps, own: StoredProvider): Promise<
   if (!own.deployable.isGone) return;
   await deps.store.inventory.deleteGoneHandles(own.handles);
   await deps.store.inventory.deleteGoneDeployable(own.deployable);
-}
-
-async function untilNoConflict(attempt: () => Promise<void>): Promise<void> {
-  for (let round = 1; ; round++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof GenerationConflict)) throw error;
-      if (round === conflictRoundsMax) throw new RetryLater(error.message, round);
-    }
-  }
 }

@@ -29,6 +29,8 @@ export interface InventoryStore extends HostStore {
    * until then it says nothing, so that a death in between is noticed by the next report.
    */
   putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
+  /** Marks the device as one that no report describes, unless a report came in between. */
+  doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
   /** Deletes handles that are gone and free. */
@@ -56,6 +58,16 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       );
       await putKept(client, table, deviceRow(plan.device, reportOrder), {
         condition: 'attribute_not_exists(report_order) OR report_order <= :report_order',
+      });
+    },
+
+    async doubt({ hostname, uuid, digest }) {
+      await updateIf(client, {
+        TableName: table,
+        Key: deviceKey(hostname, uuid),
+        UpdateExpression: 'SET device.digest = :unknown',
+        ConditionExpression: 'device.digest = :known AND device.isGone = :not_gone',
+        ExpressionAttributeValues: { ':unknown': '', ':known': digest, ':not_gone': false },
       });
     },
 

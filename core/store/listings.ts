@@ -37,6 +37,8 @@ export interface Listings {
   /** By uuid, from beyond the given one, or beginning of one, on. */
   deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
   profiles(page: Page): Promise<DeviceProfile[]>;
+  /** By uuid, those after the text. */
+  devicesAfter(text: string, limit: number): Promise<Device[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
   /** Whose uuid begins so; see domain/integer-id.ts. */
@@ -119,6 +121,18 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async profiles(page) {
       return (await pageOf(tables.profiles, 'device-profile', page)).map(profileOf);
+    },
+
+    async devicesAfter(text, limit) {
+      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
+      const rows = await pageOfIndex(client, page, {
+        table: tables.inventory,
+        index: 'by-kind',
+        partition: ['kind', 'device'],
+        sort: ['uuid', text],
+        filter: {},
+      });
+      return rows.map(deviceOf);
     },
 
     async deviceByUuid(uuid) {

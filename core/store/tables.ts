@@ -11,6 +11,7 @@
 //                     RP#<provider>     HANDLE#<uuid>     an attach handle, and whose it is
 //   device-profiles   NAME#<name>                         the profile
 //                     UUID#<uuid>                         its name (a uuid is taken once, too)
+//   service-tokens    OWN#<hash>                          our own token at Keystone, sealed
 //
 // All that Nova's calls touch is found by these keys alone, with consistent reads: a bind needs its
 // ARQs, one partition per provider and the instance's row, however many others are stored.
@@ -33,7 +34,7 @@ export interface IndexDefinition {
 
 export interface TableDefinition {
   /** Without the stage; see {@link tableName}. */
-  readonly name: 'arqs' | 'inventory' | 'device-profiles';
+  readonly name: 'arqs' | 'inventory' | 'device-profiles' | 'service-tokens';
   /** Key attributes are all strings: `pk` always, `sk` where a partition holds several rows. */
   readonly hasSortKey: boolean;
   readonly indexes: readonly IndexDefinition[];
@@ -82,6 +83,12 @@ export const tables = [
     name: 'device-profiles',
     hasSortKey: false,
     indexes: [byKind('ALL'), byCreated],
+    hasStream: false,
+  },
+  {
+    name: 'service-tokens',
+    hasSortKey: false,
+    indexes: [],
     hasStream: false,
   },
 ] as const satisfies readonly TableDefinition[];

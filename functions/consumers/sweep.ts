@@ -1,12 +1,18 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { reap } from '#core/operations/reap.ts';
+import { reconcile } from '#core/operations/reconcile.ts';
 import { sweep } from '#core/operations/sweep.ts';
 
 let deps: ConsumerDeps | undefined;
 
-/** Every minute → enforce deadlines, and look for what is held by nobody. */
+/**
+ * Every minute → enforce deadlines, look for what is held by nobody, and have some of the devices
+ * compared with Placement: each whatever became of those before.
+ */
 export async function handler(): Promise<void> {
   deps ??= createConsumerDeps('sweep');
-  // Whatever became of the deadlines.
-  await sweep(deps).finally(() => reap(deps as ConsumerDeps));
+  const own = deps;
+  await sweep(own)
+    .finally(() => reap(own))
+    .finally(() => reconcile(own));
 }

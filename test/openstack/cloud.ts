@@ -166,12 +166,17 @@ async function makeKeystone(cloud: Cloud): Promise<void> {
     ...['--bootstrap-admin-url', url, '--bootstrap-internal-url', url],
     ...['--bootstrap-public-url', url],
   );
+  await startKeystone(cloud);
+  // Nova's services log in as soon as they start.
+  await furnish(plan);
+}
+
+export async function startKeystone(cloud: Cloud): Promise<void> {
+  const { plan, processes } = cloud;
   startWsgi(cloud, 'keystone', plan.ports.keystone, '/usr/bin/keystone-wsgi-public', 2, {
     OS_KEYSTONE_CONFIG_FILES: configurationFile(plan, 'keystone'),
   });
   await processes.listening('keystone', plan.ports.keystone);
-  // Nova's services log in as soon as they start.
-  await furnish(plan);
 }
 
 /** A second Keystone over the same users and keys, whose tokens live for seconds. */

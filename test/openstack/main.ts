@@ -13,6 +13,9 @@ import { novaConfiguration } from './guide.ts';
 import { CannotRun, ensurePackages } from './packages.ts';
 import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
+import { identity } from './scenarios/identity.ts';
+import { images } from './scenarios/images.ts';
+import { placement } from './scenarios/placement.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
 import { type ApiAnswer, openStage, runGuide, type Stage, servicePassword } from './stage.ts';
@@ -21,6 +24,8 @@ import { admin, variablesOf } from './users.ts';
 const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
 /** With a dot, as most have. */
 const computeHost = 'compute-1.example';
+
+const all = [...setUp, ...servers, ...failures, ...placement, ...images, ...identity];
 
 const startedAt = performance.now();
 let passed = 0;
@@ -41,7 +46,7 @@ async function main(): Promise<void> {
   step('Keystone, Placement, Glance and Nova have started');
   const stage = await startBeside(cloud);
   step('our system has started beside them');
-  for (const scenario of chosen([...setUp, ...servers, ...failures])) {
+  for (const scenario of chosen()) {
     const outcome = await play(scenario, stage);
     count(outcome);
     // Without a compute node nothing else can be told.
@@ -83,7 +88,7 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
 }
 
 /** What is set up is played always: all others build on it. */
-function chosen(all: readonly Scenario[]): readonly Scenario[] {
+function chosen(): readonly Scenario[] {
   const at = process.argv.indexOf('--only');
   const words = at < 0 ? '' : (process.argv[at + 1] ?? '');
   return all.filter((each) => setUp.includes(each) || each.name.includes(words));

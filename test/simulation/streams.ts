@@ -33,7 +33,7 @@ export function createStreams(parts: StreamParts): SimulatedStreams {
   const shards = { arqs: shard(parts), inventory: shard(parts) };
   return {
     add: (change) => {
-      if (change.table === 'device-profiles') return;
+      if (change.table !== 'arqs' && change.table !== 'inventory') return;
       // A write that changes nothing is no record; a pattern that does not match is no invocation.
       if (invokes({ ...change, table: change.table })) shards[change.table].add(change);
     },

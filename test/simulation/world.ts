@@ -8,6 +8,7 @@ import type { QueueName } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { silentLog } from '#core/log.ts';
 import { reap } from '#core/operations/reap.ts';
+import { reconcile } from '#core/operations/reconcile.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { loadSettings } from '#core/settings.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
@@ -301,6 +302,7 @@ export function createWorld(
     const deps = depsFor(process);
     void sweep(deps)
       .finally(() => reap(deps))
+      .finally(() => reconcile(deps))
       .catch(() => {});
     timeline.at(timeline.now() + sweepMs, runSweep);
   }

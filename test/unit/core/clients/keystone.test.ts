@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone, type KeystoneOptions } from '#core/clients/keystone.ts';
-import type { OwnToken } from '#core/clients/own-token.ts';
+import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import {
@@ -210,6 +210,36 @@ describe('our own token', () => {
     first.dropOwnToken(token);
     expect(await first.ownToken()).toBe(await second.ownToken());
     expect(logins()).toBe(2);
+  });
+
+  it('is renewed by containers at different times, so that one logs in for all', async () => {
+    const early = keystone({ random: () => 0.99 });
+    const late = keystone({ random: () => 0 });
+    const [first, second] = [await early.ownToken(), await late.ownToken()];
+    now += (3600 - 120) * seconds;
+    expect(await early.ownToken()).not.toBe(first);
+    expect(await late.ownToken()).toBe(second);
+  });
+
+  it('is to be had by an application credential, which has its scope in itself', async () => {
+    interfere = (ask) =>
+      ask.method === 'POST'
+        ? {
+            status: 201,
+            headers: { 'X-Subject-Token': 'of-the-credential' },
+            body: { token: { expires_at: new Date(now + 3600 * seconds).toISOString() } },
+          }
+        : undefined;
+    const settings = { ...credentials(), applicationCredentialId: 'id', password: 'its secret' };
+    expect(await keystone({ settings }).ownToken()).toBe('of-the-credential');
+    expect(wire.asked[0]?.body).toEqual({
+      auth: {
+        identity: {
+          methods: ['application_credential'],
+          application_credential: { id: 'id', secret: 'its secret' },
+        },
+      },
+    });
   });
 
   it('does not depend on the place where it is shared', async () => {

@@ -1,0 +1,13 @@
+// The token with which we speak to other services, as containers leave it for each other.
+
+import * as z from 'zod';
+
+export const ownToken = z.object({
+  token: z.string(),
+  /** Milliseconds since 1970. */
+  expiresAt: z.number(),
+  endpoints: z.array(
+    z.object({ type: z.string(), interface: z.string(), region: z.string(), url: z.string() }),
+  ),
+});
+export type OwnToken = z.infer<typeof ownToken>;

@@ -1,0 +1,66 @@
+// Our own token, left by one container for the others. What is stored is sealed with a key that follows
+// from our password: whoever may read the table alone has nothing.
+
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import { type OwnToken, ownToken } from '../contracts/own-token.ts';
+import type { Documents } from './documents.ts';
+import { getRow } from './reads.ts';
+
+export interface OwnTokens {
+  /** Undefined too where another password has sealed it. */
+  read(): Promise<OwnToken | undefined>;
+  write(token: OwnToken): Promise<void>;
+}
+
+const cipher = 'aes-256-gcm';
+const ivBytes = 12;
+const tagBytes = 16;
+
+/** @param owner at which Keystone, and as whom; containers of one deployment agree in it */
+export function ownTokenStore(
+  client: Documents,
+  table: string,
+  { owner, password }: { readonly owner: string; readonly password: string },
+): OwnTokens {
+  const pk = `OWN#${createHash('sha256').update(owner).digest('hex')}`;
+  const key = Buffer.from(hkdfSync('sha256', password, owner, 'own token', 32));
+
+  return {
+    async read() {
+      const row = await getRow(client, table, { pk });
+      const text = typeof row?.sealed === 'string' ? open(key, row.sealed) : undefined;
+      return text === undefined ? undefined : ownToken.parse(JSON.parse(text));
+    },
+
+    async write(token) {
+      const Item = {
+        pk,
+        sealed: seal(key, JSON.stringify(token)),
+        expires_at: Math.ceil(token.expiresAt / 1000),
+      };
+      await client.send(new PutCommand({ TableName: table, Item }));
+    },
+  };
+}
+
+function seal(key: Buffer, text: string): string {
+  const iv = randomBytes(ivBytes);
+  const sealing = createCipheriv(cipher, key, iv);
+  const sealed = Buffer.concat([sealing.update(text, 'utf8'), sealing.final()]);
+  return Buffer.concat([iv, sealing.getAuthTag(), sealed]).toString('base64');
+}
+
+function open(key: Buffer, text: string): string | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  const opening = createDecipheriv(cipher, key, bytes.subarray(0, ivBytes), {
+    authTagLength: tagBytes,
+  });
+  try {
+    opening.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
+    const rest = bytes.subarray(ivBytes + tagBytes);
+    return Buffer.concat([opening.update(rest), opening.final()]).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}

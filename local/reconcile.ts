@@ -1,0 +1,44 @@
+// `npm run reconcile -- <host> …`: what is stored of these hosts' devices, beside Placement and what the
+// hosts last reported. A dry run: it changes nothing. With `--repair` Placement is made to hold what is
+// stored, as it is once an hour anyway. The settings are those of the functions, from the environment.
+
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
+import { syncProviders } from '#core/operations/sync-providers.ts';
+
+const hostnames = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const isRepair = process.argv.includes('--repair');
+
+async function main(): Promise<void> {
+  if (hostnames.length === 0) throw new Error('Name the hosts: npm run reconcile -- cmp1 cmp2');
+  const deps = createConsumerDeps('reconcile');
+  let differences = 0;
+  for (const hostname of hostnames) {
+    const rows = await compareHost(deps, hostname);
+    const differing = rows.filter((row) => !row.agrees).length;
+    console.log(`${hostname}: ${rows.length} providers, ${differing} differ`);
+    for (const row of rows) print(row);
+    differences += differing;
+    if (!isRepair) continue;
+    const { devices } = await deps.store.inventory.host(hostname);
+    for (const { providers } of devices) {
+      if (providers[0]) await syncProviders(deps, providers[0], 1);
+    }
+    const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
+    console.log(`${hostname}: repaired; ${left} differ now`);
+    differences += left - differing;
+  }
+  process.exitCode = differences > 0 ? 1 : 0;
+}
+
+function print({ provider, stored, placement, host, agrees }: Comparison): void {
+  console.log(`${agrees ? '  ' : '≠ '}${provider}`);
+  console.log(`      DynamoDB   ${stored}`);
+  console.log(`      Placement  ${placement}`);
+  console.log(`      host       ${host}`);
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 2;
+});

@@ -1,0 +1,141 @@
+// Placement and our rows, after somebody has changed them by hand.
+
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GenerationConflict, type Placement } from '#core/clients/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { compareHost } from '#core/operations/compare-host.ts';
+import { reconcile } from '#core/operations/reconcile.ts';
+import { syncProviders } from '#core/operations/sync-providers.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const host = 'cmp1';
+const provider = providerUuid(`${host}_FakeDevice`);
+const minuteMs = 60_000;
+
+let world: World;
+let deps: ConsumerDeps;
+let placement: Placement;
+beforeAll(async () => {
+  world = await startWorld();
+  deps = world.deps;
+  placement = deps.clients.placement;
+  await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
+  await applyReport(deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
+  await syncProviders(deps, provider, 1);
+});
+afterAll(() => world.stop());
+
+const differing = async () => (await compareHost(deps, host)).filter((row) => !row.agrees);
+
+/** What a whole hour of sweeps asks for, by minute. */
+async function anHour(): Promise<string[][]> {
+  const minutes: string[][] = [];
+  for (let minute = 0; minute < 60; minute += 1) {
+    const asked: string[] = [];
+    await reconcile({
+      ...deps,
+      clock: () => minute * minuteMs,
+      queues: {
+        send: async (_queue, messages) =>
+          void asked.push(...messages.map((each) => JSON.stringify(each))),
+      },
+    });
+    minutes.push(asked);
+  }
+  return minutes;
+}
+
+describe('once an hour', () => {
+  it('each device comes round, in one of the minutes', async () => {
+    const asked = (await anHour()).flat();
+    expect(asked).toEqual([JSON.stringify({ provider_uuid: provider })]);
+  });
+});
+
+describe('Placement', () => {
+  it('is made as it was, whatever of it has been changed', async () => {
+    expect(await differing()).toEqual([]);
+    const { generation } = (await placement.getInventories(provider)) ?? { generation: 0 };
+    const next = await placement.putInventories(provider, generation, { FPGA: { total: 99 } });
+    await placement.putTraits(provider, next, []);
+    const [row] = await differing();
+    expect(row).toMatchObject({ stored: '3 FPGA', agrees: false });
+    expect(row?.placement).toContain('99 FPGA');
+    expect(row?.placement).toContain('-OWNER_CYBORG');
+    await syncProviders(deps, provider, 1);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('gets back what was deleted', async () => {
+    await placement.deleteProvider(provider);
+    expect((await differing())[0]).toMatchObject({ placement: 'nothing' });
+    await syncProviders(deps, provider, 1);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('offers nothing whose traits it has not taken', async () => {
+    await placement.deleteProvider(provider);
+    const refusing = withPlacement({
+      putTraits: () => Promise.reject(new Error('No such trait(s): OWNER_CYBORG.')),
+    });
+    await expect(syncProviders(refusing, provider, 1)).rejects.toThrow('No such trait');
+    expect((await placement.getInventories(provider))?.inventories).toEqual({});
+    await syncProviders(deps, provider, 1);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('that others never stop writing to is come back to', async () => {
+    await placement.deleteProvider(provider);
+    let writes = 0;
+    const stormy = withPlacement({
+      putInventories: () => {
+        writes += 1;
+        const request = { service: 'placement', method: 'PUT', url: 'http://p.test' } as const;
+        throw new GenerationConflict(request, { status: 409, headers: new Headers(), body: '' });
+      },
+    });
+    await expect(syncProviders(stormy, provider, 1)).rejects.toThrow(RetryLater);
+    expect(writes).toBe(5);
+    await syncProviders(deps, provider, 1);
+  });
+
+  it('is told of a device that Nova has as well that it is taken whole', async () => {
+    const uuid = '00000000-0000-4000-8000-00000000aaaa';
+    const parentUuid = '00000000-0000-4000-8000-00000000c0de';
+    const { devices } = await deps.store.inventory.host(host);
+    const name = `${host}_pci_${devices[0]?.address.replaceAll(/[:.]/g, '_')}`;
+    const { generation } = await placement.createProvider({ uuid, name, parentUuid });
+    await placement.putTraits(uuid, generation, ['OWNER_NOVA']);
+    await syncProviders(deps, provider, 1);
+    const held = await placement.getInventories(provider);
+    expect(held?.inventories.FPGA).toMatchObject({ total: 3, reserved: 3 });
+    expect((await differing())[0]?.placement).toContain(name);
+    await placement.deleteProvider(uuid);
+    await syncProviders(deps, provider, 1);
+    expect(await differing()).toEqual([]);
+  });
+});
+
+describe('our own rows', () => {
+  it('that are missing are written again from the host’s next report', async () => {
+    const stored = await deps.store.inventory.provider(provider);
+    const { documents } = createDocuments();
+    const Key = { pk: `RP#${provider}`, sk: `HANDLE#${stored?.handles[0]?.uuid}` };
+    await documents.send(new DeleteCommand({ TableName: 'test-inventory', Key }));
+    expect((await differing())[0]?.host).toContain('rows are missing');
+    await syncProviders(deps, provider, 1);
+    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 9 }), Date.now());
+    expect((await deps.store.inventory.provider(provider))?.handles).toHaveLength(3);
+    expect(await differing()).toEqual([]);
+  });
+});
+
+function withPlacement(given: Partial<Placement>): ConsumerDeps {
+  return { ...deps, clients: { ...deps.clients, placement: { ...placement, ...given } } };
+}

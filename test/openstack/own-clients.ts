@@ -1,0 +1,40 @@
+// The product's own clients, with other settings than the running system has.
+
+import { createGlance } from '#core/clients/glance.ts';
+import { createHttp } from '#core/clients/http.ts';
+import { createKeystone, type KeystoneOptions } from '#core/clients/keystone.ts';
+import { createNova } from '#core/clients/nova.ts';
+import { createPlacement } from '#core/clients/placement.ts';
+import { silentLog } from '#core/log.ts';
+import { keystoneUrl } from './configuration.ts';
+import { type Stage, servicePassword } from './stage.ts';
+
+export function ownClients(
+  { cloud: { plan } }: Stage,
+  given: Partial<KeystoneOptions['settings']> = {},
+) {
+  const http = createHttp();
+  const identity = createKeystone({
+    settings: {
+      url: keystoneUrl(plan),
+      publicUrl: keystoneUrl(plan),
+      username: 'cyborg',
+      password: servicePassword,
+      projectName: 'service',
+      userDomainName: 'Default',
+      projectDomainName: 'Default',
+      regionName: plan.region,
+      interface: 'internal',
+      ...given,
+    },
+    http,
+    clock: Date.now,
+    log: silentLog,
+  });
+  return {
+    keystone: identity,
+    nova: createNova({ identity, http }),
+    placement: createPlacement({ identity, http }),
+    glance: createGlance({ identity, http }),
+  };
+}

@@ -1,0 +1,130 @@
+// Who may come in, and what is said when Keystone does not say.
+
+import assert from 'node:assert/strict';
+import { startKeystone } from '../cloud.ts';
+import { keystoneUrl } from '../configuration.ts';
+import { ownClients } from '../own-clients.ts';
+import { eventually, restClient } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import { assertNothingLeft, create, remove } from '../servers.ts';
+import { acceleratorUrl } from '../stage.ts';
+import { demo, logIn, other } from '../users.ts';
+
+const nova = { name: 'nova', project: 'service' };
+const list = '/accelerator_requests';
+
+export const identity: readonly Scenario[] = [
+  {
+    name: 'strangers get 401 and the way to Keystone, also with a service token that is none',
+    run: async (stage) => {
+      const { plan } = stage.cloud;
+      const api = restClient(acceleratorUrl(stage.layout), {});
+      const user = await logIn(plan, demo);
+      const headers: Record<string, string>[] = [
+        {},
+        { 'X-Auth-Token': 'nobody' },
+        { 'X-Auth-Token': user, 'X-Service-Token': 'nobody' },
+        { 'X-Auth-Token': user, 'X-Service-Token': await logIn(plan, other) },
+      ];
+      for (const each of headers) {
+        const reply = await api.with(each).try('GET', list);
+        assert.equal(reply.status, 401);
+        const way = reply.headers.get('WWW-Authenticate');
+        assert.equal(way, `Keystone uri="${keystoneUrl(plan)}"`);
+      }
+      return '';
+    },
+  },
+  {
+    name: 'a token that has expired is good beside Nova’s own, and not alone',
+    run: async (stage) => {
+      const { plan } = stage.cloud;
+      const user = await logIn(plan, demo, await stage.briefKeystone());
+      const api = restClient(acceleratorUrl(stage.layout), { 'X-Auth-Token': user });
+      await eventually(
+        () => api.try('GET', list),
+        ({ status }) => status === 401,
+      );
+      const beside = api.with({ 'X-Service-Token': await logIn(plan, nova) });
+      await beside.ask('GET', list);
+      return '';
+    },
+  },
+  {
+    name: 'an application credential, made by the guide’s command, is enough for us',
+    run: async (stage) => {
+      const printed = await stage.guide('application-credential');
+      const [applicationCredentialId = '', password = ''] = printed.trim().split('\n').slice(-2);
+      const { keystone, placement } = ownClients(stage, { applicationCredentialId, password });
+      const token = await logIn(stage.cloud.plan, demo);
+      const user = await keystone.validateToken(token, { allowExpired: false });
+      assert.ok(user?.roles.includes('member'));
+      assert.ok(await placement.findProviderByName(stage.cloud.plan.computeHost));
+      return '';
+    },
+  },
+  {
+    name: 'a wrong password, a missing role and a missing endpoint are named, with the URL',
+    run: async (stage) => {
+      const url = keystoneUrl(stage.cloud.plan);
+      const token = await logIn(stage.cloud.plan, demo);
+      const validate = (given: object) =>
+        ownClients(stage, given)
+          .keystone.validateToken(token, { allowExpired: false })
+          .then(() => 'no fault', String);
+      const wrong = await validate({ password: 'wrong' });
+      assert.ok(wrong.includes(`identity at ${url}/auth/tokens`), wrong);
+      assert.match(wrong, /no token for user 'cyborg' in project 'service'/);
+      const roleless = await validate({
+        username: other.name,
+        projectName: other.project,
+        password: stage.cloud.plan.password,
+      });
+      assert.match(roleless, /user 'other' in project 'other' cannot validate tokens: .*403/);
+      const elsewhere = await ownClients(stage, { regionName: 'Mars' })
+        .placement.getProvider('00000000-0000-4000-8000-000000000000')
+        .then(() => 'no fault', String);
+      assert.match(elsewhere, /placement at http.*no internal endpoint for it in region 'Mars'/);
+      return [wrong, roleless, elsewhere].join('\n');
+    },
+  },
+  {
+    name: 'while Keystone is away nobody new is let in; when it is back, everybody is',
+    run: async (stage) => {
+      const { cloud } = stage;
+      const token = await logIn(cloud.plan, other);
+      const api = restClient(acceleratorUrl(stage.layout), { 'X-Auth-Token': token });
+      await cloud.processes.kill('keystone');
+      const away = await api.try('GET', list);
+      assert.equal(away.status, 503);
+      assert.ok(away.headers.get('Retry-After'));
+      await startKeystone(cloud);
+      await eventually(
+        () => api.try('GET', list),
+        ({ status }) => status === 200,
+      );
+      return JSON.parse(away.body.error_message).faultstring;
+    },
+  },
+  {
+    name: 'Nova tells us whose a server is and that one is gone, and others it tells nothing',
+    run: async (stage) => {
+      const { nova: ours } = ownClients(stage);
+      const { body } = await stage.admin.keystone.ask('GET', '/projects?name=demo');
+      const { servers } = (await stage.demo.nova.ask('GET', '/servers')).body;
+      assert.deepEqual(servers, []);
+      const gone = await ours.serverProject('00000000-0000-4000-8000-000000000000');
+      assert.equal(gone, 'not-found');
+      const id = await create(stage, 'fpga');
+      assert.deepEqual(await ours.serverProject(id), { projectId: body.projects[0].id });
+      assert.ok((await ours.projectsWithServers()).includes(body.projects[0].id));
+      const { password } = stage.cloud.plan;
+      const theirs = ownClients(stage, { username: 'other', projectName: 'other', password });
+      assert.equal(await theirs.nova.serverProject(id), 'not-found');
+      await assert.rejects(theirs.nova.projectsWithServers(), /compute answered 403/);
+      await remove(stage, id);
+      await assertNothingLeft(stage, id);
+      return '';
+    },
+  },
+];

@@ -1,0 +1,115 @@
+// FPGAs with functions: images from Glance, and profiles that name what must be there.
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { traitPart } from '#core/domain/traits.ts';
+import { aFunction, aGbs, fakeInterface } from '#local/gbs.ts';
+import { ownProvider } from '../providers.ts';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import {
+  assertHas,
+  assertNeverActive,
+  assertNothingLeft,
+  build,
+  create,
+  offer,
+  remove,
+} from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
+const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
+const functionTrait = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
+
+export const images: readonly Scenario[] = [
+  {
+    name: 'a server gets an FPGA with the function it asks for, out of Glance',
+    run: async (stage) => {
+      await upload(stage, 'hello.gbs', { 'accel:function_id': aFunction });
+      await offer(stage, 'hello', [{ ...group, 'accel:function_id': aFunction }]);
+      const built = await build(stage, 'hello');
+      await assertHas(stage, built, 1);
+      const traits = `${ownProvider(stage, '0000:0d:00.0_region0')}/traits`;
+      await eventually(
+        async () => (await stage.admin.placement.ask('GET', traits)).body.traits as string[],
+        (found) => found.includes(functionTrait),
+      );
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `ACTIVE after ${built.seconds.toFixed(1)} s`;
+    },
+  },
+  {
+    name: 'a profile of class, product and function has its one candidate in Placement',
+    run: async (stage) => {
+      const wanted = ['CUSTOM_FPGA_ABCD_F01A', functionTrait];
+      const query = `resources1=FPGA:1&required1=${wanted.join(',')}`;
+      const { placement } = stage.admin;
+      const { body } = await placement.ask('GET', `/allocation_candidates?${query}`);
+      const found = body.allocation_requests.flatMap(({ allocations }: { allocations: object }) =>
+        Object.keys(allocations),
+      );
+      const own = ownProvider(stage, '0000:0d:00.0_region0').split('/').at(-1);
+      assert.deepEqual(found, [own]);
+      const traits = Object.fromEntries(wanted.map((each) => [`trait:${each}`, 'required']));
+      await offer(stage, 'by-function', [{ 'resources:FPGA': '1', ...traits }]);
+      const built = await build(stage, 'by-function');
+      const [arq] = await assertHas(stage, built, 1);
+      assert.equal(arq?.device_rp_uuid, own);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `${query.replaceAll(',', ' ')}: ${own}`;
+    },
+  },
+  {
+    name: 'an image that Glance gives out changed fails the bind, and nothing is programmed',
+    run: async (stage) => {
+      const id = await upload(stage, 'damaged.gbs', {});
+      const file = join(stage.cloud.plan.directory, 'images/store', id);
+      const data = readFileSync(file);
+      writeFileSync(file, data.fill('x', -4));
+      return failsWith(stage, id, 'damaged', /is not what Glance took/);
+    },
+  },
+  {
+    name: 'an image that was deleted fails the bind',
+    run: async (stage) => {
+      const id = await upload(stage, 'deleted.gbs', {});
+      await stage.admin.glance.ask('DELETE', `/v2/images/${id}`);
+      return failsWith(stage, id, 'deleted', /Glance has no image/);
+    },
+  },
+];
+
+async function upload(stage: Stage, name: string, properties: object): Promise<string> {
+  const { glance } = stage.admin;
+  const { body } = await glance.ask('POST', '/v2/images', {
+    name,
+    disk_format: 'raw',
+    container_format: 'bare',
+    ...properties,
+  });
+  const data = new Uint8Array(aGbs({ bitstream: name }));
+  await glance.ask('PUT', `/v2/images/${body.id}/file`, data);
+  return body.id;
+}
+
+async function failsWith(
+  stage: Stage,
+  image: string,
+  flavor: string,
+  reason: RegExp,
+): Promise<string> {
+  await offer(stage, flavor, [{ ...group, 'accel:bitstream_id': image }]);
+  const id = await create(stage, flavor);
+  await assertNeverActive(stage, id);
+  await remove(stage, id);
+  await assertNothingLeft(stage, id);
+  const log = readFileSync(join(stage.layout.logDirectory, 'consumers.log'), 'utf8');
+  const line = log.split('\n').findLast((each) => reason.test(each));
+  assert.ok(line, `no line of the log says ${reason}`);
+  const [said] = /[^"]*$/.exec(line.slice(0, line.search(reason))) ?? [''];
+  return `${said}${line.slice(line.search(reason)).split('"')[0]}`;
+}
