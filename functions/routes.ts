@@ -2,7 +2,7 @@
 // is the policy's. One Lambda function serves a noun, and `infra/` and `local/` route to it alike
 // (gateway.ts). All paths are served below `/accelerator`, too, where Cyborg's WSGI application is mounted.
 
-import type { PolicyRule } from './http/policy.ts';
+import type { PolicyRule } from '#core/domain/policy.ts';
 
 export type Noun =
   | 'versions'
