@@ -26,6 +26,8 @@ export interface RouteRow {
 export const routes: readonly RouteRow[] = [
   row('GET', '/', 'versions', 'get-root', undefined, 200),
   row('GET', '/v2', 'versions', 'get-v2', undefined, 200),
+  // As `/openapi.json`: the suffix is nobody's part of a path.
+  row('GET', '/openapi', 'versions', 'get-openapi', undefined, 200),
 
   row(
     'GET',

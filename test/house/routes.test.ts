@@ -59,9 +59,9 @@ describe('nothing is served beside the table', () => {
     expect(Object.keys(policies).filter((rule) => !enforced.includes(rule as never))).toEqual([]);
   });
 
-  it('leaves only the version documents open', () => {
+  it('leaves only documents open', () => {
     const open = routes.filter(({ policy }) => policy === undefined).map(({ path }) => path);
-    expect(open).toEqual(['/', '/v2']);
+    expect(open).toEqual(['/', '/v2', '/openapi']);
   });
 
   it('sends what no noun takes to versions', () => {
