@@ -3,6 +3,7 @@
 
 import * as z from 'zod';
 import { type QueueName, queues } from './contracts/queues.ts';
+import { type PolicyOverrides, policyRules } from './domain/policy.ts';
 
 const flag = (byDefault: boolean) =>
   z
@@ -17,6 +18,20 @@ const commaList = <T extends z.ZodType<unknown, string>>(item: T, byDefault: str
     .transform((text) => text.split(',').filter((part) => part !== ''))
     .pipe(z.array(item));
 
+/** JSON text of an object: rule → the roles that may. */
+const policyOverrides = z
+  .string()
+  .default('{}')
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      context.addIssue(`no JSON: ${(error as Error).message}`);
+      return z.NEVER;
+    }
+  })
+  .pipe(z.partialRecord(z.enum(policyRules), z.array(z.string().min(1).max(255)).max(16)));
+
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
   CYBORG_STAGE: z.string().regex(/^[a-z][a-z0-9-]{0,19}$/, 'lower case, digits and hyphens'),
@@ -30,6 +45,8 @@ const environment = z.object({
    */
   CYBORG_REQUIRE_SERVICE_TOKEN: flag(true),
   CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string(), 'service'),
+  /** In place of the table in domain/policy.ts, e.g. `{"cyborg:device:get_all": ["reader"]}`. */
+  CYBORG_POLICY: policyOverrides,
   /** `nova`: what Nova accepts. `spec`: the plural name and profile tag of the Nova spec. */
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
   /** What the hypervisors can attach; Nova's libvirt driver ignores any other type silently. */
@@ -74,6 +91,7 @@ export interface Settings {
   readonly publicEndpoint?: string;
   readonly requireServiceToken: boolean;
   readonly serviceTokenRoles: readonly string[];
+  readonly policy: PolicyOverrides;
   readonly eventStyle: 'nova' | 'spec';
   readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[];
   readonly mdevOwner: 'agent' | 'nova';
@@ -126,6 +144,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     ...(given.CYBORG_PUBLIC_ENDPOINT && { publicEndpoint: given.CYBORG_PUBLIC_ENDPOINT }),
     requireServiceToken: given.CYBORG_REQUIRE_SERVICE_TOKEN,
     serviceTokenRoles: given.CYBORG_SERVICE_TOKEN_ROLES,
+    policy: given.CYBORG_POLICY as PolicyOverrides,
     eventStyle: given.CYBORG_EVENT_STYLE,
     attachTypes: given.CYBORG_ATTACH_TYPES,
     mdevOwner: given.CYBORG_MDEV_OWNER,

@@ -2,7 +2,7 @@
 // is the policy's. One Lambda function serves a noun, and `infra/` and `local/` route to it alike
 // (gateway.ts). All paths are served below `/accelerator`, too, where Cyborg's WSGI application is mounted.
 
-import type { PolicyRule } from './http/policy.ts';
+import type { PolicyRule } from '#core/domain/policy.ts';
 
 export type Noun =
   | 'versions'
@@ -26,6 +26,8 @@ export interface RouteRow {
 export const routes: readonly RouteRow[] = [
   row('GET', '/', 'versions', 'get-root', undefined, 200),
   row('GET', '/v2', 'versions', 'get-v2', undefined, 200),
+  // As `/openapi.json`: the suffix is nobody's part of a path.
+  row('GET', '/openapi', 'versions', 'get-openapi', undefined, 200),
 
   row(
     'GET',

@@ -36,6 +36,7 @@ const passedOn = {
   publicEndpoint: 'CYBORG_PUBLIC_ENDPOINT',
   requireServiceToken: 'CYBORG_REQUIRE_SERVICE_TOKEN',
   serviceTokenRoles: 'CYBORG_SERVICE_TOKEN_ROLES',
+  policy: 'CYBORG_POLICY',
   eventStyle: 'CYBORG_EVENT_STYLE',
   attachTypes: 'CYBORG_ATTACH_TYPES',
   mdevOwner: 'CYBORG_MDEV_OWNER',
@@ -120,7 +121,8 @@ export function readSettings(node: Node): DeploymentSettings {
 
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
-  return Array.isArray(value) ? value.join(',') : String(value);
+  if (Array.isArray(value)) return value.join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** What functions would refuse at their start is refused here, by the settings' names. */

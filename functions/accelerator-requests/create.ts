@@ -1,11 +1,12 @@
 import { createArqs } from '#core/operations/create-arqs.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { arqsAnswer } from './answer.ts';
 import { createBody } from './schema.ts';
 import { viewArq } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: createBody },
+  { query: noQuery, body: createBody, answers: { 201: arqsAnswer }, refuses: [404] },
   async ({ deps, caller, body, base }) => {
     const arqs = await createArqs(deps, caller, body.device_profile_name);
     return { body: { arqs: arqs.map((arq) => viewArq(arq, base)) } };

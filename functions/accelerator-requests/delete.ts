@@ -4,16 +4,20 @@ import { action } from '../http/action.ts';
 import { arqUuid, deleteQuery } from './schema.ts';
 
 /** By `?instance=`, by `?arqs=`, or the one that the path names. */
-export const deleteAction = action({ query: deleteQuery }, async ({ deps, caller, id, query }) => {
-  const named = id === '' ? query.arqs : [id];
-  if ((named === undefined) === (query.instance === undefined)) {
-    throw new InvalidInput('Name the accelerator requests by either ?arqs= or ?instance=.');
-  }
-  if (query.instance !== undefined) {
-    await deleteArqsOfInstance(deps, caller, query.instance.toLowerCase());
+export const deleteAction = action(
+  { query: deleteQuery, answers: { 204: null }, refuses: [404] },
+  async ({ deps, caller, id, query }) => {
+    const named = id === '' ? query.arqs : [id];
+    if ((named === undefined) === (query.instance === undefined)) {
+      throw new InvalidInput('Name the accelerator requests by either ?arqs= or ?instance=.');
+    }
+    if (query.instance !== undefined) {
+      await deleteArqsOfInstance(deps, caller, query.instance.toLowerCase());
+      return {};
+    }
+    if (!named || named.length === 0)
+      throw new InvalidInput('?arqs= names no accelerator request.');
+    await deleteArqs(deps, caller, [...new Set(named.map(arqUuid))]);
     return {};
-  }
-  if (!named || named.length === 0) throw new InvalidInput('?arqs= names no accelerator request.');
-  await deleteArqs(deps, caller, [...new Set(named.map(arqUuid))]);
-  return {};
-});
+  },
+);

@@ -4,33 +4,37 @@ import { type Caller, isAdmin, maySee } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
+import { arqsAnswer } from './answer.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Nova asks by instance: that reads base tables only. */
-export const getAll = action({ query: listQuery }, async ({ deps, caller, query, base }) => {
-  const { instance, bind_state: bindState, ...page } = query;
-  if (instance !== undefined) {
-    const arqs = await arqsOfInstance(deps, caller, instance.toLowerCase());
+export const getAll = action(
+  { query: listQuery, answers: { 200: arqsAnswer }, refuses: [409, 423] },
+  async ({ deps, caller, query, base }) => {
+    const { instance, bind_state: bindState, ...page } = query;
+    if (instance !== undefined) {
+      const arqs = await arqsOfInstance(deps, caller, instance.toLowerCase());
+      const states = await shownStates(deps, arqs);
+      checkResolution(instance, arqs, states, bindState);
+      return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
+    }
+    const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
+    const arqs = await deps.listings.arqs(pageOf(page), filter);
     const states = await shownStates(deps, arqs);
-    checkResolution(instance, arqs, states, bindState);
-    return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
-  }
-  const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
-  const arqs = await deps.listings.arqs(pageOf(page), filter);
-  const states = await shownStates(deps, arqs);
-  const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
-  const wanted = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
-  return {
-    body: pageReply('arqs', wanted, {
-      base,
-      path: '/accelerator_requests',
-      query: page,
-      read: arqs,
-    }),
-  };
-});
+    const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
+    const wanted = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
+    return {
+      body: pageReply('arqs', wanted, {
+        base,
+        path: '/accelerator_requests',
+        query: page,
+        read: arqs,
+      }),
+    };
+  },
+);
 
 async function arqsOfInstance(deps: Deps, caller: Caller, instance: string): Promise<Arq[]> {
   const binding = await deps.store.arqs.binding(instance);

@@ -2,15 +2,19 @@ import { maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { arqAnswer } from './answer.ts';
 import { arqUuid } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Another project's ARQ is not found. */
-export const getOne = action({ query: noQuery }, async ({ deps, caller, id, base }) => {
-  const uuid = arqUuid(id);
-  const arq = (await deps.store.arqs.byUuids([uuid])).get(uuid);
-  if (!arq || !maySee(caller, arq.projectId)) throw new ArqNotFound([uuid]);
-  const states = await shownStates(deps, [arq]);
-  return { body: viewArq(arq, base, states.get(uuid)) };
-});
+export const getOne = action(
+  { query: noQuery, answers: { 200: arqAnswer }, refuses: [404] },
+  async ({ deps, caller, id, base }) => {
+    const uuid = arqUuid(id);
+    const arq = (await deps.store.arqs.byUuids([uuid])).get(uuid);
+    if (!arq || !maySee(caller, arq.projectId)) throw new ArqNotFound([uuid]);
+    const states = await shownStates(deps, [arq]);
+    return { body: viewArq(arq, base, states.get(uuid)) };
+  },
+);

@@ -9,7 +9,7 @@ import { namesProject, readUpdate, updateBody } from './schema.ts';
 
 /** Binds or unbinds. 202 in either case; a bind that needs nothing from its host is done by then. */
 export const update = action(
-  { query: noQuery, body: updateBody },
+  { query: noQuery, body: updateBody, answers: { 202: null }, refuses: [404, 409] },
   async ({ deps, caller, body, microversion }) => {
     const wanted = readUpdate(body, microversion);
     if (namesProject(body) && !isAdmin(caller)) {

@@ -1,11 +1,12 @@
 import { addAttribute } from '#core/operations/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { attributeAnswer } from './answer.ts';
 import { createBody } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: createBody },
+  { query: noQuery, body: createBody, answers: { 201: attributeAnswer }, refuses: [404, 409] },
   async ({ deps, caller, body, base }) => {
     const { deployable_id: deployable, ...given } = 'attribute' in body ? body.attribute : body;
     const attribute = await addAttribute(deps, caller, String(deployable), given);

@@ -4,8 +4,11 @@ import { deleteAttribute } from '#core/operations/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 
-export const deleteOne = action({ query: noQuery }, async ({ deps, caller, id }) => {
-  if (!isUuid(id)) throw new AttributeNotFound(id);
-  await deleteAttribute(deps, caller, id);
-  return {};
-});
+export const deleteOne = action(
+  { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
+  async ({ deps, caller, id }) => {
+    if (!isUuid(id)) throw new AttributeNotFound(id);
+    await deleteAttribute(deps, caller, id);
+    return {};
+  },
+);

@@ -5,25 +5,29 @@ import { findDeployable } from '#core/operations/find-by-id.ts';
 import type { Page } from '#core/store/listings.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
+import { attributesAnswer } from './answer.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
 /** Sorted by uuid, which is their deployables' order: the index of deployables gives the pages. */
-export const getAll = action({ query: listQuery }, async ({ deps, query, base }) => {
-  const page: Page = { ...pageOf(query), sortKey: 'uuid' };
-  const isWanted = ({ uuid, key }: Attribute) =>
-    (query.key === undefined || key === query.key) &&
-    (page.marker === undefined ||
-      (page.sortDir === 'asc' ? uuid > page.marker : uuid < page.marker));
-  const found: Attribute[] = [];
-  for await (const attributes of attributesByDeployable(deps, page, query.deployable_id)) {
-    const wanted = attributes.filter(isWanted).sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
-    found.push(...(page.sortDir === 'asc' ? wanted : wanted.reverse()));
-    if (found.length >= page.limit) break;
-  }
-  const rows = found.slice(0, page.limit).map((each) => viewAttribute(each, base));
-  return { body: pageReply('attributes', rows, { base, path: '/attributes', query }) };
-});
+export const getAll = action(
+  { query: listQuery, answers: { 200: attributesAnswer } },
+  async ({ deps, query, base }) => {
+    const page: Page = { ...pageOf(query), sortKey: 'uuid' };
+    const isWanted = ({ uuid, key }: Attribute) =>
+      (query.key === undefined || key === query.key) &&
+      (page.marker === undefined ||
+        (page.sortDir === 'asc' ? uuid > page.marker : uuid < page.marker));
+    const found: Attribute[] = [];
+    for await (const attributes of attributesByDeployable(deps, page, query.deployable_id)) {
+      const wanted = attributes.filter(isWanted).sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
+      found.push(...(page.sortDir === 'asc' ? wanted : wanted.reverse()));
+      if (found.length >= page.limit) break;
+    }
+    const rows = found.slice(0, page.limit).map((each) => viewAttribute(each, base));
+    return { body: pageReply('attributes', rows, { base, path: '/attributes', query }) };
+  },
+);
 
 async function* attributesByDeployable(
   deps: Deps,

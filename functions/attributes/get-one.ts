@@ -3,9 +3,14 @@ import { isUuid } from '#core/domain/ids.ts';
 import { findAttribute } from '#core/operations/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { attributeAnswer } from './answer.ts';
 import { viewAttribute } from './view.ts';
 
-export const getOne = action({ query: noQuery }, async ({ deps, id, base }) => {
-  if (!isUuid(id)) throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of an attribute.`);
-  return { body: viewAttribute((await findAttribute(deps, id)).attribute, base) };
-});
+export const getOne = action(
+  { query: noQuery, answers: { 200: attributeAnswer }, refuses: [404] },
+  async ({ deps, id, base }) => {
+    if (!isUuid(id))
+      throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of an attribute.`);
+    return { body: viewAttribute((await findAttribute(deps, id)).attribute, base) };
+  },
+);

@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { action } from '../http/action.ts';
 import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { deployablesAnswer } from './answer.ts';
 import { viewDeployable } from './view.ts';
 
 export const getAll = action(
-  { query: z.strictObject(pageQuery) },
+  { query: z.strictObject(pageQuery), answers: { 200: deployablesAnswer } },
   async ({ deps, query, base }) => {
     const deployables = await deps.listings.deployables(pageOf(query));
     const rows = deployables.map((deployable) => viewDeployable(deployable, base));

@@ -4,12 +4,16 @@ import { isIntegerText } from '#core/domain/integer-id.ts';
 import { findDeployable } from '#core/operations/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { deployableAnswer } from './answer.ts';
 import { viewDeployable } from './view.ts';
 
 /** By uuid, or by the integer that attributes name it by. */
-export const getOne = action({ query: noQuery }, async ({ deps, id, base }) => {
-  if (!isUuid(id) && !isIntegerText(id)) {
-    throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
-  }
-  return { body: viewDeployable(await findDeployable(deps, id), base) };
-});
+export const getOne = action(
+  { query: noQuery, answers: { 200: deployableAnswer }, refuses: [404] },
+  async ({ deps, id, base }) => {
+    if (!isUuid(id) && !isIntegerText(id)) {
+      throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
+    }
+    return { body: viewDeployable(await findDeployable(deps, id), base) };
+  },
+);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { programDeployable } from '#core/operations/program-deployable.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { deployableAnswer } from './answer.ts';
 import { viewDeployable } from './view.ts';
 
 const body = z.tuple([
@@ -14,7 +15,7 @@ const body = z.tuple([
 
 /** Deployed Cyborg's form, and openstacksdk's, which says the deployable's uuid twice. */
 export const program = action(
-  { query: noQuery, body },
+  { query: noQuery, body, answers: { 200: deployableAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id, base, body: [{ value }] }) => {
     const deployable = await programDeployable(deps, caller, id, value[0].image_uuid);
     return { body: viewDeployable(deployable, base) };

@@ -13,7 +13,7 @@ const body = z.tuple([
 
 /** The specification's form; nothing is answered but that it was taken. */
 export const update = action(
-  { query: noQuery, body },
+  { query: noQuery, body, answers: { 200: null }, refuses: [404, 409] },
   async ({ deps, caller, id, body: [{ value }] }) => {
     await programDeployable(deps, caller, id, value);
     return {};

@@ -6,12 +6,19 @@ import {
 import { action } from '../http/action.ts';
 import { validate } from '../http/body.ts';
 import { noQuery } from '../http/query.ts';
+import { createdProfiles } from './answer.ts';
 import { bySpecification } from './dialect.ts';
 import { createBody, type ProfileBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: z.unknown().refine((body) => body !== undefined) },
+  {
+    query: noQuery,
+    body: z.unknown().refine((body) => body !== undefined),
+    documentedBody: createBody,
+    answers: { 201: createdProfiles, 204: null },
+    refuses: [409, 422],
+  },
   async ({ deps, body, base, microversion }) => {
     const isBySpecification = !Array.isArray(body);
     const work = async () => {

@@ -6,19 +6,22 @@ import { findProfiles } from './find.ts';
 import { deleteQuery } from './schema.ts';
 
 /** `?name=` as the specification has it, `?value=` as deployed Cyborg. All are deleted or none. */
-export const deleteMany = action({ query: deleteQuery }, async ({ deps, query }) => {
-  if (query.name) {
-    const names = query.name;
-    await bySpecification(async () => {
-      if (names.length === 0) throw new InvalidInput('No device profile is named.');
-      await deleteDeviceProfiles(deps, () => findProfiles(deps, names, 'name'));
-    });
+export const deleteMany = action(
+  { query: deleteQuery, answers: { 204: null }, refuses: [404, 422] },
+  async ({ deps, query }) => {
+    if (query.name) {
+      const names = query.name;
+      await bySpecification(async () => {
+        if (names.length === 0) throw new InvalidInput('No device profile is named.');
+        await deleteDeviceProfiles(deps, () => findProfiles(deps, names, 'name'));
+      });
+      return {};
+    }
+    if (!query.value || query.value.length === 0) {
+      throw new InvalidInput('No device profile is named: use ?name= or ?value=.');
+    }
+    const values = query.value;
+    await deleteDeviceProfiles(deps, () => findProfiles(deps, values, 'any'));
     return {};
-  }
-  if (!query.value || query.value.length === 0) {
-    throw new InvalidInput('No device profile is named: use ?name= or ?value=.');
-  }
-  const values = query.value;
-  await deleteDeviceProfiles(deps, () => findProfiles(deps, values, 'any'));
-  return {};
-});
+  },
+);

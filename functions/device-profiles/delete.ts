@@ -5,9 +5,12 @@ import { noQuery } from '../http/query.ts';
 import { findProfiles } from './find.ts';
 
 /** By uuid or name; several are separated by commas. */
-export const deleteOne = action({ query: noQuery }, async ({ deps, id }) => {
-  const given = id.split(',').filter((part) => part !== '');
-  if (given.length === 0) throw new InvalidInput('No device profile is named.');
-  await deleteDeviceProfiles(deps, () => findProfiles(deps, given, 'any'));
-  return {};
-});
+export const deleteOne = action(
+  { query: noQuery, answers: { 204: null }, refuses: [404] },
+  async ({ deps, id }) => {
+    const given = id.split(',').filter((part) => part !== '');
+    if (given.length === 0) throw new InvalidInput('No device profile is named.');
+    await deleteDeviceProfiles(deps, () => findProfiles(deps, given, 'any'));
+    return {};
+  },
+);

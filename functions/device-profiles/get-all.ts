@@ -1,22 +1,26 @@
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
+import { profilesAnswer } from './answer.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 /** Nova asks by name: that reads base tables only. */
-export const getAll = action({ query: listQuery }, async ({ deps, query, base, microversion }) => {
-  if (query.name) {
-    const profiles = await deps.store.profiles.byNames(query.name);
-    if (profiles.length === 0 && microversion === '2.0') {
-      throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
+export const getAll = action(
+  { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
+  async ({ deps, query, base, microversion }) => {
+    if (query.name) {
+      const profiles = await deps.store.profiles.byNames(query.name);
+      if (profiles.length === 0 && microversion === '2.0') {
+        throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
+      }
+      return { body: { device_profiles: profiles.map((each) => viewDeviceProfile(each, base)) } };
     }
-    return { body: { device_profiles: profiles.map((each) => viewDeviceProfile(each, base)) } };
-  }
-  const profiles = await deps.listings.profiles(pageOf(query));
-  const { name: _, ...page } = query;
-  const rows = profiles.map((each) => viewDeviceProfile(each, base));
-  return {
-    body: pageReply('device_profiles', rows, { base, path: '/device_profiles', query: page }),
-  };
-});
+    const profiles = await deps.listings.profiles(pageOf(query));
+    const { name: _, ...page } = query;
+    const rows = profiles.map((each) => viewDeviceProfile(each, base));
+    return {
+      body: pageReply('device_profiles', rows, { base, path: '/device_profiles', query: page }),
+    };
+  },
+);

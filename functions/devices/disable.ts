@@ -3,7 +3,10 @@ import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 
 /** Deployed Cyborg's form; a body is not looked at. */
-export const disable = action({ query: noQuery }, async ({ deps, caller, id }) => {
-  await setDeviceStatus(deps, caller, id, 'maintaining', undefined);
-  return {};
-});
+export const disable = action(
+  { query: noQuery, answers: { 204: null }, refuses: [404] },
+  async ({ deps, caller, id }) => {
+    await setDeviceStatus(deps, caller, id, 'maintaining', undefined);
+    return {};
+  },
+);

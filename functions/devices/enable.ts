@@ -3,7 +3,10 @@ import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 
 /** Deployed Cyborg's form; a body is not looked at. */
-export const enable = action({ query: noQuery }, async ({ deps, caller, id }) => {
-  await setDeviceStatus(deps, caller, id, 'enabled', undefined);
-  return {};
-});
+export const enable = action(
+  { query: noQuery, answers: { 204: null }, refuses: [404] },
+  async ({ deps, caller, id }) => {
+    await setDeviceStatus(deps, caller, id, 'enabled', undefined);
+    return {};
+  },
+);

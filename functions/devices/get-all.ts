@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { action } from '../http/action.ts';
 import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { devicesAnswer } from './answer.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({
@@ -10,13 +11,16 @@ const listQuery = z.strictObject({
   ...pageQuery,
 });
 
-export const getAll = action({ query: listQuery }, async ({ deps, query, base, microversion }) => {
-  const { hostname, type, vendor } = query;
-  const devices = await deps.listings.devices(pageOf(query), {
-    ...(hostname !== undefined && { hostname }),
-    ...(type !== undefined && { type }),
-    ...(vendor !== undefined && { vendor }),
-  });
-  const rows = devices.map((device) => viewDevice(device, base, microversion));
-  return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
-});
+export const getAll = action(
+  { query: listQuery, answers: { 200: devicesAnswer } },
+  async ({ deps, query, base, microversion }) => {
+    const { hostname, type, vendor } = query;
+    const devices = await deps.listings.devices(pageOf(query), {
+      ...(hostname !== undefined && { hostname }),
+      ...(type !== undefined && { type }),
+      ...(vendor !== undefined && { vendor }),
+    });
+    const rows = devices.map((device) => viewDevice(device, base, microversion));
+    return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
+  },
+);

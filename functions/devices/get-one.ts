@@ -1,9 +1,13 @@
 import { findDevice } from '#core/operations/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { deviceAnswer } from './answer.ts';
 import { viewDevice } from './view.ts';
 
 /** By uuid, or by the integer that deployables name it by. */
-export const getOne = action({ query: noQuery }, async ({ deps, id, base, microversion }) => {
-  return { body: viewDevice(await findDevice(deps, id), base, microversion) };
-});
+export const getOne = action(
+  { query: noQuery, answers: { 200: deviceAnswer }, refuses: [404] },
+  async ({ deps, id, base, microversion }) => {
+    return { body: viewDevice(await findDevice(deps, id), base, microversion) };
+  },
+);

@@ -22,7 +22,7 @@ const body = z.tuple([
 
 /** The specification's form, with a reason. */
 export const update = action(
-  { query: noQuery, body },
+  { query: noQuery, body, answers: { 204: null }, refuses: [404] },
   async ({ deps, caller, id, body: [{ value, reason }] }) => {
     await setDeviceStatus(deps, caller, id, statuses[value], reason ?? undefined);
     return {};

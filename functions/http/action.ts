@@ -28,6 +28,12 @@ export interface Schemas<Query, Body> {
   readonly query: z.ZodType<Query>;
   /** Undefined: the route takes no body and reads none. */
   readonly body?: z.ZodType<Body>;
+  /** What the OpenAPI document says of the body, where that is not what is validated first. */
+  readonly documentedBody?: z.ZodType;
+  /** Status → what is answered with it; null: nothing. */
+  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /** Statuses of refusals that are this route's own, beside those of all routes. */
+  readonly refuses?: readonly number[];
 }
 
 export interface Action {

@@ -67,7 +67,7 @@ export function nounHandler(
     .use(token(deps))
     .use(routing(noun))
     .use(microversion(deps))
-    .use(policy())
+    .use(policy(deps))
     .handler(async ({ exchange, ...event }) => run(deps(), actions, event, exchange));
   return onion as unknown as HttpHandler;
 }
@@ -176,14 +176,14 @@ function microversion(deps: () => Deps): Layer {
   };
 }
 
-function policy(): Layer {
+function policy(deps: () => Deps): Layer {
   return {
     before: ({ event }) => {
       const { route, caller, microversion: version } = event.exchange;
       const rule = route?.row.policy;
       if (!rule || !caller) return;
       try {
-        enforce(rule, caller);
+        enforce(rule, caller, deps().settings.policy);
       } catch (error) {
         // The device profile specification answers 401 where RBAC refuses; its microversion is 2.0.
         const isBySpecification = route.row.noun === 'device-profiles' && version === '2.0';

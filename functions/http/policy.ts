@@ -1,48 +1,13 @@
-// Who may do what: Cyborg's rules with its new defaults. Roles come from a project-scoped token,
-// where Keystone has already added those that a role implies (admin > manager > member > reader).
+// Asks whether a caller may; the table is core/domain/policy.ts.
 
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
-
-const reader = ['reader', 'member', 'manager', 'admin', 'service'];
-const manager = ['manager', 'admin'];
-// Nova acts with the user's token; a service that acts alone has the service role.
-const memberOrService = ['member', 'manager', 'admin', 'service'];
-const admin = ['admin'];
-
-/** Rule → roles, any of which is enough. */
-export const policies = {
-  'cyborg:device_profile:get_all': reader,
-  'cyborg:device_profile:get_one': reader,
-  'cyborg:device_profile:create': admin,
-  'cyborg:device_profile:delete': admin,
-  'cyborg:arq:get_all': reader,
-  'cyborg:arq:get_one': reader,
-  'cyborg:arq:create': memberOrService,
-  'cyborg:arq:update': memberOrService,
-  'cyborg:arq:delete': memberOrService,
-  'cyborg:device:get_all': manager,
-  'cyborg:device:get_one': manager,
-  'cyborg:device:enable': admin,
-  'cyborg:device:disable': admin,
-  'cyborg:device:update': admin,
-  'cyborg:device:force_release': admin,
-  'cyborg:deployable:get_all': manager,
-  'cyborg:deployable:get_one': manager,
-  'cyborg:deployable:program': admin,
-  'cyborg:attribute:get_all': manager,
-  'cyborg:attribute:get_one': manager,
-  'cyborg:attribute:create': admin,
-  'cyborg:attribute:delete': admin,
-} as const satisfies Readonly<Record<string, readonly string[]>>;
-
-export type PolicyRule = keyof typeof policies;
+import { type PolicyOverrides, type PolicyRule, rolesFor } from '#core/domain/policy.ts';
 
 /** @throws Forbidden naming the rule */
-export function enforce(rule: PolicyRule, caller: Caller): void {
-  const allowed: readonly string[] = policies[rule];
+export function enforce(rule: PolicyRule, caller: Caller, overrides: PolicyOverrides): void {
+  const allowed = rolesFor(rule, overrides);
   if (caller.roles.some((role) => allowed.includes(role))) return;
-  throw new Forbidden(
-    `Policy does not allow ${rule} to be performed: it needs one of the roles ${allowed.join(', ')}.`,
-  );
+  const needed = allowed.length > 0 ? `one of the roles ${allowed.join(', ')}` : 'what nobody has';
+  throw new Forbidden(`Policy does not allow ${rule} to be performed: it needs ${needed}.`);
 }

@@ -1,7 +1,11 @@
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { rootAnswer } from './answer.ts';
 import { rootDocument } from './documents.ts';
 
-export const getRoot = action({ query: noQuery }, async ({ base }) => ({
-  body: rootDocument(base),
-}));
+export const getRoot = action(
+  { query: noQuery, answers: { 200: rootAnswer } },
+  async ({ base }) => ({
+    body: rootDocument(base),
+  }),
+);

@@ -1,8 +1,9 @@
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { v2Answer } from './answer.ts';
 import { v2Document } from './documents.ts';
 
-export const getV2 = action({ query: noQuery }, async ({ base }) => {
+export const getV2 = action({ query: noQuery, answers: { 200: v2Answer } }, async ({ base }) => {
   const document = v2Document(base, 'v2.0');
   return { body: { ...document, versions: [document] } };
 });

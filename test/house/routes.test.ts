@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { queues } from '#core/contracts/queues.ts';
+import { policies } from '#core/domain/policy.ts';
 import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
 import { actions as attributes } from '#functions/attributes/handler.ts';
 import { actions as deployables } from '#functions/deployables/handler.ts';
@@ -11,7 +12,6 @@ import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts
 import { actions as devices } from '#functions/devices/handler.ts';
 import { apiPath, gatewayRoutes, matchPath, nounFor } from '#functions/gateway.ts';
 import type { Action } from '#functions/http/action.ts';
-import { policies } from '#functions/http/policy.ts';
 import { type Noun, routes } from '#functions/routes.ts';
 import { actions as versions } from '#functions/versions/handler.ts';
 
@@ -59,9 +59,9 @@ describe('nothing is served beside the table', () => {
     expect(Object.keys(policies).filter((rule) => !enforced.includes(rule as never))).toEqual([]);
   });
 
-  it('leaves only the version documents open', () => {
+  it('leaves only documents open', () => {
     const open = routes.filter(({ policy }) => policy === undefined).map(({ path }) => path);
-    expect(open).toEqual(['/', '/v2']);
+    expect(open).toEqual(['/', '/v2', '/openapi']);
   });
 
   it('sends what no noun takes to versions', () => {

@@ -34,6 +34,8 @@ describe('the deployment', () => {
     ['defaultMicroversion', { defaultMicroversion: '3.0' }],
     ['attachTypes', { attachTypes: 'PCI,USB' }],
     ['eventStyle', { eventStyle: 'loud' }],
+    ['policy', { policy: { 'cyborg:device:steal': ['reader'] } }],
+    ['policy', { policy: 'reader' }],
     ['bindDeadlineSeconds', { bindDeadlineSeconds: 900 }],
     ['logRetentionDays', { logRetentionDays: 8 }],
     ['logLevel', { logLevel: 'LOUD' }],

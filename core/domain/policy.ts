@@ -1,0 +1,46 @@
+// Who may do what: Cyborg's rules with its new defaults, which a deployment may set otherwise. Roles come from a project-scoped token,
+// where Keystone has already added those that a role implies (admin > manager > member > reader).
+
+const reader = ['reader', 'member', 'manager', 'admin', 'service'];
+const manager = ['manager', 'admin'];
+// Nova acts with the user's token; a service that acts alone has the service role.
+const memberOrService = ['member', 'manager', 'admin', 'service'];
+const admin = ['admin'];
+
+/** Rule → roles, any of which is enough. */
+export const policies = {
+  'cyborg:device_profile:get_all': reader,
+  'cyborg:device_profile:get_one': reader,
+  'cyborg:device_profile:create': admin,
+  'cyborg:device_profile:delete': admin,
+  'cyborg:arq:get_all': reader,
+  'cyborg:arq:get_one': reader,
+  'cyborg:arq:create': memberOrService,
+  'cyborg:arq:update': memberOrService,
+  'cyborg:arq:delete': memberOrService,
+  'cyborg:device:get_all': manager,
+  'cyborg:device:get_one': manager,
+  'cyborg:device:enable': admin,
+  'cyborg:device:disable': admin,
+  'cyborg:device:update': admin,
+  'cyborg:device:force_release': admin,
+  'cyborg:deployable:get_all': manager,
+  'cyborg:deployable:get_one': manager,
+  'cyborg:deployable:program': admin,
+  'cyborg:attribute:get_all': manager,
+  'cyborg:attribute:get_one': manager,
+  'cyborg:attribute:create': admin,
+  'cyborg:attribute:delete': admin,
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type PolicyRule = keyof typeof policies;
+
+/** Rule → the roles that a deployment wants instead; of none, nobody may. */
+export type PolicyOverrides = Readonly<Partial<Record<PolicyRule, readonly string[]>>>;
+
+export const policyRules = Object.keys(policies) as PolicyRule[];
+
+/** Roles, any of which is enough. */
+export function rolesFor(rule: PolicyRule, overrides: PolicyOverrides = {}): readonly string[] {
+  return overrides[rule] ?? policies[rule];
+}

@@ -1,0 +1,31 @@
+import * as z from 'zod';
+import { collection, common, uuid } from '../http/answers.ts';
+
+const state = z.enum([
+  'Initial',
+  'BindStarted',
+  'Bound',
+  'BindFailed',
+  'Unbound',
+  'provisioning',
+  'unknown',
+]);
+
+export const arqAnswer = z.strictObject({
+  uuid,
+  state,
+  device_profile_name: z.string(),
+  device_profile_group_id: z.int().min(0),
+  hostname: z.string().nullable(),
+  device_rp_uuid: uuid.nullable(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string(),
+  attach_handle_type: z.enum(['', 'PCI', 'MDEV', 'TEST_PCI']),
+  attach_handle_uuid: uuid.nullable(),
+  attach_handle_info: z
+    .record(z.string(), z.string())
+    .meta({ examples: [{ domain: '0000', bus: '3b', device: '00', function: '1' }] }),
+  ...common,
+});
+
+export const arqsAnswer = collection('arqs', arqAnswer);

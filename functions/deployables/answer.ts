@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { collection, common, time, uuid } from '../http/answers.ts';
+
+const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid of what it names' });
+
+const program = z.strictObject({
+  image_uuid: uuid,
+  state: z.enum(['started', 'done', 'failed']),
+  reason: z.string().nullable(),
+  requested_at: time,
+});
+
+export const deployableAnswer = z.strictObject({
+  uuid,
+  parent_id: integer.nullable(),
+  root_id: integer.nullable(),
+  name: z.string(),
+  num_accelerators: z.int().min(0),
+  device_id: integer,
+  attributes_list: z.string().meta({ examples: ['[{"traits1":"OWNER_CYBORG"},{"rc":"FPGA"}]'] }),
+  rp_uuid: uuid,
+  driver_name: z.string(),
+  bitstream_id: z.string().nullable(),
+  program: program.nullable().meta({ description: 'the last one that an operator asked for' }),
+  ...common,
+});
+
+export const deployablesAnswer = collection('deployables', deployableAnswer);

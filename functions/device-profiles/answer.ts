@@ -1,0 +1,19 @@
+import * as z from 'zod';
+import { collection, common, uuid } from '../http/answers.ts';
+
+export const profileAnswer = z.strictObject({
+  uuid,
+  name: z.string(),
+  description: z.string().nullable(),
+  groups: z
+    .array(z.record(z.string(), z.string()))
+    .meta({ examples: [[{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }]] }),
+  ...common,
+});
+
+export const profilesAnswer = collection('device_profiles', profileAnswer);
+
+export const shownProfile = z.strictObject({ device_profile: profileAnswer });
+
+/** The bare object for a list of one, as deployed Cyborg; a collection for more. */
+export const createdProfiles = z.union([profileAnswer, profilesAnswer]);

@@ -1,0 +1,37 @@
+// Shapes that answers of several nouns share. They document and prove; nothing that is answered is
+// passed through them at run time.
+
+import * as z from 'zod';
+
+export const uuid = z.guid();
+
+export const time = z
+  .string()
+  .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$/)
+  .meta({ description: 'ISO 8601, UTC, whole seconds', examples: ['2026-07-01T01:02:03+00:00'] });
+
+export const link = z.strictObject({
+  href: z.url(),
+  rel: z.enum(['self', 'bookmark', 'next']),
+});
+
+export const common = { created_at: time, updated_at: time.nullable(), links: z.array(link) };
+
+/** A page: the rows below the collection's name, and where there may be more a link to the next. */
+export function collection<T extends z.ZodType>(name: string, row: T) {
+  return z.strictObject({ [name]: z.array(row), [`${name}_links`]: z.array(link).optional() });
+}
+
+/** 4xx: Cyborg's clients read the one, the device profile specification has the other. */
+export const fault = z.strictObject({
+  error_message: z.string().meta({ description: 'JSON text: faultcode, faultstring, debuginfo' }),
+  error: z.string().meta({ description: 'what was wrong, in a sentence' }),
+});
+
+/** A token that is missing or not valid: keystonemiddleware's own body. */
+export const tokenFault = z.strictObject({
+  error: z.strictObject({ code: z.int(), title: z.string(), message: z.string() }),
+});
+
+/** 5xx: no `error`, which clients would take for an object. */
+export const serverFault = z.strictObject({ error_message: z.string() });

@@ -1,0 +1,139 @@
+// The OpenAPI 3.1 document: made of the table of routes and of the very schemas that requests are
+// validated with, so it says nothing that is not so. https://spec.openapis.org/oas/v3.1.0
+
+import * as z from 'zod';
+import { type Noun, type RouteRow, routes } from '../routes.ts';
+import type { Action } from './action.ts';
+import { fault, serverFault, tokenFault } from './answers.ts';
+import { maximum, microversions, minimum } from './microversion.ts';
+
+export type Actions = Readonly<Partial<Record<Noun, Readonly<Record<string, Action>>>>>;
+type Json = Readonly<Record<string, unknown>>;
+
+/** What any route may refuse, by what it has: a policy, a body. */
+export function refusalsOf({ policy }: RouteRow, { schemas }: Action): number[] {
+  return [
+    400,
+    ...(policy ? [401, 403, 406] : []),
+    ...(schemas.body ? [413, 415] : []),
+    ...(schemas.refuses ?? []),
+  ].sort();
+}
+
+export function openApi(actions: Actions, base: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const row of routes) {
+    const action = actions[row.noun]?.[row.action];
+    if (!action) continue;
+    const path = documentedPath(row);
+    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row, action) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Accelerator API v2',
+      version: maximum,
+      description: `OpenStack Cyborg's API, microversions ${minimum} to ${maximum}.`,
+      license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: `${base}/accelerator` }],
+    paths,
+    components: {
+      schemas: {
+        Fault: jsonOf(fault, 'output'),
+        TokenFault: jsonOf(tokenFault, 'output'),
+        ServerFault: jsonOf(serverFault, 'output'),
+      },
+      securitySchemes: {
+        token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
+        serviceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
+      },
+    },
+  };
+}
+
+/** A path names each of its parameters once only: in OpenAPI two `{id}` are one too many. */
+export function documentedPath({ path }: RouteRow): string {
+  return path.replace('/program/{id}', '/program/{same_id}').replace('/openapi', '/openapi.json');
+}
+
+function operation(row: RouteRow, action: Action): Json {
+  const { schemas } = action;
+  const body = schemas.documentedBody ?? schemas.body;
+  return {
+    operationId: `${row.noun}.${row.action}${row.path.match(/\{id\}/g)?.length ?? ''}`,
+    tags: [row.noun],
+    ...(row.policy && { security: [{ token: [] }, { token: [], serviceToken: [] }] }),
+    ...(row.policy && { 'x-openstack-policy': row.policy }),
+    parameters: [...pathParameters(row), ...queryParameters(schemas.query), ...headers(row)],
+    ...(body && {
+      requestBody: {
+        required: !body.safeParse(undefined).success,
+        content: { 'application/json': { schema: jsonOf(body, 'input') } },
+      },
+    }),
+    responses: responses(row, action),
+  };
+}
+
+function pathParameters(row: RouteRow): Json[] {
+  return [...documentedPath(row).matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    return { name, in: 'path', required: true, schema: { type: 'string' } };
+  });
+}
+
+function queryParameters(query: z.ZodType): Json[] {
+  const { properties = {} } = jsonOf(query, 'input') as { properties?: Record<string, Json> };
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
+}
+
+function headers({ policy }: RouteRow): Json[] {
+  if (!policy) return [];
+  const versions = [...microversions, 'latest'].map((version) => `accelerator ${version}`);
+  return [
+    { name: 'OpenStack-API-Version', in: 'header', schema: { type: 'string', examples: versions } },
+  ];
+}
+
+function responses(row: RouteRow, action: Action): Json {
+  const answered = Object.entries(action.schemas.answers).map(([status, schema]) => [
+    status,
+    {
+      description: 'Done.',
+      ...(schema && { content: { 'application/json': { schema: jsonOf(schema, 'output') } } }),
+    },
+  ]);
+  const refused = refusalsOf(row, action).map((status) => [
+    status,
+    {
+      description: reasons[status],
+      ...content(status === 401 ? ['TokenFault', 'Fault'] : ['Fault']),
+    },
+  ]);
+  const failed = { description: 'Not the caller’s doing.', ...content(['ServerFault']) };
+  return { ...Object.fromEntries([...answered, ...refused]), '5XX': failed };
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'The request can never succeed as it stands.',
+  401: 'No valid token; at 2.0 on device profiles, also what policy does not allow.',
+  403: 'Policy does not allow it, or it needs a service token.',
+  404: 'There is no such thing, or not for this caller.',
+  406: 'This microversion does not know the request, or there is no such version.',
+  409: 'The request is right, the state of things is not.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'The body is not application/json.',
+  422: 'In the dialect of the device profile specification: what cannot be processed.',
+  423: 'Not all accelerator requests of the instance are resolved.',
+};
+
+function content(names: readonly string[]): Json {
+  const references = names.map((name) => ({ $ref: `#/components/schemas/${name}` }));
+  const schema = references.length === 1 ? references[0] : { anyOf: references };
+  return { content: { 'application/json': { schema } } };
+}
+
+function jsonOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return json;
+}

@@ -1,0 +1,31 @@
+import * as z from 'zod';
+import { actions as acceleratorRequests } from '../accelerator-requests/handler.ts';
+import { actions as attributes } from '../attributes/handler.ts';
+import { actions as deployables } from '../deployables/handler.ts';
+import { actions as deviceProfiles } from '../device-profiles/handler.ts';
+import { actions as devices } from '../devices/handler.ts';
+import { type Action, action } from '../http/action.ts';
+import { type Actions, openApi } from '../http/openapi.ts';
+import { noQuery } from '../http/query.ts';
+import { getRoot } from './get-root.ts';
+import { getV2 } from './get-v2.ts';
+
+/** `/openapi.json`, without a token. */
+export const getOpenapi: Action = action(
+  { query: noQuery, answers: { 200: z.looseObject({ openapi: z.string() }) } },
+  async ({ base }) => ({ body: document(base) }),
+);
+
+/** Of all nouns, as served at `base`. */
+export function document(base: string): Record<string, unknown> {
+  const versions = { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi };
+  const actions: Actions = {
+    versions,
+    'device-profiles': deviceProfiles,
+    'accelerator-requests': acceleratorRequests,
+    devices,
+    deployables,
+    attributes,
+  };
+  return { ...openApi(actions, base) };
+}

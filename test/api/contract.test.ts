@@ -1,0 +1,166 @@
+// The contract suite: the YAML files beside this one, each in its order, against the deployed handlers;
+// every answer is held against the OpenAPI document, and every status that it documents is met.
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { failBind } from '#core/operations/finish-bind.ts';
+import { routes } from '#functions/routes.ts';
+import { GabbiRun, readTests } from '#test/contract/gabbi.ts';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { findVariables, type Tokens } from '#test/contract/variables.ts';
+import { refused } from '#test/support/refusals.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
+
+const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.yaml'));
+const none = '99999999-0000-4000-8000-000000000009';
+const tokens: Tokens = {
+  ADMIN_TOKEN: 'admin-token',
+  MEMBER_TOKEN: 'demo-token',
+  OTHER_TOKEN: 'alt-token',
+  SERVICE_TOKEN: 'nova-token',
+};
+
+let world: World;
+let base: string;
+let check: OpenApiCheck;
+let variables: Readonly<Record<string, string>>;
+/** `<method> <path> <status>` that has been answered. */
+const met = new Set<string>();
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  base = `${world.apiUrl}/accelerator`;
+  const fpga = (index: number) =>
+    aDevice({
+      address: `0000:0${index}:00.0`,
+      provider_suffix: undefined,
+      offers: undefined,
+      regions: [
+        {
+          name: 'region0',
+          resource_class: 'FPGA',
+          traits: [],
+          attach_handles: [aHandle(index)],
+          'region-type-uuid': none,
+        },
+      ],
+    });
+  const report = aReport([aDevice({ handles: 4 }), fpga(1), fpga(2), fpga(3)]);
+  await applyReport(world.deps, 'cmp1', report, Date.now());
+  check = new OpenApiCheck((await world.ask('GET', '/openapi.json', { token: null })).json);
+  variables = await findVariables(base, tokens);
+});
+afterAll(() => world.stop());
+
+for (const file of files) {
+  describe(file, () => {
+    let run: GabbiRun;
+    beforeAll(() => {
+      run = new GabbiRun(base, variables);
+    });
+
+    it.each(readTests(join(import.meta.dirname, file)).map((test) => [test.name, test] as const))(
+      '%s',
+      async (_name, test) => {
+        const exchanged = await run.run(test);
+        const url = exchanged.url.replace(base, '');
+        const { route } = check.check({ ...exchanged, url });
+        if (route) met.add(`${route} ${exchanged.status}`);
+        expect(exchanged.headers.get('x-openstack-request-id')).toMatch(/^req-/);
+      },
+    );
+  });
+}
+
+/** What every route refuses alike; the body is wrong besides, so that nothing can come of it. */
+const alike: readonly [status: number, what: string, query: string, ask: Ask][] = [
+  [401, 'no token', '', { token: null }],
+  [403, 'a token of the system', '', { token: 'system-admin-token' }],
+  [406, 'no such microversion', '', { microversion: 'accelerator 2.9' }],
+  [400, 'no such parameter', '?colour=red', { body: {} }],
+  [415, 'a body of another type', '', { body: '{}', headers: { 'content-type': 'text/xml' } }],
+  [413, 'a body of more than a megabyte', '', { body: ' '.repeat(2 ** 20 + 1) }],
+];
+
+describe('every route', () => {
+  it.each(
+    routes.flatMap((row) =>
+      alike.map(([status, what, query, ask]) => [row, what, status, query, ask] as const),
+    ),
+  )('$method $path: %s', async (row, _what, status, query, ask) => {
+    const path = row.path.replaceAll('{id}', none).replace('/openapi', '/openapi.json');
+    const route = documentedRoute(`/accelerator${path}`);
+    const isDocumented = check.documented().includes(`${row.method} ${route} ${status}`);
+    if (!isDocumented) return;
+    const isBodyless = row.method === 'GET' || row.method === 'DELETE';
+    const { body, ...rest } = ask;
+    const answer = await refused(world, row.method, `/accelerator${path}${query}`, {
+      ...rest,
+      ...(body !== undefined && !isBodyless && { body }),
+    });
+    expect(answer.status).toBe(status);
+    note(row.method, path + query, answer);
+  });
+});
+
+describe('what takes more than a file', () => {
+  const instance = '77aa0000-0000-4000-8000-000000000007';
+
+  it('binds that the host has not finished lock what asks for resolved ones, and failed ones fail', async () => {
+    const group = { 'resources:FPGA': '1', 'accel:function_id': 'any' };
+    await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'slow', groups: [group] }] });
+    const created = await world.asNova('POST', '/v2/accelerator_requests', {
+      device_profile_name: 'slow',
+    });
+    const { deployable } = await regionProvider();
+    const target = { hostname: 'cmp1', device_rp_uuid: deployable, instance_uuid: instance };
+    const patch = Object.entries(target).map(([name, value]) => {
+      return { op: 'add', path: `/${name}`, value };
+    });
+    const body = { [created.json.arqs[0].uuid]: patch };
+    expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);
+    const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
+    const locked = await world.asNova('GET', resolved);
+    expect(locked.status).toBe(423);
+    note('GET', resolved, locked);
+
+    const binding = await world.deps.store.arqs.binding(instance);
+    if (!binding) throw new Error('Nothing is bound.');
+    await failBind(world.deps, binding, 'The board is on fire.');
+    const failed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect([failed.status, failed.json.error]).toEqual([409, expect.stringContaining('on fire')]);
+    note('GET', '/v2/accelerator_requests', failed);
+  });
+
+  it('a deployable has 64 attributes that were added, and no more', async () => {
+    const body = { deployable_id: variables.REGION_1, key: 'k', value: 'v' };
+    const add = () => world.ask('POST', '/v2/attributes', { body });
+    const answers = await Promise.all(Array.from({ length: 66 }, add));
+    expect(answers.map(({ status }) => status).filter((status) => status === 201)).toHaveLength(64);
+    const refusal = answers.find(({ status }) => status !== 201) as Answer;
+    expect([refusal.status, refusal.json.error]).toEqual([409, expect.stringContaining('64')]);
+    note('POST', '/v2/attributes', refusal);
+  });
+
+  async function regionProvider() {
+    const { json } = await world.ask('GET', `/v2/deployables/${variables.REGION_3}`);
+    return { deployable: json.rp_uuid as string };
+  }
+});
+
+it('answers each status that it documents somewhere in here, for each route', () => {
+  const unmet = check.documented().filter((each) => !met.has(each));
+  expect(unmet).toEqual([]);
+});
+
+function documentedRoute(path: string): string | undefined {
+  return check.pathOf(path.replace('/accelerator', ''));
+}
+
+function note(method: string, url: string, { status, headers, text, json }: Answer): void {
+  const { route } = check.check({ method, url, status, headers, text, json });
+  if (route) met.add(`${route} ${status}`);
+}

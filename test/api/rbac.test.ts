@@ -1,0 +1,158 @@
+// Who may do what: every route, every persona, with and without a service token. The wanted answers
+// are written out, not computed from the table that they prove.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { routes } from '#functions/routes.ts';
+import { everythingStored } from '#test/support/tables.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const none = '99999999-0000-4000-8000-000000000009';
+
+/** In the order of the columns below. */
+const personas = {
+  nobody: null,
+  expired: 'expired-token',
+  system: 'system-admin-token',
+  unscoped: 'unscoped-token',
+  reader: 'reader-token',
+  member: 'demo-token',
+  manager: 'manager-token',
+  admin: 'admin-token',
+  // The role `service` alone.
+  service: 'telemetry-token',
+  other: 'alt-token',
+} as const;
+type Persona = keyof typeof personas;
+
+// y: gets past the door. -: 401 for its token. n: 403.
+const matrix: Readonly<Record<string, string>> = {
+  //                                          nobody … other
+  'GET /v2/device_profiles': '--nnyyyyyy',
+  'POST /v2/device_profiles': '--nnnnnynn',
+  'DELETE /v2/device_profiles': '--nnnnnynn',
+  'GET /v2/device_profiles/{id}': '--nnyyyyyy',
+  'DELETE /v2/device_profiles/{id}': '--nnnnnynn',
+  'GET /v2/accelerator_requests': '--nnyyyyyy',
+  'POST /v2/accelerator_requests': '--nnnyyyyy',
+  'PATCH /v2/accelerator_requests': '--nnnyyyyy',
+  'DELETE /v2/accelerator_requests': '--nnnyyyyy',
+  'GET /v2/accelerator_requests/{id}': '--nnyyyyyy',
+  'PATCH /v2/accelerator_requests/{id}': '--nnnyyyyy',
+  'DELETE /v2/accelerator_requests/{id}': '--nnnyyyyy',
+  'GET /v2/devices': '--nnnnyynn',
+  'GET /v2/devices/{id}': '--nnnnyynn',
+  'PATCH /v2/devices/{id}': '--nnnnnynn',
+  'POST /v2/devices/{id}/enable': '--nnnnnynn',
+  'POST /v2/devices/{id}/disable': '--nnnnnynn',
+  'POST /v2/devices/{id}/force_release': '--nnnnnynn',
+  'GET /v2/deployables': '--nnnnyynn',
+  'GET /v2/deployables/{id}': '--nnnnyynn',
+  'PATCH /v2/deployables/{id}': '--nnnnnynn',
+  'PATCH /v2/deployables/{id}/program': '--nnnnnynn',
+  'PATCH /v2/deployables/{id}/program/{id}': '--nnnnnynn',
+  'GET /v2/attributes': '--nnnnyynn',
+  'POST /v2/attributes': '--nnnnnynn',
+  'GET /v2/attributes/{id}': '--nnnnyynn',
+  'DELETE /v2/attributes/{id}': '--nnnnnynn',
+};
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+
+const closed = routes.filter(({ policy }) => policy !== undefined);
+
+it('has a row for every route that is not open to all, and for no other', () => {
+  const named = closed.map(({ method, path }) => `${method} ${path}`);
+  expect(Object.keys(matrix).sort()).toEqual(named.sort());
+  expect(new Set(Object.values(matrix).map((row) => row.length))).toEqual(
+    new Set([Object.keys(personas).length]),
+  );
+});
+
+const cells = Object.entries(matrix).flatMap(([route, row]) =>
+  [...row].flatMap((wanted, index) =>
+    [undefined, 'nova-token', 'alt-token'].map((serviceToken) => {
+      const persona = Object.keys(personas)[index] as Persona;
+      return [route, persona, serviceToken, wanted] as const;
+    }),
+  ),
+);
+
+/** What is answered before anything is looked for: nothing in here exists, so no cell can pass by luck. */
+describe('by route, persona and service token', () => {
+  it.each(cells)('%s as %s, service token %s: %s', async (route, persona, serviceToken, wanted) => {
+    const [method = '', path = ''] = route.split(' ');
+    const answer = await world.ask(method, path.replaceAll('{id}', none), {
+      token: personas[persona],
+      microversion: 'accelerator 2.3',
+      ...(serviceToken && { serviceToken }),
+      ...(['POST', 'PATCH'].includes(method) && { body: 'neither this nor that' }),
+    });
+    expect(outcomeOf(answer.status, answer.json)).toBe(
+      expectedOutcome(persona, serviceToken, wanted, matrix[route]?.[5] ?? ''),
+    );
+  });
+
+  it('and nothing was stored by any of it', async () => {
+    expect(await everythingStored()).toEqual([]);
+  });
+});
+
+function outcomeOf(status: number, body: { error?: unknown } | undefined): string {
+  if (status === 401) return '-';
+  // Past the door is not past the service token, which is asked for by state.
+  const isPolicy = String(body?.error).match(/Policy does not allow|not scoped to a project/);
+  if (status === 403 && isPolicy) return 'n';
+  expect(status).toBeLessThan(500);
+  return 'y';
+}
+
+function expectedOutcome(
+  persona: Persona,
+  serviceToken: string | undefined,
+  wanted: string,
+  member: string,
+): string {
+  // A service token without the role is a bad token, whoever sends it.
+  if (serviceToken === 'alt-token') return '-';
+  // While a service vouches for it, an expired token is what it was: a member's.
+  if (persona === 'expired' && serviceToken === 'nova-token') return member;
+  return wanted;
+}
+
+describe('CVE-2026-40213: what is the operator’s is no tenant’s', () => {
+  it.each([
+    ['GET', '/v2/devices'],
+    ['GET', '/v2/deployables'],
+    ['GET', '/v2/attributes'],
+    ['POST', '/v2/attributes'],
+    ['PATCH', `/v2/deployables/${none}/program`],
+    ['POST', `/v2/devices/${none}/disable`],
+  ])('%s %s', async (method, path) => {
+    const answer = await world.ask(method, path, { token: 'demo-token' });
+    expect(answer.status).toBe(403);
+  });
+});
+
+describe('a deployment’s own policy', () => {
+  it('lets in whom it names, and nobody else', async () => {
+    const { createDeps } = await import('#core/deps.ts');
+    const { nounHandler } = await import('#functions/http/noun-handler.ts');
+    const { actions } = await import('#functions/devices/handler.ts');
+    const { eventOf } = await import('#test/support/http-event.ts');
+    const own = { CYBORG_POLICY: '{"cyborg:device:get_all": ["reader"]}' };
+    const handler = nounHandler('devices', actions, () =>
+      createDeps('devices', { ...process.env, ...own }),
+    );
+    const statusFor = async (token: string, method = 'GET', path = '/v2/devices') =>
+      (await handler(eventOf(method, path, { 'x-auth-token': token }), {} as never)).statusCode;
+    expect(await statusFor('reader-token')).toBe(200);
+    // The roles of the rule are those named: an admin has that of a reader by Keystone's implication.
+    expect(await statusFor('admin-token')).toBe(200);
+    expect(await statusFor('telemetry-token')).toBe(403);
+    expect(await statusFor('demo-token', 'POST', `/v2/devices/${none}/enable`)).toBe(403);
+  });
+});

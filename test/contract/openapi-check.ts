@@ -1,0 +1,93 @@
+// Holds what is answered against the OpenAPI document that the same server gives out.
+
+import * as z from 'zod';
+import { type Exchanged, Unexpected } from './gabbi.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type Operation = { readonly responses: Readonly<Record<string, Documented>> };
+interface Documented {
+  readonly content?: { readonly 'application/json': { readonly schema: Json } };
+}
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Json>> };
+}
+
+export interface Checked {
+  /** e.g. `GET /v2/devices/{id}`; undefined for a path or method that the document does not have. */
+  readonly route?: string;
+}
+
+export class OpenApiCheck {
+  readonly #document: OpenApi;
+  readonly #schemas = new Map<Json, z.ZodType>();
+
+  constructor(document: OpenApi) {
+    this.#document = document;
+  }
+
+  /** `<method> <path> <status>` that the document has. */
+  documented(): string[] {
+    return Object.entries(this.#document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).flatMap(([method, { responses }]) =>
+        Object.keys(responses)
+          .filter((status) => status !== '5XX')
+          .map((status) => `${method.toUpperCase()} ${path} ${status}`),
+      ),
+    );
+  }
+
+  /** @throws Unexpected where the status is not documented, or the body is not as documented */
+  check({ method, url, status, json, text }: Exchanged): Checked {
+    const path = this.pathOf(url);
+    const operation = path && this.#document.paths[path]?.[method.toLowerCase()];
+    if (!path || !operation) {
+      if (status !== 401) this.#hold(this.#schema('Fault'), json, `${method} ${url}`);
+      return {};
+    }
+    const route = `${method} ${path}`;
+    const documented = operation.responses[status];
+    if (!documented) throw new Unexpected(`${route} is not documented to answer ${status}.`);
+    const schema = documented.content?.['application/json'].schema;
+    if (schema) this.#hold(schema, json, `${route} ${status}`);
+    else if (text !== '') throw new Unexpected(`${route} ${status} is documented to have no body.`);
+    return { route };
+  }
+
+  pathOf(url: string): string | undefined {
+    const given = (url.split('?')[0] ?? '').replace(/(.)\/$/, '$1').split('/');
+    return Object.keys(this.#document.paths).find((path) => {
+      const wanted = path.split('/');
+      return (
+        wanted.length === given.length &&
+        wanted.every((part, index) => part.startsWith('{') || part === given[index])
+      );
+    });
+  }
+
+  #hold(schema: Json, value: unknown, where: string): void {
+    const known = this.#schemas.get(schema) ?? z.fromJSONSchema(this.#resolve(schema) as never);
+    this.#schemas.set(schema, known);
+    const parsed = known.safeParse(value);
+    if (!parsed.success) {
+      throw new Unexpected(`${where} is not as documented: ${z.prettifyError(parsed.error)}`);
+    }
+  }
+
+  #schema(name: string): Json {
+    const schema = this.#document.components.schemas[name];
+    if (!schema) throw new Unexpected(`The document has no schema ${name}.`);
+    return schema;
+  }
+
+  /** With what it refers to in place of the references. */
+  #resolve(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((each) => this.#resolve(each));
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref } = value as { $ref?: string };
+    if ($ref) return this.#resolve(this.#schema($ref.split('/').at(-1) ?? ''));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [name, this.#resolve(each)]),
+    );
+  }
+}

@@ -1,0 +1,38 @@
+// What the contract suite's files name by $ENVIRON: tokens of several personas, and what there is to
+// bind to and to program, found out by asking the server itself.
+
+export interface Tokens {
+  readonly ADMIN_TOKEN: string;
+  readonly MEMBER_TOKEN?: string;
+  /** A member's of another project. */
+  readonly OTHER_TOKEN?: string;
+  readonly SERVICE_TOKEN?: string;
+}
+
+interface Deployable {
+  readonly uuid: string;
+  readonly rp_uuid: string;
+  readonly device_id: number;
+  readonly parent_id: number | null;
+  readonly attributes_list: string;
+}
+
+/** @param base e.g. `http://127.0.0.1:6666/accelerator` */
+export async function findVariables(base: string, tokens: Tokens): Promise<Record<string, string>> {
+  const ask = async (path: string) => {
+    const headers = { 'X-Auth-Token': tokens.ADMIN_TOKEN };
+    const answer = await fetch(base + path, { headers });
+    if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
+    return (await answer.json()) as never;
+  };
+  const { deployables } = (await ask('/v2/deployables')) as { deployables: Deployable[] };
+  const fake = deployables.find((each) => each.attributes_list.includes('CUSTOM_FAKE_DEVICE'));
+  const device =
+    fake && ((await ask(`/v2/devices/${fake.device_id}`)) as { readonly hostname: string });
+  const regions = deployables.filter((each) => each.parent_id !== null).slice(0, 3);
+  return {
+    ...tokens,
+    ...(fake && device && { PROVIDER: fake.rp_uuid, HOSTNAME: device.hostname }),
+    ...Object.fromEntries(regions.map(({ uuid }, index) => [`REGION_${index + 1}`, uuid])),
+  };
+}
