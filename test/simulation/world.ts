@@ -104,6 +104,8 @@ export function createWorld(
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = createFaults(random, isQuiet ? 0 : intensity);
+  // Where all takes longer, more happens at the same time.
+  const slowness = isQuiet ? 1 : random.pick([1, 1, 1, 20]);
   const steps = { isArmed: false, taken: 0 };
   const violations: Violation[] = [];
   const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
@@ -111,7 +113,8 @@ export function createWorld(
   const timeline: Timeline = createTimeline({
     random,
     startMs,
-    latency: () => (random.chance(0.02) ? random.between(100, 3000) : random.between(1, 15)),
+    latency: () =>
+      slowness * (random.chance(0.02) ? random.between(100, 3000) : random.between(1, 15)),
     before: (process, name) => {
       trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
       mayDie(process, name);
