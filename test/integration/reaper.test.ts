@@ -1,0 +1,169 @@
+// What is held for instances that are gone. Nova and Placement say here what each test needs; the rest is
+// real.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { reap } from '#core/operations/reap.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_FakeDevice');
+const minutes = 60_000;
+const handles = 12;
+
+let world: World;
+let instances = 0;
+/** What Nova and Placement say. */
+let known: Set<string>;
+let allocated: Set<string>;
+let projects: string[];
+
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles })]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  for (; instances > 0; instances -= 1) {
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instanceOf(instances)}`);
+  }
+  known = new Set();
+  allocated = new Set();
+  projects = ['of somebody else'];
+});
+
+function instanceOf(number: number): string {
+  return `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
+}
+
+async function bound(): Promise<string> {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'fpga',
+  });
+  instances += 1;
+  const instance = instanceOf(instances);
+  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const body = { [created.json.arqs[0].uuid]: operations };
+  expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);
+  return instance;
+}
+
+async function reapAt(laterMs: number): Promise<void> {
+  const { deps } = world;
+  const given: ConsumerDeps = {
+    ...deps,
+    clock: () => Date.now() + laterMs,
+    clients: {
+      ...deps.clients,
+      nova: {
+        ...deps.clients.nova,
+        serverProject: async (uuid) => (known.has(uuid) ? { projectId: 'demo' } : 'not-found'),
+        projectsWithServers: async () => projects,
+      },
+      placement: {
+        ...deps.clients.placement,
+        getAllocations: async (uuid) => (allocated.has(uuid) ? { [provider]: { FPGA: 1 } } : {}),
+      },
+    },
+  };
+  await reap(given);
+}
+
+/** Seen to be absent, and again ten minutes later. */
+async function reapTwice(): Promise<void> {
+  await reapAt(0);
+  await reapAt(11 * minutes);
+}
+
+async function isBound(instance: string): Promise<boolean> {
+  return (await world.deps.store.arqs.binding(instance)) !== undefined;
+}
+
+describe('the reaper', () => {
+  it('releases what is held for an instance that is gone', async () => {
+    const [gone, there] = [await bound(), await bound()];
+    known.add(there);
+    await reapTwice();
+    expect([await isBound(gone), await isBound(there)]).toEqual([false, true]);
+    const stored = await world.deps.store.inventory.provider(provider);
+    expect(stored?.handles.filter(({ claim }) => claim)).toHaveLength(1);
+  });
+
+  it('does not do so before Nova has said it twice, ten minutes apart', async () => {
+    const instance = await bound();
+    await reapAt(0);
+    await reapAt(9 * minutes);
+    expect(await isBound(instance)).toBe(true);
+  });
+
+  it('begins anew when Nova knows the instance after all', async () => {
+    const instance = await bound();
+    await reapAt(0);
+    known.add(instance);
+    await reapAt(5 * minutes);
+    known.delete(instance);
+    await reapAt(11 * minutes);
+    expect(await isBound(instance)).toBe(true);
+  });
+
+  it('leaves an instance for which something is allocated', async () => {
+    const instance = await bound();
+    allocated.add(instance);
+    await reapTwice();
+    expect(await isBound(instance)).toBe(true);
+  });
+
+  it('trusts no eyes that see nobody else’s servers', async () => {
+    const instance = await bound();
+    const own = await world.deps.clients.keystone.ownToken();
+    const us = await world.deps.clients.keystone.validateToken(own, { allowExpired: false });
+    projects = us?.projectId ? [us.projectId] : [];
+    await reapTwice();
+    expect(await isBound(instance)).toBe(true);
+  });
+
+  it('releases none where too many are gone at once', async () => {
+    for (let count = 0; count < 11; count += 1) await bound();
+    await reapTwice();
+    expect(await isBound(instanceOf(1))).toBe(true);
+    known.add(instanceOf(11));
+    await reapAt(12 * minutes);
+    expect([await isBound(instanceOf(1)), await isBound(instanceOf(11))]).toEqual([false, true]);
+  });
+});
+
+it('an ARQ that an admin has made for a tenant’s instance is the tenant’s', async () => {
+  const { deps } = world;
+  const created = await world.ask('POST', '/v2/accelerator_requests', {
+    body: { device_profile_name: 'fpga' },
+  });
+  const caller = {
+    requestId: 'req',
+    userId: 'admin',
+    projectId: 'admin',
+    roles: ['admin'],
+    hasServiceToken: true,
+  };
+  instances += 1;
+  const instance = instanceOf(instances);
+  const nova = { ...deps.clients.nova, serverProject: async () => ({ projectId: 'tenant' }) };
+  await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
+    {
+      arqUuid: created.json.arqs[0].uuid,
+      hostname: 'cmp1',
+      providerUuid: provider,
+      instanceUuid: instance as InstanceUuid,
+    },
+  ]);
+  expect((await deps.store.arqs.binding(instance))?.projectId).toBe('tenant');
+});
