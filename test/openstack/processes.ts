@@ -1,5 +1,5 @@
-// The services' processes. None outlives the suite, however that ends: each has a guard that kills the
-// whole process group, workers included, when the suite's end of a pipe closes.
+// The services' processes. None outlives the suite, however that ends: each has a guard that kills it and
+// its whole process group, workers included, when the suite's end of a pipe closes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,12 +8,15 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Standard input of a background command would be /dev/null, hence fd 3. */
+/**
+ * Standard input of a background command would be /dev/null, hence fd 3. The service is named beside its
+ * group: Glance leaves it.
+ */
 const guard = `
   exec 3<&0
   "$@" 3<&- </dev/null &
   service=$!
-  { read -r _ <&3; kill -9 0; } &
+  { read -r _ <&3; kill -9 $service; kill -9 0; } &
   wait $service
 `;
 
@@ -68,9 +71,9 @@ export function openProcesses(directory: string): Processes {
   async function kill(name: string): Promise<void> {
     const child = running.get(name);
     running.delete(name);
-    if (child?.pid === undefined) return;
+    if (!child) return;
     const ended = hasEnded(child) ? undefined : once(child, 'exit');
-    killGroup(child.pid);
+    child.stdin?.destroy();
     await ended;
   }
 
@@ -91,7 +94,6 @@ export function openProcesses(directory: string): Processes {
       const child = spawnLogged(command);
       const [code] = await once(child, 'exit');
       running.delete(command.name);
-      if (child.pid !== undefined) killGroup(child.pid);
       if (code !== 0) throw new Error(`${command.name} failed:\n${lastOf(command.name)}`);
       return readFileSync(logFile(command.name), 'utf8');
     },
@@ -107,14 +109,6 @@ export function openProcesses(directory: string): Processes {
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
-}
-
-function killGroup(leader: number): void {
-  try {
-    process.kill(-leader, 'SIGKILL');
-  } catch {
-    // Already gone.
-  }
 }
 
 function accepts(port: number): Promise<boolean> {

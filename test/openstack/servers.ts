@@ -18,17 +18,22 @@ export interface Arq {
 export async function offer(stage: Stage, name: string, groups: readonly object[]): Promise<void> {
   const { accelerator, nova } = stage.admin;
   await accelerator.ask('POST', '/device_profiles', [{ name, groups }]);
-  await nova.ask('POST', '/flavors', { flavor: { id: name, name, vcpus: 1, ram: 64, disk: 1 } });
+  await makeFlavor(stage, name);
   await nova.ask('POST', `/flavors/${name}/os-extra_specs`, {
     extra_specs: { 'accel:device_profile': name },
   });
 }
 
-export async function imageId(stage: Stage): Promise<string> {
+export async function makeFlavor({ admin }: Stage, name: string): Promise<void> {
+  const flavor = { id: name, name, vcpus: 1, ram: 64, disk: 1 };
+  await admin.nova.ask('POST', '/flavors', { flavor });
+}
+
+async function imageId(stage: Stage): Promise<string> {
   return (await stage.demo.glance.ask('GET', '/v2/images?name=cirros')).body.images[0].id;
 }
 
-async function flavorId(stage: Stage, name: string): Promise<string> {
+export async function flavorId(stage: Stage, name: string): Promise<string> {
   const { flavors } = (await stage.demo.nova.ask('GET', '/flavors')).body;
   const found = flavors.find((flavor: { name: string }) => flavor.name === name);
   assert.ok(found, `There is no flavor ${name}.`);

@@ -69,7 +69,7 @@ export const images: readonly Scenario[] = [
       const id = await upload(stage, 'damaged.gbs', {});
       const file = join(stage.cloud.plan.directory, 'images/store', id);
       const data = readFileSync(file);
-      writeFileSync(file, data.fill('x', -4));
+      writeFileSync(file, data.fill('x', data.length - 4));
       return failsWith(stage, id, 'damaged', /is not what Glance took/);
     },
   },

@@ -9,6 +9,8 @@ import {
   assertHas,
   assertNothingLeft,
   build,
+  flavorId,
+  makeFlavor,
   offer,
   remove,
   show,
@@ -160,14 +162,35 @@ export const servers: readonly Scenario[] = [
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const refusals: string[] = [];
-      for (const action of [{ suspend: null }, { resize: { flavorRef: 'two-fpgas' } }]) {
+      for (const action of [
+        { suspend: null },
+        { resize: { flavorRef: await flavorId(stage, 'two-fpgas') } },
+      ]) {
         const reply = await stage.demo.nova.try('POST', `/servers/${built.id}/action`, action);
+        const said = JSON.stringify(reply.body);
+        assert.equal(reply.status, 400, said);
+        assert.match(said, /not supported with instances that have accelerators/);
         refusals.push(`${Object.keys(action)[0]} ${reply.status}`);
-        assert.ok(reply.status >= 400 && reply.status < 500, JSON.stringify(reply.body));
       }
       await assertHas(stage, built, 1);
       await remove(stage, built.id);
       return refusals.join(', ');
+    },
+  },
+  {
+    name: 'Nova refuses to resize a server that has none to a flavor with accelerators',
+    run: async (stage) => {
+      await makeFlavor(stage, 'plain');
+      const built = await build(stage, 'plain');
+      assert.equal(built.status, 'ACTIVE', built.fault);
+      const resize = { resize: { flavorRef: await flavorId(stage, 'fpga') } };
+      const path = `/servers/${built.id}/action`;
+      const reply = await stage.demo.nova.try('POST', path, resize);
+      const said = JSON.stringify(reply.body ?? '');
+      assert.equal(reply.status, 400, said);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `${reply.status} ${said}`;
     },
   },
 ];
