@@ -12,6 +12,7 @@ import { demoAgent, demoHostname } from '#local/demo-host.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/layout.ts';
 import { password, region } from '#local/openstack/catalog.ts';
 import { startSystem } from '#local/system.ts';
+import { examplesOf } from '#test/support/doc-examples.ts';
 import { installClients } from './packages.ts';
 import { type Ran, steps } from './steps.ts';
 
@@ -71,6 +72,10 @@ async function drive(layout: Layout): Promise<void> {
     } catch (error) {
       note(`openstack accelerator ${name}`, (error as Error).message);
     }
+  }
+  for (const block of examplesOf('api.md').client) {
+    const { isOk, stderr } = await run('bash', ['-ec', block], env);
+    note('the examples of docs/api.md', isOk ? undefined : stderr);
   }
 }
 
