@@ -13,15 +13,19 @@ export async function refuseWithoutServiceToken(
   action: string,
 ): Promise<void> {
   if (caller.hasServiceToken) return;
-  if (deps.settings.requireServiceToken) {
-    throw new Forbidden(
-      `This request (${action}) requires a service token. In nova.conf set ` +
-        '[service_user] send_service_user_token = true.',
-    );
-  }
+  refuseWhereTokensAreRequired(deps, caller, action);
   if (isAdmin(caller)) return;
   const server = await deps.clients.nova.serverProject(instanceUuid);
   if (server === 'not-found' || server.projectId !== caller.projectId) {
     throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
   }
+}
+
+/** Whatever the request is about. */
+export function refuseWhereTokensAreRequired(deps: Deps, caller: Caller, action: string): void {
+  if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;
+  throw new Forbidden(
+    `This request (${action}) requires a service token. In nova.conf set ` +
+      '[service_user] send_service_user_token = true.',
+  );
 }

@@ -3,7 +3,7 @@ import { type Caller, maySee } from '../domain/caller.ts';
 import { ArqNotFound } from '../domain/errors.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
-import { refuseWithoutServiceToken } from './service-token.ts';
+import { refuseWhereTokensAreRequired, refuseWithoutServiceToken } from './service-token.ts';
 
 /** Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are. */
 export async function unbindArqs(
@@ -11,6 +11,7 @@ export async function unbindArqs(
   caller: Caller,
   uuids: readonly ArqUuid[],
 ): Promise<void> {
+  refuseWhereTokensAreRequired(deps, caller, 'unbinding');
   const stored = await deps.store.arqs.byUuids(uuids);
   const missing = uuids.filter((uuid) => {
     const arq = stored.get(uuid);

@@ -1,0 +1,115 @@
+// `npm run test:clients`: Debian's `openstack accelerator …` and openstacksdk, unmodified, against a
+// system of our own. Needs root on Debian, to install them, or has them already. Last line: the counts.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { announceHost } from '#local/announce-host.ts';
+import { client, eventually } from '#local/demo-client.ts';
+import { demoAgent, demoHostname } from '#local/demo-host.ts';
+import { chooseLayout, type Layout, urlOf } from '#local/layout.ts';
+import { password, region } from '#local/openstack/catalog.ts';
+import { startSystem } from '#local/system.ts';
+import { examplesOf } from '#test/support/doc-examples.ts';
+import { installClients } from './packages.ts';
+import { type Ran, steps } from './steps.ts';
+
+const exec = promisify(execFile);
+const counts = { passed: 0, failed: 0 };
+
+async function main(): Promise<void> {
+  installClients();
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-clients-'));
+  try {
+    const layout = await chooseLayout({ stage: 'clients', directory, anyPorts: true });
+    const agents = [demoAgent(join(directory, 'sysfs'))];
+    const system = await startSystem({ layout, agents, restart: false });
+    try {
+      await announceHost(layout, demoHostname);
+      await untilReported(layout);
+      await drive(layout);
+    } finally {
+      await system.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+  console.log(`${counts.passed} passed, ${counts.failed} failed`);
+  process.exitCode = counts.failed === 0 ? 0 : 1;
+}
+
+async function untilReported(layout: Layout): Promise<void> {
+  const api = client(`${urlOf(layout, 'api')}/accelerator/v2`);
+  await eventually(
+    () => api.get<{ devices: unknown[] }>('/devices', 'admin-token'),
+    ({ devices }) => devices.length === 5,
+  );
+}
+
+async function drive(layout: Layout): Promise<void> {
+  const env = credentials(layout);
+  // A list that is empty is what the SDK's steps begin with.
+  const { stdout, stderr } = await run(
+    '/usr/bin/python3',
+    [join(import.meta.dirname, 'sdk.py')],
+    env,
+  );
+  const lines = stdout.split('\n').filter((line) => /^(ok|FAILED) /.test(line));
+  if (lines.length === 0) note('openstacksdk', `it said nothing: ${stderr}`);
+  for (const line of lines) {
+    const [outcome, name, ...why] = line.split(' ');
+    note(`openstacksdk ${name}`, outcome === 'ok' ? undefined : why.join(' '));
+  }
+  const answers = new Map<string, unknown>();
+  for (const { name, args, check } of steps) {
+    try {
+      const ran = await run('openstack', ['accelerator', ...args(answers)], env);
+      const answer = check(ran);
+      if (answer !== undefined) answers.set(name, answer);
+      note(`openstack accelerator ${name}`, undefined);
+    } catch (error) {
+      note(`openstack accelerator ${name}`, (error as Error).message);
+    }
+  }
+  for (const block of examplesOf('api.md').client) {
+    const { isOk, stderr } = await run('bash', ['-ec', block], env);
+    note('the examples of docs/api.md', isOk ? undefined : stderr);
+  }
+}
+
+function note(name: string, fault: string | undefined): void {
+  counts[fault === undefined ? 'passed' : 'failed'] += 1;
+  console.log(fault === undefined ? `  ok      ${name}` : `  FAILED  ${name}: ${fault}`);
+}
+
+async function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ran> {
+  try {
+    const { stdout, stderr } = await exec(command, [...args], { env, timeout: 120_000 });
+    return { isOk: true, stdout, stderr };
+  } catch (error) {
+    const { stdout = '', stderr = String(error) } = error as Partial<Ran>;
+    return { isOk: false, stdout, stderr };
+  }
+}
+
+function credentials(layout: Layout): NodeJS.ProcessEnv {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('OS_'));
+  return {
+    ...Object.fromEntries(others),
+    OS_AUTH_URL: `${urlOf(layout, 'keystone')}/v3`,
+    OS_IDENTITY_API_VERSION: '3',
+    OS_USERNAME: 'admin',
+    OS_PASSWORD: password,
+    OS_PROJECT_NAME: 'admin',
+    OS_USER_DOMAIN_NAME: 'Default',
+    OS_PROJECT_DOMAIN_NAME: 'Default',
+    OS_REGION_NAME: region,
+  };
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});
