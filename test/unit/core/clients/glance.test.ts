@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createGlance, ImageUnusable } from '#core/clients/glance.ts';
+import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import type { Answer, Ask } from '#local/openstack/http-service.ts';
+import { aService, type ServiceDouble } from './service-double.ts';
+
+const id = '11111111-2222-4333-8444-555555555555';
+const image = {
+  id,
+  status: 'active',
+  size: 4,
+  os_hash_algo: 'sha512',
+  os_hash_value: 'a'.repeat(128),
+};
+
+let service: ServiceDouble;
+let answer: (ask: Ask) => Answer;
+let tokens: string[];
+beforeEach(async () => {
+  tokens = ['first', 'second'];
+  service = await aService((ask) => answer(ask));
+});
+afterEach(() => service.stop());
+
+function glance() {
+  const identity = {
+    ownToken: async () => tokens[0] ?? '',
+    dropOwnToken: () => void tokens.shift(),
+    endpoint: async () => service.url,
+  };
+  return createGlance({ identity, http: createHttp() });
+}
+
+async function all(data: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of data) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+describe('an image', () => {
+  const byId = () => glance().findImage({ by: 'bitstream_id', value: id });
+
+  it('is known by its size and Glance’s own hash', async () => {
+    answer = () => ({ status: 200, body: image });
+    const hash = { algorithm: 'sha512', value: image.os_hash_value };
+    expect(await byId()).toEqual({ id, bytes: 4, hash });
+  });
+
+  it.each([
+    [{ by: 'bitstream_name', value: 'a b.gbs' }, 'name=a+b.gbs&status=active'],
+    [{ by: 'function_id', value: '3AFB' }, 'accel%3Afunction_id=3AFB&status=active'],
+    [{ by: 'function_name', value: 'hello' }, 'accel%3Afunction_name=hello&status=active'],
+  ] as const)('is looked for by %j', async (query, asked) => {
+    const own = { name: 'a b.gbs', 'accel:function_id': '3AFB', 'accel:function_name': 'hello' };
+    const stranger = { ...image, id: '11111111-2222-4333-8444-666666666666', name: 'other' };
+    // A filter that Glance does not understand it leaves out.
+    answer = () => ({ status: 200, body: { images: [stranger, { ...image, ...own }] } });
+    expect((await glance().findImage(query)).id).toBe(id);
+    expect(String(service.asked[0]?.query)).toBe(asked);
+  });
+
+  it.each(['deleted', 'queued', 'deactivated', 'pending_delete'])(
+    'that is %s is unusable',
+    async (status) => {
+      answer = () => ({ status: 200, body: { ...image, status } });
+      await expect(byId()).rejects.toThrow(`Image ${id} cannot be used: it is ${status}.`);
+    },
+  );
+
+  it('that is not there is unusable', async () => {
+    answer = () => ({ status: 404, body: { message: 'No image found' } });
+    await expect(byId()).rejects.toThrow(`Glance has no image ${id}.`);
+  });
+
+  it('that we may not see is refused in Glance’s words', async () => {
+    answer = () => ({ status: 403, body: '<h1>403 Forbidden</h1> Not allowed.' });
+    const failed = await byId().catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(RequestRefused);
+    expect(String(failed)).toMatch(/image answered 403 to GET http.*Not allowed/);
+  });
+});
+
+describe('data', () => {
+  it('comes as it is, also after a token that Glance knows no more', async () => {
+    answer = ({ headers }) =>
+      headers['x-auth-token'] === 'second'
+        ? { status: 200, body: Buffer.from('bits') }
+        : { status: 401 };
+    expect(await all(await glance().download(id))).toBe('bits');
+  });
+
+  it.each([403, 404, 410, 204, 302])('that is answered with %i is unusable', async (status) => {
+    answer = () => ({ status, headers: { Location: 'http://elsewhere.test' } });
+    const failed = await glance()
+      .download(id)
+      .catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(ImageUnusable);
+    expect(String(failed)).toContain(
+      `does not give out the data of image ${id}: it answered ${status}`,
+    );
+  });
+
+  it.each([429, 500, 503])('that is answered with %i may come later', async (status) => {
+    answer = () => ({ status });
+    const failed = await glance()
+      .download(id)
+      .catch((error: unknown) => error);
+    expect(failed).toMatchObject({ name: 'ServiceUnavailable', isWorthRetrying: true });
+    expect(String(failed)).toContain(`${service.url}/v2/images/${id}/file`);
+  });
+
+  it('that ends early may come later', async () => {
+    const broken = new ReadableStream({
+      start: (controller) => controller.enqueue(Buffer.from('bi')),
+      pull: (controller) => controller.error(new Error('reset')),
+    });
+    const identity = {
+      ownToken: async () => 'token',
+      dropOwnToken: () => {},
+      endpoint: async () => 'http://glance.test',
+    };
+    const fetch = async () => new Response(broken);
+    const data = await createGlance({ identity, http: createHttp(), fetch }).download(id);
+    await expect(all(data)).rejects.toThrow(ServiceUnavailable);
+  });
+});
