@@ -47,7 +47,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   versions: { callsOpenStack: true },
   'device-profiles': {
     tables: { 'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'] },
-    indexes: { 'device-profiles': listed },
+    indexes: { 'device-profiles': listed, arqs: ['by-profile'] },
     callsOpenStack: true,
   },
   'accelerator-requests': {

@@ -44,6 +44,8 @@ export interface Listings {
   /** Whose uuid begins so; see domain/integer-id.ts. */
   devicesByPrefix(prefix: string): Promise<Device[]>;
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
+  /** Whether ARQs of that profile are stored. One that was made just now may not show yet. */
+  isProfileInUse(name: string): Promise<boolean>;
   /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
   overdue(kind: DueKind, now: string): Promise<string[]>;
 }
@@ -151,6 +153,19 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async deployablesByPrefix(prefix) {
       return (await byPrefix('deployable', prefix)).map(deployableOf);
+    },
+
+    async isProfileInUse(name) {
+      const { Items = [] } = await client.send(
+        new QueryCommand({
+          TableName: tables.arqs,
+          IndexName: 'by-profile',
+          KeyConditionExpression: 'profile_name = :name',
+          ExpressionAttributeValues: { ':name': name },
+          Limit: 1,
+        }),
+      );
+      return Items.length > 0;
     },
 
     async overdue(kind, now) {

@@ -1,7 +1,7 @@
 // Device profiles as DynamoDB holds them, and back.
 
 import type { DeviceProfile, Group } from '../domain/device-profile.ts';
-import { createdKey, type Row } from './rows.ts';
+import { creationOrder, type Row } from './rows.ts';
 
 export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
 export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
@@ -11,7 +11,7 @@ export function profileRow(profile: DeviceProfile): Row {
     ...profileNameKey(profile.name),
     kind: 'device-profile',
     uuid: profile.uuid,
-    created_key: createdKey(profile.createdAt, profile.uuid),
+    created_key: creationOrder(profile.createdAt, profile.uuid),
     name: profile.name,
     description: profile.description,
     groups: JSON.stringify(profile.groups),

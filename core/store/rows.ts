@@ -165,7 +165,7 @@ export function instanceOf(row: Row): InstanceBinding {
 }
 
 /** Where two rows are created in one moment, the uuid decides their order. */
-export const createdKey = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;
+export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
@@ -174,7 +174,7 @@ export function deviceRow(device: Device, reportOrder: number): Row {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
     uuid: device.uuid,
-    created_key: createdKey(device.createdAt, device.uuid),
+    created_key: creationOrder(device.createdAt, device.uuid),
     report_order: reportOrder,
     status: device.status,
     device,
@@ -191,7 +191,7 @@ export function deployableRow({ addedAttributes: _, ...deployable }: Deployable)
     ...deployableKey(deployable.providerUuid),
     kind: 'deployable',
     uuid: deployable.uuid,
-    created_key: createdKey(deployable.createdAt, deployable.uuid),
+    created_key: creationOrder(deployable.createdAt, deployable.uuid),
     status: deployable.deviceStatus,
     deployable,
   };

@@ -23,6 +23,7 @@
 //   by-kind      kind, uuid            GET /{noun}s sorted by uuid; GET /{noun}s/{uuid}
 //   by-created   kind, created_key     GET /{noun}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs
+//   by-profile   profile_name, uuid    whether a profile is in use
 //   by-due       due, due_at           sparse: rows with a deadline; the sweep reads it
 
 export interface IndexDefinition {
@@ -65,12 +66,18 @@ const byProject: IndexDefinition = {
   sortKey: 'uuid',
   projection: 'KEYS_ONLY',
 };
+const byProfile: IndexDefinition = {
+  name: 'by-profile',
+  partitionKey: 'profile_name',
+  sortKey: 'uuid',
+  projection: 'KEYS_ONLY',
+};
 
 export const tables = [
   {
     name: 'arqs',
     hasSortKey: false,
-    indexes: [byKind('KEYS_ONLY'), byProject, byDue],
+    indexes: [byKind('KEYS_ONLY'), byProject, byProfile, byDue],
     hasStream: true,
   },
   {

@@ -7,7 +7,7 @@ import { deleteQuery } from './schema.ts';
 
 /** `?name=` as the specification has it, `?value=` as deployed Cyborg. All are deleted or none. */
 export const deleteMany = action(
-  { query: deleteQuery, answers: { 204: null }, refuses: [404, 422] },
+  { query: deleteQuery, answers: { 204: null }, refuses: [404, 409, 422] },
   async ({ deps, query }) => {
     if (query.name) {
       const names = query.name;

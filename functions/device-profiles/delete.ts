@@ -6,7 +6,7 @@ import { findProfiles } from './find.ts';
 
 /** By uuid or name; several are separated by commas. */
 export const deleteOne = action(
-  { query: noQuery, answers: { 204: null }, refuses: [404] },
+  { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, id }) => {
     const given = id.split(',').filter((part) => part !== '');
     if (given.length === 0) throw new InvalidInput('No device profile is named.');

@@ -8,6 +8,7 @@ import { createSubject, type LatencyOptions, measure } from './latency.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
 import { type OwnSystem, startOwnSystem } from './own-system.ts';
 import { printLatency } from './print-latency.ts';
+import { benchRoutes } from './routes.ts';
 
 /** Several providers, as a deployment has; each with as many handles as Cyborg's fake driver. */
 const handles = [16, 16, 16, 16];
@@ -15,6 +16,10 @@ const handles = [16, 16, 16, 16];
 async function bench(options: BenchOptions): Promise<boolean> {
   const { foreign, parts, latency } = options;
   if (foreign) return benchForeignServer(foreign, latency);
+  if (parts.includes('routes')) {
+    await benchRoutes(latency.iterations);
+    return true;
+  }
   const isWithin = parts.includes('capacity') ? await benchCapacity() : true;
   const isDone = parts.includes('latency') ? await benchLatency(options, latency) : true;
   return isWithin && isDone;

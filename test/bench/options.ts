@@ -7,7 +7,7 @@ export const usage = `npm run bench -- [options]
 What one server costs in DynamoDB units and messages, and how long Nova's calls take, in a system of
 the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
 
-  --only capacity|latency   one of the two
+  --only capacity|latency   one of the two; routes: every route instead, a call at a time
   --arqs N                  with N other ARQs stored as well, up to 1000000
   --iterations N            servers at each concurrency (200)
   --concurrency N,N         servers at once (1,8)
@@ -33,7 +33,7 @@ export interface Foreign {
 }
 
 export interface BenchOptions {
-  readonly parts: readonly ('capacity' | 'latency')[];
+  readonly parts: readonly ('capacity' | 'latency' | 'routes')[];
   /** Numbers of other ARQs that are stored. */
   readonly arqCounts: readonly number[];
   readonly latency: LatencyOptions;
@@ -55,8 +55,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const values = parse(args);
   if (values.help) throw new UsageError(usage);
   const { only } = values;
-  if (only !== undefined && only !== 'capacity' && only !== 'latency') {
-    throw new UsageError('--only is capacity or latency.');
+  if (only !== undefined && only !== 'capacity' && only !== 'latency' && only !== 'routes') {
+    throw new UsageError('--only is capacity, latency or routes.');
   }
   const arqs = values.arqs === undefined ? [] : [numberIn('--arqs', values.arqs, 0, arqsMax)];
   const foreign =
