@@ -106,5 +106,5 @@ it.each(Object.keys(operations))(
       }
     }
   },
-  120_000,
+  300_000,
 );

@@ -67,7 +67,7 @@ function execute(parts: DocumentParts, command: Command): Promise<unknown> {
     if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
     const run = () => database.execute(name, strip.input(name, command.input));
     // A transaction carries a token by which DynamoDB knows it again.
-    const isTwice = isWrite.test(name) && !name.startsWith('Transact');
+    const isTwice = !mirror && isWrite.test(name) && !name.startsWith('Transact');
     if (isTwice && (faults.happens('write twice') || parts.isTwice?.())) run();
     if (!mirror) return run();
     const outcome = attempt(() => database.execute(name, command.input));
