@@ -26,14 +26,14 @@ export function createConsumerDeps(
 ): ConsumerDeps {
   const http = createHttp();
   const deps = createDeps(service, env, http);
-  const { thingArnPrefix, queueUrls, staging } = deps.settings;
+  const { stage, thingArnPrefix, queueUrls, staging } = deps.settings;
   const glance = createGlance({ identity: deps.clients.keystone, http });
   return {
     ...deps,
     clients: {
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),
-      jobs: createIotJobs({ thingArnPrefix }),
+      jobs: createIotJobs({ stage, thingArnPrefix }),
       glance,
       staging: createStaging({ ...staging, glance, clock: deps.clock }),
     },

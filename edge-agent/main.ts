@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   const drivers = config.drivers.map((name) =>
     createDriver(name, { sysfs, pciAllowList: config.pciAllowList, fakeHardware, log }),
   );
-  const thing = thingName(config.hostname);
+  const thing = thingName(config.stage, config.hostname);
   const clock = systemClock;
   const random = Math.random;
   const looks = createLookRequests();

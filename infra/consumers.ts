@@ -4,6 +4,7 @@ import { FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource, SqsDlq, SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
@@ -21,11 +22,21 @@ const sweepEvery = Duration.minutes(1);
 
 /** A function per queue, one for the tables' streams, and the sweep, each with what invokes it. */
 export class Consumers extends Construct {
+  readonly changes: LambdaFunction;
+  readonly sweep: LambdaFunction;
+  /** Changes that expired before they could be followed up. */
+  readonly expired: Queue;
+
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
-    this.#consumeChanges(surroundings);
-    this.#sweep(surroundings);
+    this.expired = deadQueue(
+      this,
+      'ChangesDeadQueue',
+      `${surroundings.settings.stage}-changes-dead`,
+    );
+    this.changes = this.#consumeChanges(surroundings);
+    this.sweep = this.#sweep(surroundings);
   }
 
   #consumeQueue(surroundings: Surroundings, row: QueueRow & (typeof queueRows)[number]): void {
@@ -47,10 +58,9 @@ export class Consumers extends Construct {
    * skip one is to lose what follows from it; the batch is halved on the way, so that one bad record
    * does not hold back those before it.
    */
-  #consumeChanges(surroundings: Surroundings): void {
-    const { settings, tables } = surroundings;
+  #consumeChanges(surroundings: Surroundings): LambdaFunction {
+    const { tables } = surroundings;
     const consumer = this.#function(surroundings, 'changes', changesTimeoutSeconds);
-    const expired = deadQueue(this, 'ChangesDeadQueue', `${settings.stage}-changes-dead`);
     for (const { name } of tableRows.filter((row) => row.hasStream)) {
       consumer.addEventSource(
         // The CDK's own types do not agree under exactOptionalPropertyTypes.
@@ -61,14 +71,15 @@ export class Consumers extends Construct {
           bisectBatchOnError: true,
           reportBatchItemFailures: true,
           retryAttempts: -1,
-          onFailure: new SqsDlq(expired),
+          onFailure: new SqsDlq(this.expired),
           filters: followedChanges[name].map((pattern) => FilterCriteria.filter(pattern)),
         }),
       );
     }
+    return consumer;
   }
 
-  #sweep(surroundings: Surroundings): void {
+  #sweep(surroundings: Surroundings): LambdaFunction {
     const { stage } = surroundings.settings;
     const consumer = this.#function(surroundings, 'sweep', sweepTimeoutSeconds);
     new Schedule(this, 'SweepSchedule', {
@@ -78,6 +89,7 @@ export class Consumers extends Construct {
       // The next sweep finds whatever this one did not.
       target: new LambdaInvoke(consumer, { retryAttempts: 0, maxEventAge: sweepEvery }),
     });
+    return consumer;
   }
 
   #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {

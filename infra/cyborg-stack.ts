@@ -1,9 +1,10 @@
 import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
+import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { Consumers } from './consumers.ts';
 import { HostConnections } from './iot.ts';
-import { createQueues } from './queues.ts';
+import { createQueues, deadQueuesOf } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 import { createStagingBucket } from './staging.ts';
 import { createTables } from './tables.ts';
@@ -24,8 +25,18 @@ export class CyborgStack extends Stack {
     const queues = createQueues(this, settings);
     const staging = createStagingBucket(this, settings);
     const api = new Api(this, 'Api', { settings, tables, queues, staging });
-    new Consumers(this, 'Consumers', { settings, tables, queues, staging });
+    const consumers = new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
+    new Alarms(this, 'Alarms', {
+      stage: settings.stage,
+      deadQueues: {
+        ...deadQueuesOf(queues),
+        'changes-dead': consumers.expired,
+        'rules-dead': hosts.undelivered,
+      },
+      changes: consumers.changes,
+      sweep: consumers.sweep,
+    });
 
     new CfnOutput(this, 'Endpoint', {
       value: `${api.url}/accelerator/v2`,

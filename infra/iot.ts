@@ -24,6 +24,8 @@ export const thingVariable = '${iot:Connection.Thing.ThingName}';
 export class HostConnections extends Construct {
   /** Goes with each host's certificate. */
   readonly policyName: string;
+  /** Messages of a rule whose queue could not be reached. */
+  readonly undelivered: Queue;
 
   constructor(
     scope: Construct,
@@ -32,9 +34,8 @@ export class HostConnections extends Construct {
   ) {
     super(scope, id);
     const { stage } = settings;
-    // Messages of a rule whose queue could not be reached.
-    const undelivered = deadQueue(this, 'RulesDeadQueue', `${stage}-rules-dead`);
-    for (const row of rules) this.#addRule(stage, row, queues[row.queue], undelivered);
+    this.undelivered = deadQueue(this, 'RulesDeadQueue', `${stage}-rules-dead`);
+    for (const row of rules) this.#addRule(stage, row, queues[row.queue], this.undelivered);
     enableJobEvents(this, settings);
     new CfnThingType(this, 'ComputeNode', { thingTypeName: `${stage}-compute-node` });
     this.policyName = `${stage}-compute-node`;

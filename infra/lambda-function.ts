@@ -144,14 +144,14 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
   }
 
-  /** Jobs of this stage. Their targets are asked for as well, and a thing's name is its host's. */
+  /** Jobs of this stage, for hosts of this stage. */
   #allowJobs(actions: readonly string[], stage: string): void {
     const arn = (resource: string, resourceName: string) =>
       Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
     this.addEnvironment(thingArnVariable, arn('thing', ''));
     this.#allow('iot', actions, [arn('job', `${stage}-*`)]);
     const ofThings = actions.filter((action) => action !== 'CancelJob');
-    if (ofThings.length > 0) this.#allow('iot', ofThings, [arn('thing', '*')]);
+    if (ofThings.length > 0) this.#allow('iot', ofThings, [arn('thing', `${stage}:*`)]);
   }
 }
 

@@ -84,7 +84,11 @@ export function rulesFor(stage: string, published: string): { topic: string; row
     const [, name, topic = ''] = ingest;
     return { topic, rows: rules.filter((rule) => ruleName(stage, rule.name) === name) };
   }
-  const isMet = (rule: RuleRow) => matches(rule.filter.replace('{stage}', stage), published);
+  const isMet = (rule: RuleRow) =>
+    matches(rule.filter.replace('{stage}', stage), published) &&
+    (published.split('/')[rule.thingSegment - 1] ?? '').startsWith(
+      (rule.startsWith ?? '').replace('{stage}', stage),
+    );
   return { topic: published, rows: rules.filter(isMet) };
 }
 

@@ -150,7 +150,7 @@ function partCommand(name: PartName, layout: Layout): string[] {
 
 function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
   const certificates = openCertificates(certificateDirectory(layout));
-  const files = certificates.issueHostCertificate(thingName(agent.hostname));
+  const files = certificates.issueHostCertificate(thingName(layout.stage, agent.hostname));
   return {
     CYBORG_AGENT_HOSTNAME: agent.hostname,
     CYBORG_AGENT_STAGE: layout.stage,

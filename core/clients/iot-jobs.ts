@@ -36,6 +36,7 @@ const retrySeconds = 2;
 const inProgressMinutes = 10;
 
 export function createIotJobs(options: {
+  readonly stage: string;
   readonly thingArnPrefix: string;
   readonly client?: IoTClient;
 }): IotJobs {
@@ -54,7 +55,7 @@ export function createIotJobs(options: {
       }
       const command = new CreateJobCommand({
         jobId,
-        targets: [`${options.thingArnPrefix}${thingName(document.host)}`],
+        targets: [`${options.thingArnPrefix}${thingName(options.stage, document.host)}`],
         document: text,
         targetSelection: 'SNAPSHOT',
         timeoutConfig: { inProgressTimeoutInMinutes: inProgressMinutes },
@@ -73,7 +74,10 @@ export function createIotJobs(options: {
     },
 
     async executionStatus(jobId, hostname) {
-      const command = new DescribeJobExecutionCommand({ jobId, thingName: thingName(hostname) });
+      const command = new DescribeJobExecutionCommand({
+        jobId,
+        thingName: thingName(options.stage, hostname),
+      });
       const answer = await unless(client().send(command), ['ResourceNotFoundException']);
       return answer?.execution?.status;
     },

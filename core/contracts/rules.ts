@@ -12,6 +12,8 @@ export interface RuleRow {
   readonly filter: string;
   /** Which segment of the topic (from 1, as `topic(n)` counts) is the host's thing name. */
   readonly thingSegment: number;
+  /** What that segment begins with: AWS's own topics tell of all stages of an account. */
+  readonly startsWith?: string;
   readonly queue: QueueName;
 }
 
@@ -27,12 +29,14 @@ export const rules: readonly RuleRow[] = [
     name: 'host_connected',
     filter: '$aws/events/presence/connected/+',
     thingSegment: 5,
+    startsWith: '{stage}:',
     queue: 'host-presence',
   },
   {
     name: 'host_disconnected',
     filter: '$aws/events/presence/disconnected/+',
     thingSegment: 5,
+    startsWith: '{stage}:',
     queue: 'host-presence',
   },
   // https://docs.aws.amazon.com/iot/latest/developerguide/events-jobs.html
@@ -41,6 +45,7 @@ export const rules: readonly RuleRow[] = [
     filter: '$aws/events/jobExecution/+/+',
     // Not a thing here but the job; only AWS publishes below $aws/events.
     thingSegment: 4,
+    startsWith: '{stage}-',
     queue: 'job-events',
   },
 ];
@@ -48,10 +53,12 @@ export const rules: readonly RuleRow[] = [
 /** The rule's name and SQL for one stage. Payloads travel as base64: they may be no JSON at all. */
 export function ruleStatement(row: RuleRow, stage: string): { name: string; sql: string } {
   const filter = row.filter.replace('{stage}', stage);
+  const start = row.startsWith?.replace('{stage}', stage);
   return {
     name: ruleName(stage, row.name),
     sql:
       `SELECT topic(${row.thingSegment}) AS thing, topic() AS topic, timestamp() AS received_at, ` +
-      `encode(*, 'base64') AS payload FROM '${filter}'`,
+      `encode(*, 'base64') AS payload FROM '${filter}'` +
+      (start === undefined ? '' : ` WHERE startswith(topic(${row.thingSegment}), '${start}')`),
   };
 }

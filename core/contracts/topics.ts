@@ -2,19 +2,26 @@
 // A topic names the host it belongs to; what a message says about its sender is never believed.
 
 /**
- * Things may be named with `[a-zA-Z0-9:_-]` only, hosts also with dots. No host name holds a colon,
- * so the two map one to one. https://docs.aws.amazon.com/iot/latest/apireference/API_CreateThing.html
+ * The stage, a colon and the host's name with colons for dots: things may be named with
+ * `[a-zA-Z0-9:_-]` only. Neither a stage nor a host name holds a colon, so each pair has a name of its
+ * own. https://docs.aws.amazon.com/iot/latest/apireference/API_CreateThing.html
  */
-export function thingName(hostname: string): string {
-  return hostname.replaceAll('.', ':');
+export function thingName(stage: string, hostname: string): string {
+  return `${stage}:${hostname.replaceAll('.', ':')}`;
 }
 
+/** Of a thing of any stage; see {@link isThingOf}. */
 export function hostnameOf(thing: string): string {
-  return thing.replaceAll(':', '.');
+  return thing.slice(thing.indexOf(':') + 1).replaceAll(':', '.');
 }
 
-// No underscore: providers are named `<host>_<rest>`, and no host may come to name another's.
-const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,126}[a-zA-Z0-9])?$/;
+export function isThingOf(stage: string, thing: string): boolean {
+  return thing.startsWith(`${stage}:`);
+}
+
+// No underscore: providers are named `<host>_<rest>`, and no host may come to name another's. At most
+// 107 characters: a thing's name may have 128, and a stage takes up to 21 of them.
+const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,105}[a-zA-Z0-9])?$/;
 
 /** Whether the text can be a compute node's name: it becomes part of topics, keys and providers. */
 export function isHostname(text: string): boolean {

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
-import { hostnameOf, isHostname } from '#core/contracts/topics.ts';
+import { hostnameOf, isHostname, isThingOf } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 
 /**
@@ -27,7 +27,7 @@ export function parsePayload<T>(
 /** Whose message it is, by its topic. A thing that cannot be a host's is refused as above. */
 export function hostOf(deps: Deps, { thing, topic }: RuleEnvelope): string | undefined {
   const hostname = hostnameOf(thing);
-  if (isHostname(hostname)) return hostname;
-  deps.log.error('Refused a thing that cannot be a host.', { thing, topic });
+  if (isThingOf(deps.settings.stage, thing) && isHostname(hostname)) return hostname;
+  deps.log.error('Refused a thing that cannot be a host of this stage.', { thing, topic });
   return undefined;
 }

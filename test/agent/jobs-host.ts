@@ -22,7 +22,7 @@ import { aGbs, sha256Of } from '#test/support/gbs.ts';
 import { aJobsModel, type JobsModel } from '#test/support/iot-jobs-model.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
-const thing = 'cmp1:example';
+const thing = 'test:cmp1:example';
 export const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 export const fpga = '0000:0d:00.0';
 export const gpu = '0000:0e:00.0';

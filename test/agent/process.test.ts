@@ -39,7 +39,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
     },
   });
   try {
-    const certificate = certificates.issueHostCertificate('cmp1:example');
+    const certificate = certificates.issueHostCertificate('test:cmp1:example');
     const agent = startAgent({ directory, broker, certificate });
     await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Reported');
     expect(await agent.stop(signal)).toBe(0);
@@ -51,7 +51,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
 
 it('ends at once when there is no broker', async () => {
   const certificates = openCertificates(directory);
-  const certificate = certificates.issueHostCertificate('cmp1:example');
+  const certificate = certificates.issueHostCertificate('test:cmp1:example');
   const broker = await startBroker({
     stage: 'test',
     certificates: certificates.server,

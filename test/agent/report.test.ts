@@ -14,7 +14,7 @@ import { aControlPlane, type ControlPlaneModel } from '#test/support/control-pla
 import { SysfsTree } from '#test/support/sysfs.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
-const thing = 'cmp1:example';
+const thing = 'test:cmp1:example';
 const topic = inventoryTopic('test', thing);
 const card = '0000:3b:00.0';
 const ourAuthority = mkdtempSync(join(tmpdir(), 'agent-certificates-'));

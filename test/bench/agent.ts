@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { thingName } from '#core/contracts/topics.ts';
 import { startBroker } from '#local/broker.ts';
 import { openCertificates } from '#local/certificates.ts';
 import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
@@ -87,7 +88,7 @@ async function measureAgent(scratch: string, sysfsRoot: string): Promise<number>
     },
   });
   spawnSync(process.execPath, [fileURLToPath(import.meta.resolve('#infra/bundle-agent.ts'))]);
-  const files = certificates.issueHostCertificate('cmp1');
+  const files = certificates.issueHostCertificate(thingName('bench', 'cmp1'));
   const agent = spawn(process.execPath, ['dist/cyborg-agent.mjs'], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {

@@ -64,7 +64,7 @@ it('AWS IoT is told to tell of jobs that end', () => {
 });
 
 describe('the policy of hosts', () => {
-  const me = thingName('cmp1.cloud.test');
+  const me = thingName(stage, 'cmp1.cloud.test');
   const [policy] = stack.ofType('AWS::IoT::Policy');
   const statements = policy?.properties.PolicyDocument.Statement;
 
@@ -84,21 +84,23 @@ describe('the policy of hosts', () => {
     return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
   }
 
-  const other = thingName('cmp2.cloud.test');
-  const topics = [me, other, `${me}x`, '+', '#'].flatMap((thing) => [
-    inventoryTopic(stage, thing),
-    inventoryTopic('prod', thing),
-    `${stage}/hosts/${thing}/inventory`,
-    `${stage}/hosts/${thing}/inventory/more`,
-    `prod/hosts/${thing}/inventory`,
-    `$aws/rules/${ruleName(stage, 'host_connected')}/${stage}/hosts/${thing}/inventory`,
-    `$aws/things/${thing}/jobs/get`,
-    `$aws/things/${thing}/jobs/job-1/update`,
-    `$aws/things/${thing}/jobs`,
-    `$aws/things/${thing}/shadow/update`,
-    `$aws/events/presence/connected/${thing}`,
-    `$aws/events/presence/disconnected/${thing}`,
-  ]);
+  const other = thingName(stage, 'cmp2.cloud.test');
+  const topics = [me, other, thingName('prod', 'cmp1.cloud.test'), `${me}x`, '+', '#'].flatMap(
+    (thing) => [
+      inventoryTopic(stage, thing),
+      inventoryTopic('prod', thing),
+      `${stage}/hosts/${thing}/inventory`,
+      `${stage}/hosts/${thing}/inventory/more`,
+      `prod/hosts/${thing}/inventory`,
+      `$aws/rules/${ruleName(stage, 'host_connected')}/${stage}/hosts/${thing}/inventory`,
+      `$aws/things/${thing}/jobs/get`,
+      `$aws/things/${thing}/jobs/job-1/update`,
+      `$aws/things/${thing}/jobs`,
+      `$aws/things/${thing}/shadow/update`,
+      `$aws/events/presence/connected/${thing}`,
+      `$aws/events/presence/disconnected/${thing}`,
+    ],
+  );
 
   it('lets a host publish to its own topics only, as on one machine', () => {
     for (const topic of topics) {

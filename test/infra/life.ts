@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import type { JobEvent } from '#core/contracts/job-document.ts';
 import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
+import { thingName } from '#core/contracts/topics.ts';
 import {
   type ArqUuid,
   type InstanceUuid,
@@ -39,7 +40,7 @@ const [forNova, forHost, forgotten] = instances as [InstanceUuid, InstanceUuid, 
 /** What a host publishes, or AWS about it, as a rule puts it into the queue. */
 async function publish(queue: QueueName, payload: object) {
   const envelope = {
-    thing: host,
+    thing: thingName('test', host),
     topic: 'any',
     received_at: Date.now(),
     payload: Buffer.from(JSON.stringify(payload)).toString('base64'),

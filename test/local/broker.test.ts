@@ -225,18 +225,20 @@ it('brings reports and presence to their queues in the rules’ envelope', async
     return ruleEnvelope.parse(JSON.parse(Messages[0]?.Body ?? '{}'));
   };
 
-  const client = await connect('node-1:example');
+  const client = await connect('test:node-1:example');
   const connected = await take('host-presence');
-  expect(connected.thing).toBe('node-1:example');
+  expect(connected.thing).toBe('test:node-1:example');
   expect(JSON.parse(Buffer.from(connected.payload, 'base64').toString())).toMatchObject({
-    clientId: 'node-1:example',
+    clientId: 'test:node-1:example',
     eventType: 'connected',
   });
 
-  await client.publishAsync(inventoryTopic('test', 'node-1:example'), '{"report":1}', { qos: 1 });
+  await client.publishAsync(inventoryTopic('test', 'test:node-1:example'), '{"report":1}', {
+    qos: 1,
+  });
   expect(await take('inventory-reports')).toMatchObject({
-    thing: 'node-1:example',
-    topic: 'test/hosts/node-1:example/inventory',
+    thing: 'test:node-1:example',
+    topic: 'test/hosts/test:node-1:example/inventory',
     payload: Buffer.from('{"report":1}').toString('base64'),
   });
 

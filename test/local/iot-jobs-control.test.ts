@@ -209,7 +209,7 @@ it('names the variable that chooses another port when its own is taken', async (
 });
 
 it('is what the control plane’s own client expects', async () => {
-  const client = createIotJobs({ thingArnPrefix: thingArn(''), client: system.iot });
+  const client = createIotJobs({ stage: 'test', thingArnPrefix: thingArn(''), client: system.iot });
   const document = {
     version: 1,
     host: 'node-1.example',

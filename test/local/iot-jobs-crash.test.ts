@@ -82,7 +82,7 @@ async function killAndRestart(): Promise<void> {
 }
 
 async function execution() {
-  const command = new DescribeJobExecutionCommand({ jobId: 'job1', thingName: 'node-1' });
+  const command = new DescribeJobExecutionCommand({ jobId: 'test-job1', thingName: 'node-1' });
   return (await iot.send(command)).execution;
 }
 
@@ -99,40 +99,40 @@ it('goes on where it was after a kill behind every change of state', async () =>
   await start();
   device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
 
-  await iot.send(newJob('job1'));
+  await iot.send(newJob('test-job1'));
   await killAndRestart();
   const { body: pending } = await device.ask('get');
-  expect(pending.queuedJobs).toMatchObject([{ jobId: 'job1', versionNumber: 1 }]);
+  expect(pending.queuedJobs).toMatchObject([{ jobId: 'test-job1', versionNumber: 1 }]);
 
   const progress = { status: 'IN_PROGRESS', statusDetails: { step: '1/2' } };
-  await device.ask('job1/update', { ...progress, expectedVersion: 1 });
+  await device.ask('test-job1/update', { ...progress, expectedVersion: 1 });
   await killAndRestart();
-  const { body: described } = await device.ask('job1/get');
+  const { body: described } = await device.ask('test-job1/get');
   expect(described.execution).toMatchObject({ ...progress, versionNumber: 2 });
 
-  await device.ask('job1/update', { status: 'SUCCEEDED', expectedVersion: 2 });
+  await device.ask('test-job1/update', { status: 'SUCCEEDED', expectedVersion: 2 });
   await killAndRestart();
   expect(await execution()).toMatchObject({ status: 'SUCCEEDED', versionNumber: 3 });
   expect(await nextEvent()).toMatchObject({
-    topic: '$aws/events/jobExecution/job1/succeeded',
+    topic: '$aws/events/jobExecution/test-job1/succeeded',
     event: { statusDetails: { step: '1/2' } },
   });
 
   // What a restart brings about is told as before it.
-  await iot.send(newJob('job2'));
+  await iot.send(newJob('test-job2'));
   await eventually(() => device.on('notify-next').at(-1)).toMatchObject({
-    execution: { jobId: 'job2' },
+    execution: { jobId: 'test-job2' },
   });
 });
 
 it('tells of an end after it was killed between the change and the event', async () => {
   await start({ holds: true });
   device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
-  await iot.send(newJob('job1'));
-  await device.ask('job1/update', { status: 'FAILED', statusDetails: { reason: 'no image' } });
+  await iot.send(newJob('test-job1'));
+  await device.ask('test-job1/update', { status: 'FAILED', statusDetails: { reason: 'no image' } });
   await killAndRestart();
   expect(await nextEvent()).toMatchObject({
-    topic: '$aws/events/jobExecution/job1/failed',
+    topic: '$aws/events/jobExecution/test-job1/failed',
     event: { eventType: 'JOB_EXECUTION', statusDetails: { reason: 'no image' } },
   });
 });

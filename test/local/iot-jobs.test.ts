@@ -41,21 +41,21 @@ it('brings a job to its thing, and its end through the rule to the queue', async
   system.rules.deliver = createRuleEngine({ stage: 'test', sqs, queueUrls }).deliver;
   const device = await system.connect('node-1');
 
-  await system.create('job1');
+  await system.create('test-job1');
   await eventually(() => device.on('notify')).toHaveLength(1);
-  await device.ask('job1/get');
+  await device.ask('test-job1/get');
   const change = { statusDetails: { step: '1/2' }, expectedVersion: 1 };
-  await device.ask('job1/update', { ...change, status: 'IN_PROGRESS' });
-  await device.ask('job1/update', { status: 'SUCCEEDED', expectedVersion: 2 });
+  await device.ask('test-job1/update', { ...change, status: 'IN_PROGRESS' });
+  await device.ask('test-job1/update', { status: 'SUCCEEDED', expectedVersion: 2 });
 
   const { Messages = [] } = await sqs.send(
     new ReceiveMessageCommand({ QueueUrl: queueUrls['job-events'], WaitTimeSeconds: 10 }),
   );
   const envelope = ruleEnvelope.parse(JSON.parse(Messages[0]?.Body ?? '{}'));
-  expect(envelope.topic).toBe('$aws/events/jobExecution/job1/succeeded');
+  expect(envelope.topic).toBe('$aws/events/jobExecution/test-job1/succeeded');
   const event = jobEvent.parse(JSON.parse(Buffer.from(envelope.payload, 'base64').toString()));
   expect(event).toMatchObject({
-    jobId: 'job1',
+    jobId: 'test-job1',
     thingArn: thingArn('node-1'),
     operation: 'succeeded',
     statusDetails: { step: '1/2' },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inventoryTopic } from '#core/contracts/topics.ts';
+import { inventoryTopic, thingName } from '#core/contracts/topics.ts';
 import { mayPublish, maySubscribe } from '#local/broker-policy.ts';
 import { matches, rulesFor } from '#local/iot-rules.ts';
 
@@ -48,4 +48,13 @@ it('lets a host listen to its own jobs and nothing else', () => {
   for (const filter of ['#', '$aws/things/+/jobs/notify', 'dev/hosts/node-1/inventory']) {
     expect(maySubscribe('node-1', filter)).toBe(false);
   }
+});
+
+it('tells a stage of its own hosts and jobs, not of others in the same account', () => {
+  for (const stage of ['dev', 'dev-2', 'prod']) {
+    const { rows } = rulesFor('dev', `$aws/events/presence/connected/${thingName(stage, 'cmp1')}`);
+    expect(rows.map(({ name }) => name)).toEqual(stage === 'dev' ? ['host_connected'] : []);
+  }
+  expect(rulesFor('dev', '$aws/events/jobExecution/dev-bind-1/succeeded').rows).toHaveLength(1);
+  expect(rulesFor('dev', '$aws/events/jobExecution/prod-bind-1/succeeded').rows).toEqual([]);
 });

@@ -97,7 +97,7 @@ export function createHost(parts: HostParts): Host {
     const process = parts.spawn(`agent ${name}`);
     agent = process;
     process.onDeath = () => {
-      iot.drop(thingName(name), unheardMs);
+      iot.drop(thingName(parts.stage, name), unheardMs);
       timeline.at(timeline.now() + restartMs, () => {
         if (host.isUp && agent === process) startAgent();
       });
@@ -136,7 +136,7 @@ async function live(
   parts: HostParts,
 ): Promise<void> {
   const { timeline, random, iot, stage, strip } = parts;
-  const thing = thingName(parts.name);
+  const thing = thingName(stage, parts.name);
   const startedMs = timeline.now();
   const clock: Clock = {
     monotonicMs: () => timeline.now() - startedMs,

@@ -36,6 +36,7 @@ export interface IotParts {
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;
+  readonly stage: string;
   readonly thingArnPrefix: string;
   readonly put: (queue: QueueName, body: string) => void;
 }
@@ -51,7 +52,7 @@ interface Connection {
 const timerMs = 60_000;
 
 export function createIot(parts: IotParts): SimulatedIot {
-  const { timeline, random, faults, put, thingArnPrefix } = parts;
+  const { timeline, random, faults, put, thingArnPrefix, stage } = parts;
   const storage = new JobStorage(undefined);
   const jobs = new Jobs(storage, timeline.now);
   const notifier = new Notifier(storage, timeline.now);
@@ -62,6 +63,7 @@ export function createIot(parts: IotParts): SimulatedIot {
     isOut: false,
     jobsFor: (process) =>
       createIotJobs({
+        stage,
         thingArnPrefix,
         client: {
           send: (command: object) => timeline.effect(process, 'IoT', () => control(command)),

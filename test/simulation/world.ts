@@ -192,6 +192,7 @@ export function createWorld(
     timeline,
     random,
     faults,
+    stage,
     thingArnPrefix: settings.thingArnPrefix,
     put: queues.put,
   });

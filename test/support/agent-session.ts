@@ -3,7 +3,7 @@
 import type { MessageListener, Session } from '#agent/mqtt.ts';
 import { aJobsModel, type JobsModel } from './iot-jobs-model.ts';
 
-export const thing = 'cmp1:example';
+export const thing = 'test:cmp1:example';
 export const jobsRoot = `$aws/things/${thing}/jobs`;
 
 export interface TestSession extends Session {

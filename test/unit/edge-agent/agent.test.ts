@@ -52,7 +52,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const ended = runAgent(
     {
       stage: 'dev',
-      thing: 'cmp1:example',
+      thing: 'dev:cmp1:example',
       bootId: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
       drivers: [driver],
       intervalSeconds: 60,
@@ -93,7 +93,7 @@ describe('the agent', () => {
     await advance(0);
     expect(described(reports)).toEqual([[gpu.address]]);
     expect([...topics]).toEqual([
-      '$aws/rules/dev_inventory_reports/dev/hosts/cmp1:example/inventory',
+      '$aws/rules/dev_inventory_reports/dev/hosts/dev:cmp1:example/inventory',
     ]);
   });
 

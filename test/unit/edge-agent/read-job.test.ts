@@ -3,7 +3,7 @@ import { readJob } from '#agent/read-job.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
-const recipient = { thing: 'cmp1:example', bootId };
+const recipient = { thing: 'test:cmp1:example', bootId };
 const envelope = { version: 1, host: 'cmp1.example', boot_id: bootId };
 const mdev = { kind: 'create-mdev', address: '0000:0e:00.0', uuid, type: 'fake-1' };
 const image = {
