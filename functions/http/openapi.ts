@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { type Noun, type RouteRow, routes } from '../routes.ts';
 import type { Action } from './action.ts';
 import { fault, serverFault, tokenFault } from './answers.ts';
+import { exampleBody } from './examples.ts';
 import { maximum, microversions, minimum } from './microversion.ts';
 
 export type Actions = Readonly<Partial<Record<Noun, Readonly<Record<string, Action>>>>>;
@@ -69,7 +70,9 @@ function operation(row: RouteRow, action: Action): Json {
     ...(body && {
       requestBody: {
         required: !body.safeParse(undefined).success,
-        content: { 'application/json': { schema: jsonOf(body, 'input') } },
+        content: {
+          'application/json': { schema: jsonOf(body, 'input'), example: exampleBody(row) },
+        },
       },
     }),
     responses: responses(row, action),

@@ -16,16 +16,19 @@ export const getOpenapi: Action = action(
   async ({ base }) => ({ body: document(base) }),
 );
 
-/** Of all nouns, as served at `base`. */
-export function document(base: string): Record<string, unknown> {
-  const versions = { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi };
-  const actions: Actions = {
-    versions,
+/** Of all nouns; read when asked for, since it holds this very action, too. */
+export function allActions(): Actions {
+  return {
+    versions: { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi },
     'device-profiles': deviceProfiles,
     'accelerator-requests': acceleratorRequests,
     devices,
     deployables,
     attributes,
   };
-  return { ...openApi(actions, base) };
+}
+
+/** As served at `base`. */
+export function document(base: string): Record<string, unknown> {
+  return { ...openApi(allActions(), base) };
 }

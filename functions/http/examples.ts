@@ -1,0 +1,32 @@
+// A body for each route that takes one, as the OpenAPI document shows it.
+
+import type { RouteRow } from '../routes.ts';
+
+const arq = '3f1c6b5e-9a4d-7c2b-8e1f-0123456789ab';
+const image = '0f1a2b3c-4d5e-4f60-8a7b-9c0d1e2f3a4b';
+
+const bind = [
+  { op: 'add', path: '/hostname', value: 'cmp1.example.org' },
+  { op: 'add', path: '/device_rp_uuid', value: '2c3d4e5f-6a7b-3c8d-9e0f-1a2b3c4d5e6f' },
+  { op: 'add', path: '/instance_uuid', value: '7d8e9f0a-1b2c-4d3e-8f4a-5b6c7d8e9f0a' },
+];
+
+const examples: Readonly<Record<string, unknown>> = {
+  'device-profiles.create': [
+    {
+      name: 'fpga-encrypt',
+      groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_FPGA_INTEL': 'required' }],
+    },
+  ],
+  'accelerator-requests.create': { device_profile_name: 'fpga-encrypt' },
+  'accelerator-requests.update': { [arq]: bind },
+  'devices.update': [{ op: 'replace', path: '/status', value: 'maintaining' }],
+  'devices.force-release': { reason: 'The card was reset by hand.' },
+  'deployables.update': [{ op: 'add', path: '/bitstream', value: image }],
+  'deployables.program': [{ op: 'replace', path: '/program', value: [{ image_uuid: image }] }],
+  'attributes.create': { deployable_id: 1_099_511_627_776, key: 'location', value: 'rack 12' },
+};
+
+export function exampleBody({ noun, action }: Pick<RouteRow, 'noun' | 'action'>): unknown {
+  return examples[`${noun}.${action}`];
+}
