@@ -16,7 +16,7 @@ const guard = `
   exec 3<&0
   "$@" 3<&- </dev/null &
   service=$!
-  { read -r _ <&3; kill -9 $service; kill -9 0; } &
+  { read -r _ <&3; kill -9 $service 2>/dev/null; kill -9 0; } &
   wait $service
 `;
 

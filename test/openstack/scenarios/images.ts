@@ -20,7 +20,8 @@ import {
 import type { Stage } from '../stage.ts';
 
 const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
-const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
+/** A region of an FPGA, whatever it holds. */
+export const regionGroup = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
 const functionTrait = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
 
 export const images: readonly Scenario[] = [
@@ -28,7 +29,7 @@ export const images: readonly Scenario[] = [
     name: 'a server gets an FPGA with the function it asks for, out of Glance',
     run: async (stage) => {
       await upload(stage, 'hello.gbs', { 'accel:function_id': aFunction });
-      await offer(stage, 'hello', [{ ...group, 'accel:function_id': aFunction }]);
+      await offer(stage, 'hello', [{ ...regionGroup, 'accel:function_id': aFunction }]);
       const built = await build(stage, 'hello');
       await assertHas(stage, built, 1);
       const traits = `${ownProvider(stage, '0000:0d:00.0_region0')}/traits`;
@@ -102,7 +103,7 @@ async function failsWith(
   flavor: string,
   reason: RegExp,
 ): Promise<string> {
-  await offer(stage, flavor, [{ ...group, 'accel:bitstream_id': image }]);
+  await offer(stage, flavor, [{ ...regionGroup, 'accel:bitstream_id': image }]);
   const id = await create(stage, flavor);
   await assertNeverActive(stage, id);
   await remove(stage, id);
