@@ -19,7 +19,7 @@ import type { StateFiles } from './state-files.ts';
 const fileName = 'jobs.json';
 /** AWS lists fifteen pending jobs at most; a job ended this long ago is not listed again. */
 const jobsMax = 256;
-const releasedMax = 512;
+const releasedMax = 1024;
 
 const stepResult = z.object({ failed: z.string().optional() });
 export type StepResult = z.infer<typeof stepResult>;
@@ -56,7 +56,7 @@ const state = z.object({
   boot_id: z.string(),
   jobs: z.record(z.string(), jobRecord),
   mdevs: z.record(z.string(), mark),
-  /** Binds, the latest last. */
+  /** Binds and parts of binds, the latest last. */
   released: z.array(z.string()),
 });
 type State = z.infer<typeof state>;
@@ -68,9 +68,9 @@ export interface Checkpoint {
   job(jobId: string, execution: string): JobRecord | undefined;
   /** The mark of an mdev that we made, or are about to make. */
   mdev(uuid: string): MdevMark | undefined;
-  /** From now on nothing is prepared for this bind. */
-  release(bindId: string): Promise<void>;
-  isReleased(bindId: string): boolean;
+  /** From now on nothing is made ready for these binds, or parts of binds. */
+  release(ended: readonly string[]): Promise<void>;
+  isReleased(ended: string): boolean;
   claim(jobId: string, execution: string, intent: Intent): Promise<void>;
   record(jobId: string, execution: string, result: StepResult): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
@@ -105,11 +105,11 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   return {
     job,
     mdev: (uuid) => (Object.hasOwn(current.mdevs, uuid) ? current.mdevs[uuid] : undefined),
-    isReleased: (bindId) => current.released.includes(bindId),
-    release: (bindId) =>
+    isReleased: (ended) => current.released.includes(ended),
+    release: (ended) =>
       store((before) => {
-        const others = before.released.filter((each) => each !== bindId);
-        return { ...before, released: [...others, bindId].slice(-releasedMax) };
+        const others = before.released.filter((each) => !ended.includes(each));
+        return { ...before, released: [...others, ...ended].slice(-releasedMax) };
       }),
     claim: (jobId, execution, intent) =>
       store((before) => {

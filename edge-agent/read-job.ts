@@ -16,7 +16,7 @@ export interface Recipient {
 
 export interface Job {
   readonly action: JobDocument['action'];
-  /** What a `prepare` serves, and a `release` ends. */
+  /** What a `prepare` serves, and a `release` ends as a whole. */
   readonly bindId?: string;
   readonly steps: readonly JobStep[];
 }
@@ -48,7 +48,10 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
 
 /** As kernels write uuids, whoever wrote the document. */
 function normal(step: JobStep): JobStep {
-  return 'uuid' in step ? { ...step, uuid: step.uuid.toLowerCase() } : step;
+  const bind = step.bind_id && { bind_id: step.bind_id.toLowerCase() };
+  return 'uuid' in step
+    ? { ...step, ...bind, uuid: step.uuid.toLowerCase() }
+    : { ...step, ...bind };
 }
 
 function faultsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {

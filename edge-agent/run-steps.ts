@@ -50,9 +50,10 @@ class StepFailed extends Error {
 export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
   const { job, jobId, execution, stop } = run;
   const { action, bindId } = job;
-  if (bindId !== undefined && action === 'release') await deps.checkpoint.release(bindId);
+  const ended = endedBy(job);
+  if (ended.length > 0) await deps.checkpoint.release(ended);
   if (bindId !== undefined && action === 'prepare' && deps.checkpoint.isReleased(bindId)) {
-    return { status: 'REJECTED', reason: 'The bind has been released already.' };
+    return { status: 'REJECTED', reason: bindReleased };
   }
   const results = [...(deps.checkpoint.job(jobId, execution)?.results ?? [])];
   for (const [index, step] of [...job.steps.entries()].slice(results.length)) {
@@ -63,6 +64,21 @@ export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
     results.push(result);
   }
   return outcomeOf(job, results);
+}
+
+const bindReleased = 'The bind has been released already.';
+
+/** The bind that a release ends, or the parts of it. */
+function endedBy({ action, bindId, steps }: Job): string[] {
+  if (action !== 'release') return [];
+  return bindId !== undefined ? [bindId] : steps.flatMap((step) => partOfBind(step) ?? []);
+}
+
+/** What a step makes ready or cleans up, as a part of its bind. */
+function partOfBind(step: JobStep): string | undefined {
+  if (step.bind_id === undefined) return undefined;
+  if ('uuid' in step) return `${step.bind_id} ${step.uuid}`;
+  return step.region && `${step.bind_id} ${step.address} ${step.region}`;
 }
 
 /** What cleans up, and what restores, does as much of it as can be done. */
@@ -76,8 +92,12 @@ async function runStep(
   step: JobStep,
   number: number,
 ): Promise<StepResult> {
-  const { jobId, execution } = run;
-  const result = await doStep({ ...deps, ...run }, step, number).then(
+  const { jobId, execution, job } = run;
+  const isLate = job.action !== 'release' && isEnded(deps.checkpoint, step);
+  const doing = isLate
+    ? Promise.reject(new StepFailed(bindReleased))
+    : doStep({ ...deps, ...run }, step, number);
+  const result = await doing.then(
     (): StepResult => ({}),
     (error: unknown): StepResult => {
       if (error instanceof JobStopped) throw error;
@@ -89,6 +109,11 @@ async function runStep(
   else deps.log.warn('A step of a job failed.', fields);
   await deps.checkpoint.record(jobId, execution, result);
   return result;
+}
+
+function isEnded(checkpoint: Checkpoint, step: JobStep): boolean {
+  const ended = [step.bind_id, partOfBind(step)];
+  return ended.some((each) => each !== undefined && checkpoint.isReleased(each));
 }
 
 type Context = StepsDeps & Run;

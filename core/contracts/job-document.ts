@@ -23,8 +23,15 @@ export const jobImage = z.object({
     .max(1024 ** 3),
 });
 
+/**
+ * The bind that a step serves, or ends: once the host was asked to clean up behind a bind, a step that
+ * still serves it can only be a late one, and is refused.
+ */
+const ofBind = { bind_id: z.guid().optional() };
+
 const programStep = z.object({
   kind: z.literal('program'),
+  ...ofBind,
   address: pciAddress,
   /** Name of the region in the device's report. */
   region: name,
@@ -37,6 +44,7 @@ export type ProgramStep = z.infer<typeof programStep>;
 /** Fails unless the region holds what is expected; nothing is touched. */
 const checkRegionStep = z.object({
   kind: z.literal('check-region'),
+  ...ofBind,
   address: pciAddress,
   region: name,
   /** Either of these. */
@@ -46,6 +54,7 @@ const checkRegionStep = z.object({
 export type CheckRegionStep = z.infer<typeof checkRegionStep>;
 
 const mdev = {
+  ...ofBind,
   address: pciAddress,
   uuid: z.guid(),
   /** E.g. `nvidia-223`; a directory's name in sysfs. */
@@ -58,7 +67,13 @@ export type CreateMdevStep = z.infer<typeof createMdevStep>;
 export type RemoveMdevStep = z.infer<typeof removeMdevStep>;
 
 /** Does nothing, in its turn: whatever was under way on the device has ended when it is done. */
-const settleStep = z.object({ kind: z.literal('settle'), address: pciAddress });
+const settleStep = z.object({
+  kind: z.literal('settle'),
+  ...ofBind,
+  address: pciAddress,
+  /** Which the bind holds no longer. */
+  region: name.optional(),
+});
 
 export const jobStep = z.discriminatedUnion('kind', [
   programStep,
@@ -91,7 +106,7 @@ export const jobDocument = z.discriminatedUnion('action', [
   z.object({
     action: z.literal('release'),
     ...envelope,
-    /** From now on a `prepare` of this bind is refused: it can only be a late one. */
+    /** It has ended as a whole: from now on all that serves it is refused. */
     bind_id: z.guid().optional(),
     steps: z.array(jobStep).min(1).max(64),
   }),

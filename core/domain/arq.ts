@@ -101,8 +101,9 @@ export interface JobNote {
  */
 export interface HostRelease {
   readonly id: ReleaseId;
-  /** The bind that ended as a whole; undefined where the instance keeps some of its ARQs. */
   readonly bindId?: BindId;
+  /** The bind goes on: the instance keeps some of its ARQs. */
+  readonly isPart?: true;
   readonly hostname: string;
   readonly handles: readonly {
     readonly providerUuid: ProviderUuid;

@@ -30,7 +30,8 @@ export function planCleaning(
   if (handles.length === 0) return undefined;
   const release: HostRelease = {
     id: deps.uuid() as ReleaseId,
-    ...(isWhole && { bindId: binding.bindId }),
+    bindId: binding.bindId,
+    ...(!isWhole && { isPart: true as const }),
     hostname: binding.hostname,
     handles,
     startedAt: new Date(deps.clock()).toISOString(),

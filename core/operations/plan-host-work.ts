@@ -105,9 +105,10 @@ function checkHandles(handles: readonly AttachHandle[]): void {
   }
 }
 
-function mdevSteps(deps: ConsumerDeps, { handle, address }: Held): CreateMdevStep[] {
+function mdevSteps(deps: ConsumerDeps, { arq, handle, address }: Held): CreateMdevStep[] {
   if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
   const type = handle.info.asked_type;
   if (!type) throw new WorkImpossible(`Attach handle ${handle.uuid} says no type of mdev.`);
-  return [{ kind: 'create-mdev', address, uuid: handle.uuid, type }];
+  const { bindId } = arq.binding;
+  return [{ kind: 'create-mdev', bind_id: bindId, address, uuid: handle.uuid, type }];
 }

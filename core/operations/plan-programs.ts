@@ -38,7 +38,8 @@ export async function planPrograms(
     const wanted = distinct(held.flatMap((arq) => wantedImage(arq.group) ?? []));
     if (!provider || !address || wanted.length === 0) continue;
     const step = await patiently(deps, stepFor(deps, provider, held, address));
-    work.push({ providerUuid: uuid, step });
+    const [first] = held;
+    work.push({ providerUuid: uuid, step: { ...step, bind_id: first?.binding.bindId } });
   }
   return work;
 }

@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobStep } from '../contracts/job-document.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
+import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
 import { runProgram } from './run-program.ts';
 
@@ -16,9 +17,10 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   if (!release) return;
   if (release.program) return runProgram(deps, release);
   const { stage } = deps.settings;
-  if (release.bindId) {
-    await deps.clients.jobs.cancel(jobId(stage, 'bind', release.bindId), 'The bind has ended.');
-    await deps.store.arqs.forgetJob(release.bindId);
+  const ended = release.isPart ? undefined : release.bindId;
+  if (ended) {
+    await deps.clients.jobs.cancel(jobId(stage, 'bind', ended), 'The bind has ended.');
+    await deps.store.arqs.forgetJob(ended);
   }
   const { host, devices } = await deps.store.inventory.host(release.hostname);
   const steps = await stepsFor(deps, release, devices);
@@ -32,7 +34,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     action: 'release',
     host: release.hostname,
     boot_id: host.bootId,
-    ...(release.bindId && { bind_id: release.bindId }),
+    ...(ended && { bind_id: ended }),
     steps,
   });
   deps.log.info('The host was asked to clean up.', { job: id, host: release.hostname });
@@ -51,11 +53,28 @@ async function stepsFor(
       const address = addresses.get(provider?.deployable.deviceUuid ?? '');
       // A device that its host no longer has holds nothing.
       if (!handle || !address || handle.release !== release.id) return [];
+      const step = { address, ...(release.bindId && { bind_id: release.bindId }) };
       const type = handle.info.asked_type;
-      return handle.type === 'MDEV' && type !== undefined
-        ? [{ kind: 'remove-mdev', address, uuid: handle.uuid, type }]
-        : [{ kind: 'settle', address }];
+      if (handle.type === 'MDEV' && type !== undefined) {
+        return [{ kind: 'remove-mdev', ...step, uuid: handle.uuid, type }];
+      }
+      const region = provider && (await regionLeft(deps, provider, release));
+      return [{ kind: 'settle', ...step, ...(region && { region }) }];
     }),
   );
   return steps.flat();
+}
+
+/** The region that the bind holds no longer, through this handle or another. */
+async function regionLeft(
+  deps: ConsumerDeps,
+  { deployable, handles }: StoredProvider,
+  { bindId, isPart }: HostRelease,
+): Promise<string | undefined> {
+  if (!isPart || deployable.region === undefined) return deployable.region;
+  const holders = await deps.store.arqs.byUuids(
+    handles.flatMap(({ claim }) => claim?.arqUuid ?? []),
+  );
+  const isHeld = [...holders.values()].some(({ binding }) => binding?.bindId === bindId);
+  return isHeld ? undefined : deployable.region;
 }

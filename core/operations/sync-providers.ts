@@ -29,21 +29,23 @@ export async function syncProviders(
   providerUuid: ProviderUuid,
   attempt: number,
 ): Promise<void> {
+  const written = new Set<ProviderUuid>();
   for (let round = 1; round <= changeRoundsMax; round++) {
     const before = await readDevice(deps, providerUuid);
-    if (!before) return;
     try {
-      await syncDevice(deps, before);
+      if (before) await syncDevice(deps, before);
+      else await removeUnstored(deps, providerUuid, written);
     } catch (error) {
       const isPassing =
         error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
       if (!isPassing) throw error;
-      const host = before.named.deployable.hostname;
+      const host = before?.named.deployable.hostname;
       deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
       throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
     }
+    for (const { uuid } of before?.wanted ?? []) written.add(uuid);
     const after = await readDevice(deps, providerUuid);
-    if (!after || isDeepStrictEqual(after.wanted, before.wanted)) return;
+    if (isDeepStrictEqual(after?.wanted, before?.wanted)) return;
   }
   throw new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1);
 }
@@ -89,6 +91,27 @@ async function syncDevice(
   else for (const provider of kept) await putProvider(deps, device.hostname, provider);
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
+}
+
+/**
+ * A device whose rows have gone while it was written, by this sync or by one that has died since, is in
+ * Placement again, and nobody else would look.
+ */
+async function removeUnstored(
+  deps: ConsumerDeps,
+  named: ProviderUuid,
+  written: ReadonlySet<ProviderUuid>,
+): Promise<void> {
+  const { placement } = deps.clients;
+  const tree = await placement.providersInTree(named);
+  const below = tree.flatMap(({ uuid, parentUuid }) => (parentUuid === named ? [uuid] : []));
+  // Regions before their devices, which were written first.
+  for (const uuid of new Set([...below, ...[...written].toReversed(), named])) {
+    if (await deps.store.inventory.provider(uuid as ProviderUuid)) continue;
+    if ((await placement.deleteProvider(uuid)) === 'in-use') {
+      throw new RetryLater(`Something is still allocated from ${uuid}, which is gone.`, 10);
+    }
+  }
 }
 
 /** Offers nothing more of a device that somebody else offers, too: the next reconcile looks again. */

@@ -2,7 +2,7 @@ import { ServiceUnavailable } from '../clients/http.ts';
 import type { ExternalEvent } from '../clients/nova.ts';
 import type { NovaEventMessage } from '../contracts/queue-messages.ts';
 import type { Deps } from '../deps.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import { type InstanceBinding, isResolved } from '../domain/arq.ts';
 import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
 
 /** Nova's `arq_binding_timeout`: after it nobody waits for the event. */
@@ -25,8 +25,8 @@ export async function tellNova(
   attempt: number,
 ): Promise<void> {
   const binding = await deps.store.arqs.binding(message.instance_uuid);
-  // Deleted, or bound anew: then another message speaks for it.
-  if (binding?.bindId !== message.bind_id || binding.state === 'BindStarted') return;
+  // Deleted, bound anew, or being made again: then another message speaks for it.
+  if (binding?.bindId !== message.bind_id || !isResolved(binding.state)) return;
   const log = deps.log.child({ instance: binding.instanceUuid, bind: binding.bindId });
   const waitedSeconds = (deps.clock() - Date.parse(binding.startedAt)) / 1000;
   if (waitedSeconds > novaWaitsSeconds) {

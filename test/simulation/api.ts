@@ -2,7 +2,9 @@
 
 import type { Deps } from '#core/deps.ts';
 import { actions as accelerators } from '#functions/accelerator-requests/handler.ts';
+import { actions as deployables } from '#functions/deployables/handler.ts';
 import { actions as profiles } from '#functions/device-profiles/handler.ts';
+import { actions as devices } from '#functions/devices/handler.ts';
 import type { HttpEvent } from '#functions/http/noun-handler.ts';
 import { nounHandler } from '#functions/http/noun-handler.ts';
 import type { Process, Timeline } from './timeline.ts';
@@ -41,6 +43,15 @@ export function createApi(
   };
 }
 
+function handlerOf(path: string, deps: Deps) {
+  if (path.startsWith('/device_profiles')) {
+    return nounHandler('device-profiles', profiles, () => deps);
+  }
+  if (path.startsWith('/devices')) return nounHandler('devices', devices, () => deps);
+  if (path.startsWith('/deployables')) return nounHandler('deployables', deployables, () => deps);
+  return nounHandler('accelerator-requests', accelerators, () => deps);
+}
+
 interface Request {
   readonly method: string;
   readonly path: string;
@@ -54,9 +65,7 @@ function serve(
   process: Process,
   request: Request,
 ): Promise<Answer> {
-  const noun = request.path.startsWith('/device_profiles')
-    ? nounHandler('device-profiles', profiles, () => deps)
-    : nounHandler('accelerator-requests', accelerators, () => deps);
+  const noun = handlerOf(request.path, deps);
   return new Promise((resolve) => {
     process.onDeath = () => resolve({ status: 502, json: undefined });
     timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));

@@ -65,6 +65,10 @@ export interface SimulatedNova {
   hardReboot(server: Server): Promise<void>;
   /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
   rob(server: Server): Promise<void>;
+  /** Its ARQs are bound for another instance, and deleted with that. */
+  rival(server: Server): Promise<void>;
+  /** Somebody deletes its ARQs. */
+  snatch(server: Server): Promise<void>;
   /** From a host that is down to another. */
   evacuate(server: Server): Promise<void>;
 }
@@ -139,34 +143,44 @@ export function createNova(parts: NovaParts): SimulatedNova {
   }
 
   /** At the same time as the bind: the same again, another instance's, or a delete. */
-  function compete(server: Server, patch: Readonly<Record<string, readonly object[]>>): void {
+  function compete(server: Server, patch: NonNullable<Server['patch']>): void {
     const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
-    const rival = random.uuid();
+    const ways = [
+      () => api(process, 'PATCH', '/accelerator_requests', patch),
+      () => rival(server),
+      () => snatch(server, random.between(0, 60)),
+    ];
+    void random.pick(ways)();
+  }
+
+  async function rival(server: Server): Promise<void> {
+    const { patch } = server;
+    if (!patch) return;
+    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    const instance = random.uuid();
     const forRival = Object.fromEntries(
       Object.entries(patch).map(([arq, operations]) => [
         arq,
         operations.map((operation) =>
           (operation as { path: string }).path === '/instance_uuid'
-            ? { ...operation, value: rival }
+            ? { ...operation, value: instance }
             : operation,
         ),
       ]),
     );
-    const ways = [
-      () => api(process, 'PATCH', '/accelerator_requests', patch),
-      async () => {
-        server.isRobbed = true;
-        await api(process, 'PATCH', '/accelerator_requests', forRival);
-        await timeline.sleep(process, random.between(10, 60_000));
-        await api(process, 'DELETE', `/accelerator_requests?instance=${rival}`);
-      },
-      async () => {
-        server.isRobbed = true;
-        await timeline.sleep(process, random.between(0, 60));
-        await deleteByUuid(process, Object.keys(patch));
-      },
-    ];
-    void random.pick(ways)();
+    server.isRobbed = true;
+    await api(process, 'PATCH', '/accelerator_requests', forRival);
+    await timeline.sleep(process, random.between(10, 60_000));
+    await api(process, 'DELETE', `/accelerator_requests?instance=${instance}`);
+  }
+
+  async function snatch(server: Server, afterMs = 0): Promise<void> {
+    const { patch } = server;
+    if (!patch) return;
+    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    server.isRobbed = true;
+    await timeline.sleep(process, afterMs);
+    await deleteByUuid(process, Object.keys(patch));
   }
 
   /** nova-compute. */
@@ -319,6 +333,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
   return {
     servers,
     boot,
+    rival,
+    snatch,
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
       // Nova only logs it when Cyborg does not answer.

@@ -31,8 +31,11 @@ export interface TimelineOptions {
   readonly startMs: number;
   /** Milliseconds that an effect takes. */
   readonly latency: () => number;
-  /** Before an effect: may kill its process, or throw in the effect's place. */
-  readonly before?: (process: Process, name: string) => void;
+  /**
+   * Before an effect: may kill its process, throw in the effect's place, or have it happen so many
+   * milliseconds later.
+   */
+  readonly before?: (process: Process, name: string) => number | undefined;
   /** After an effect: may kill its process, so that it never learns of it. */
   readonly after?: (process: Process, name: string) => void;
   /** After every moment; what it throws ends the run. */
@@ -46,7 +49,7 @@ interface Moment {
 }
 
 export function createTimeline(options: TimelineOptions): Timeline {
-  const { latency, before = () => {}, after = () => {}, check = () => {} } = options;
+  const { latency, before = () => undefined, after = () => {}, check = () => {} } = options;
   const moments: Moment[] = [];
   let nowMs = options.startMs;
   let order = 0;
@@ -62,11 +65,12 @@ export function createTimeline(options: TimelineOptions): Timeline {
     at,
     effect: (process, name, act) =>
       new Promise((resolve, reject) => {
-        at(nowMs + latency(), async () => {
+        const happen = async (isStalled: boolean): Promise<void> => {
           if (process.isDead) return;
           try {
-            before(process, name);
+            const stallMs = isStalled ? undefined : before(process, name);
             if (process.isDead) return;
+            if (stallMs !== undefined) return at(nowMs + stallMs, () => happen(true));
             const result = await act();
             after(process, name);
             if (!process.isDead) resolve(result);
@@ -74,7 +78,8 @@ export function createTimeline(options: TimelineOptions): Timeline {
             after(process, name);
             if (!process.isDead) reject(error);
           }
-        });
+        };
+        at(nowMs + latency(), () => happen(false));
       }),
     sleep: (process, milliseconds, signal) =>
       new Promise((resolve) => {

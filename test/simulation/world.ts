@@ -43,6 +43,8 @@ export const stage = 'sim';
 export const startMs = Date.parse('2026-07-01T00:00:00Z');
 const sweepMs = 60_000;
 const sweepTimeoutMs = 60_000;
+/** As long as the shortest of timeouts allows, which is API Gateway's. */
+const stallMs = 25_000;
 
 const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
   'nova-events': novaEvents,
@@ -81,7 +83,9 @@ export interface World {
 
 export interface Interrupt {
   readonly step: number;
-  readonly how: 'dies before' | 'dies after' | 'writes twice';
+  readonly how: 'dies before' | 'dies after' | 'writes twice' | 'stalls';
+  /** What happens while the process stalls. */
+  readonly meanwhile?: (world: World) => unknown;
 }
 
 export interface WorldOptions {
@@ -118,9 +122,13 @@ export function createWorld(
     before: (process, name) => {
       trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
       mayDie(process, name);
-      if (!steps.isArmed || process.name.startsWith('nova')) return;
+      if (!steps.isArmed || process.name.startsWith('nova')) return undefined;
       steps.taken += 1;
       if (isNow('dies before')) timeline.kill(process);
+      if (!isNow('stalls')) return undefined;
+      trace?.(`${clockTime(timeline.now())} ${process.name} stalls at ${name}`);
+      void interrupt?.meanwhile?.(world);
+      return stallMs;
     },
     after: (process, name) => {
       mayDie(process, name);
@@ -331,7 +339,7 @@ export function createWorld(
     { name: 'all', groups: [nic, vgpu, fpga(first)] },
   ];
 
-  return {
+  const world: World = {
     random,
     timeline,
     faults,
@@ -359,6 +367,7 @@ export function createWorld(
     },
     stop: () => iot.close(),
   };
+  return world;
 }
 
 /** `01:02:03.004` since the beginning. */

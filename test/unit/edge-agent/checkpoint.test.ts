@@ -48,7 +48,7 @@ describe('after a crash', () => {
   });
 
   it('released binds are known', async () => {
-    await (await open()).release('bind-1');
+    await (await open()).release(['bind-1']);
     const after = await open();
     expect([after.isReleased('bind-1'), after.isReleased('bind-2')]).toEqual([true, false]);
   });
