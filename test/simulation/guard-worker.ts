@@ -1,7 +1,13 @@
-// Tries each of the guards it is given, and tells of each.
+// Lives what it is given, or takes away the guards that it is given.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { tryWithout } from './guards-and-seeds.ts';
+import { type GuardResult, liveAll, type Task, tryWithout } from './guards-and-lives.ts';
 
-const { guards, seedsMax } = workerData as { guards: readonly string[]; seedsMax: number };
-for (const guard of guards) parentPort?.postMessage(await tryWithout(guard, seedsMax));
+async function work(task: Task): Promise<unknown> {
+  if (task.kind === 'live') return liveAll(task.lives);
+  const results: GuardResult[] = [];
+  for (const { guard, lives } of task.guards) results.push(await tryWithout(guard, lives));
+  return results;
+}
+
+parentPort?.postMessage(await work(workerData as Task));

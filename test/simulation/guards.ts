@@ -3,12 +3,16 @@
 
 import type { Checkpoint } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { holds, type Item } from './database/expressions.ts';
+import { placeholders } from './database/memory-database.ts';
 
 /** One guard less, or none. */
 export interface Strip {
   isStripped(guard: string): boolean;
   /** A command's input, without the condition that is stripped. */
   input(command: string, input: Input): Input;
+  /** Told of a command that was refused, with the rows as they are. */
+  refused(input: Input, rowOf: (write: Input) => Item | undefined): void;
   deps(deps: ConsumerDeps, process: string): ConsumerDeps;
   checkpoint(checkpoint: Checkpoint): Checkpoint;
 }
@@ -41,12 +45,16 @@ export type OtherGuard = (typeof otherGuards)[number];
 export const noGuardStripped: Strip = {
   isStripped: () => false,
   input: (_command, input) => input,
+  refused: () => {},
   deps: (deps) => deps,
   checkpoint: (checkpoint) => checkpoint,
 };
 
-/** Notes every condition that a write carries. */
-export function recordConditions(found: Set<string>): Strip {
+/**
+ * Notes every condition that a write carries, and which of them decided: without one that was the only
+ * one not to hold, the write would have been made.
+ */
+export function recordConditions(found: Set<string>, decided: Set<string>): Strip {
   return {
     ...noGuardStripped,
     input: (_command, input) => {
@@ -55,6 +63,15 @@ export function recordConditions(found: Set<string>): Strip {
       }
       return input;
     },
+    refused: (input, rowOf) => {
+      const refusing = writesOf(input).flatMap(({ item, kind }) =>
+        clausesOf(item)
+          .filter((clause) => !holds(clause, rowOf(item) ?? {}, placeholders(item)))
+          .map((clause) => nameOf(kind, item, clause)),
+      );
+      const [only, ...others] = new Set(refusing);
+      if (only !== undefined && others.length === 0) decided.add(only);
+    },
   };
 }
 
@@ -62,6 +79,7 @@ export function stripGuard(guard: string): Strip {
   return {
     isStripped: (name) => name === guard,
     input: (_command, input) => without(guard, input),
+    refused: () => {},
     deps: (deps, process) => weakened[guard as OtherGuard]?.(deps, process) ?? deps,
     checkpoint: (checkpoint) => forgetful[guard as OtherGuard]?.(checkpoint) ?? checkpoint,
   };

@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { printGuards } from './guards-and-seeds.ts';
+import { findGuards } from './guards-and-lives.ts';
 import { runSeed } from './run.ts';
 import { addOutcome, describeSummary, emptySummary, merge, type Summary } from './summary.ts';
 
@@ -31,13 +31,25 @@ function say(line: string): void {
 
 async function main(): Promise<boolean> {
   const startedAt = Date.now();
-  if (values.guards) return printGuards(say, Number(values.seeds ?? 400));
+  if (values.guards) return printGuards(Number(values.seeds ?? 400));
   const summary = values.seed ? await runOne(Number(values.seed)) : await runMany();
   for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
   keep(summary);
   const { seeds, failures } = summary;
   say(`${seeds - failures.length} passed, ${failures.length} failed`);
   return failures.length === 0;
+}
+
+async function printGuards(seedsMax: number): Promise<boolean> {
+  const results = await findGuards(say, seedsMax);
+  for (const { guard, life, failure, lives } of results) {
+    say(
+      `${String(lives).padStart(5)}  ${guard}  |  ${life ?? 'NOT MISSED'}  |  ${failure?.slice(0, 110) ?? ''}`,
+    );
+  }
+  const unmissed = results.filter(({ life }) => life === undefined).length;
+  say(`${results.length} guards, of which ${unmissed} are missed by no life`);
+  return unmissed === 0;
 }
 
 async function runOne(seed: number): Promise<Summary> {

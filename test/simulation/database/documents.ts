@@ -65,7 +65,14 @@ function execute(parts: DocumentParts, command: Command): Promise<unknown> {
       throw named('ProvisionedThroughputExceededException', 'too much');
     }
     if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
-    const run = () => database.execute(name, strip.input(name, command.input));
+    const run = () => {
+      try {
+        return database.execute(name, strip.input(name, command.input));
+      } catch (error) {
+        strip.refused(command.input, database.row);
+        throw error;
+      }
+    };
     // A transaction carries a token by which DynamoDB knows it again.
     const isTwice = !mirror && isWrite.test(name) && !name.startsWith('Transact');
     if (isTwice && (faults.happens('write twice') || parts.isTwice?.())) run();

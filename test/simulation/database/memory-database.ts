@@ -36,6 +36,8 @@ type Input = any;
 export interface MemoryDatabase {
   /** One command, at once and as a whole. @throws errors named as DynamoDB names them */
   execute(command: string, input: Input): unknown;
+  /** The row that a write is about. */
+  row(write: Input): Item | undefined;
   /** Another number after each change. */
   version(): number;
   /** All rows of a table, for whoever checks what is true of them. */
@@ -198,12 +200,16 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
       if (!run) throw new Error(`${command} is not offered here.`);
       return run(input);
     },
+    row: (write) => {
+      const table = tableOf(write);
+      return table.rows.get(keyOf(table.definition, write.Item ?? write.Key));
+    },
     version: () => version,
     rows: (table) => [...(byName.get(tableName(stage, table))?.rows.values() ?? [])],
   };
 }
 
-function placeholders(input: Input): Placeholders {
+export function placeholders(input: Input): Placeholders {
   return {
     names: input.ExpressionAttributeNames ?? {},
     values: plain(input.ExpressionAttributeValues ?? {}),
