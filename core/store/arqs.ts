@@ -19,7 +19,7 @@ export interface ArqStore {
   noteJob(jobUuid: string, note: JobNote): Promise<void>;
   jobNote(jobUuid: string): Promise<JobNote | undefined>;
   forgetJob(jobUuid: string): Promise<void>;
-  /** False if it is bound by now, or gone. */
+  /** False if it is bound by now. */
   deleteUnbound(uuid: ArqUuid): Promise<boolean>;
 }
 
@@ -71,7 +71,7 @@ export function arqStore(client: Documents, table: string): ArqStore {
           new DeleteCommand({
             TableName: table,
             Key: arqKey(uuid),
-            ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(bind_id)',
+            ConditionExpression: 'attribute_not_exists(bind_id)',
           }),
         ),
       );

@@ -1,5 +1,6 @@
-// The operations of which bindings.ts makes its transactions: each states the condition on which it
-// alone depends.
+// The operations of which bindings.ts makes its transactions. A claim depends on each of its rows. What
+// comes afterwards depends on the instance's row alone: whoever changes what an instance holds changes
+// that row, so that its ARQs and their handles are as they were as long as it is.
 
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
@@ -37,8 +38,8 @@ export function claimArq(
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
       UpdateExpression: `${set.expression} REMOVE due, due_at, failure`,
-      ConditionExpression:
-        'attribute_exists(pk) AND attribute_not_exists(bind_id) AND #state = :was',
+      // In none of the states from which it is claimed has it a binding.
+      ConditionExpression: '#state = :was',
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':was': arq.state },
     },
@@ -65,17 +66,8 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
   };
 }
 
-const boundBy = 'bind_id = :bind';
-
 export function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
-  return {
-    Delete: {
-      TableName: tables.arqs,
-      Key: arqKey(arq.uuid),
-      ConditionExpression: boundBy,
-      ExpressionAttributeValues: { ':bind': arq.binding.bindId },
-    },
-  };
+  return { Delete: { TableName: tables.arqs, Key: arqKey(arq.uuid) } };
 }
 
 export function unbindArq(tables: BindingTables, arq: BoundArq, now: string): TransactItem {
@@ -85,20 +77,14 @@ export function unbindArq(tables: BindingTables, arq: BoundArq, now: string): Tr
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
       UpdateExpression: `SET #state = :unbound, updated_at = :now REMOVE ${bound.join(', ')}, failure`,
-      ConditionExpression: boundBy,
       ExpressionAttributeNames: { '#state': 'state' },
-      ExpressionAttributeValues: {
-        ':unbound': 'Unbound',
-        ':now': now,
-        ':bind': arq.binding.bindId,
-      },
+      ExpressionAttributeValues: { ':unbound': 'Unbound', ':now': now },
     },
   };
 }
 
 export function giveBackHandle(
   tables: BindingTables,
-  arq: BoundArq,
   key: Record<string, string>,
   release: ReleaseId | undefined,
 ): TransactItem {
@@ -109,12 +95,7 @@ export function giveBackHandle(
       Key: key,
       // A release takes the place of an earlier one that the claim was waiting behind.
       UpdateExpression: release ? `SET release_id = :release ${without}` : without,
-      ConditionExpression: 'arq_uuid = :arq',
-      ExpressionAttributeValues: {
-        ':arq': arq.uuid,
-        ':one': 1,
-        ...(release && { ':release': release }),
-      },
+      ExpressionAttributeValues: { ':one': 1, ...(release && { ':release': release }) },
     },
   };
 }
@@ -134,13 +115,8 @@ export function resolveArq(
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
       UpdateExpression: `${set.expression}${taken}`,
-      ConditionExpression: `${boundBy} AND #state = :was`,
       ExpressionAttributeNames: set.names,
-      ExpressionAttributeValues: {
-        ...set.values,
-        ':bind': arq.binding.bindId,
-        ':was': arq.state,
-      },
+      ExpressionAttributeValues: set.values,
     },
   };
 }
@@ -157,7 +133,7 @@ export function resolveInstance(
       Key: instanceKey(binding.instanceUuid),
       UpdateExpression: next.due_at ? set.expression : `${set.expression} REMOVE due, due_at`,
       ConditionExpression:
-        `${boundBy} AND #state = :was AND arq_uuids = :were AND ` +
+        'bind_id = :bind AND #state = :was AND arq_uuids = :were AND ' +
         (binding.jobUuid ? '#job = :job' : 'attribute_not_exists(#job)'),
       ExpressionAttributeNames: { ...set.names, '#job': 'job_uuid' },
       ExpressionAttributeValues: {
@@ -177,16 +153,24 @@ export function releaseInstance(
   left: readonly ArqUuid[],
 ): TransactItem {
   const at = { TableName: tables.arqs, Key: instanceKey(binding.instanceUuid) };
-  // The list itself is the condition: two releases of different ARQs must not undo each other.
-  const condition = 'bind_id = :bind AND arq_uuids = :were';
-  const values = { ':bind': binding.bindId, ':were': binding.arqUuids };
+  const condition = {
+    // The list itself is a condition: two releases of different ARQs must not undo each other. The
+    // state says which handles are held, and whether the host is at work on them.
+    ConditionExpression: 'bind_id = :bind AND #state = :was AND arq_uuids = :were',
+    ExpressionAttributeNames: { '#state': 'state' },
+  };
+  const values = {
+    ':bind': binding.bindId,
+    ':was': binding.state,
+    ':were': binding.arqUuids,
+  };
   return left.length === 0
-    ? { Delete: { ...at, ConditionExpression: condition, ExpressionAttributeValues: values } }
+    ? { Delete: { ...at, ...condition, ExpressionAttributeValues: values } }
     : {
         Update: {
           ...at,
+          ...condition,
           UpdateExpression: 'SET arq_uuids = :left',
-          ConditionExpression: condition,
           ExpressionAttributeValues: { ...values, ':left': left },
         },
       };

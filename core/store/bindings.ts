@@ -173,7 +173,7 @@ function giveBack(tables: BindingTables, { arqs, cleaning }: Release): TransactI
       ({ handleUuid }) => handleUuid === attachment.handleUuid,
     );
     const key = handleKey(providerUuid, attachment.handleUuid);
-    return [giveBackHandle(tables, arq, key, isCleaned ? cleaning?.release.id : undefined)];
+    return [giveBackHandle(tables, key, isCleaned ? cleaning?.release.id : undefined)];
   });
   if (!cleaning) return handles;
   const row = {

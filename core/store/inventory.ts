@@ -66,8 +66,8 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
         TableName: table,
         Key: deviceKey(hostname, uuid),
         UpdateExpression: 'SET device.digest = :unknown',
-        ConditionExpression: 'device.digest = :known AND device.isGone = :not_gone',
-        ExpressionAttributeValues: { ':unknown': '', ':known': digest, ':not_gone': false },
+        ConditionExpression: 'device.digest = :known',
+        ExpressionAttributeValues: { ':unknown': '', ':known': digest },
       });
     },
 
@@ -139,7 +139,7 @@ async function forgetDigest(
     TableName: table,
     Key: deviceKey(hostname, uuid),
     UpdateExpression: 'SET device.digest = :unknown',
-    ConditionExpression: 'attribute_exists(pk) AND report_order <= :order',
+    ConditionExpression: 'report_order <= :order',
     ExpressionAttributeValues: { ':unknown': unknownDigest, ':order': reportOrder },
   });
 }

@@ -40,19 +40,13 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
 
     async startProgram(release, provider, note, dueAt) {
       const outcome = await transact(client, [
-        {
-          Put: {
-            TableName: tables.arqs,
-            Item: releaseRow(release, dueAt),
-            ConditionExpression: 'attribute_not_exists(pk)',
-          },
-        },
+        { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
         {
           Update: {
             TableName,
             Key: deployableKey(provider),
+            // Its handles are there, so it is.
             UpdateExpression: 'SET program_note = :note, program_id = :id',
-            ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeValues: { ':note': note, ':id': release.id },
           },
         },

@@ -8,6 +8,7 @@ import { actions as devices } from '#functions/devices/handler.ts';
 import type { HttpEvent } from '#functions/http/noun-handler.ts';
 import { nounHandler } from '#functions/http/noun-handler.ts';
 import type { Process, Timeline } from './timeline.ts';
+import type { Violate } from './violation.ts';
 
 export interface Answer {
   readonly status: number;
@@ -30,11 +31,15 @@ export function createApi(
   timeline: Timeline,
   depsFor: (process: Process) => Deps,
   spawn: (name: string) => Process,
+  /** Where nothing is out of service, no answer may be a 5xx. */
+  violate: Violate = () => {},
 ): CallApi {
   return async (caller, method, path, body, token = 'demo-token') => {
     const answer = await timeline.effect(caller, `call ${method}`, () => {
       const process = spawn(`api ${method}`);
-      return { ended: serve(timeline, depsFor(process), process, { method, path, body, token }) };
+      return {
+        ended: serve(timeline, depsFor(process), process, { method, path, body, token }, violate),
+      };
     });
     const answered = await answer.ended;
     // The way back; the caller may be gone.
@@ -64,6 +69,7 @@ function serve(
   deps: Deps,
   process: Process,
   request: Request,
+  violate: Violate,
 ): Promise<Answer> {
   const noun = handlerOf(request.path, deps);
   return new Promise((resolve) => {
@@ -71,7 +77,9 @@ function serve(
     timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));
     void noun(eventOf(request), {} as never).then(
       ({ statusCode = 200, body }) => {
+        if (process.isDead) return;
         process.isDead = true;
+        if (statusCode >= 500) violate('E', `${request.method} ${request.path}: ${body}`);
         resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
       },
       () => resolve({ status: 500, json: undefined }),

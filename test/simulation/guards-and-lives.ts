@@ -69,7 +69,7 @@ export async function findGuards(
   const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
   const lives = [...steps, ...(await everyRace()), ...seeds(1, seedsMax)];
   say(`${lives.length} lives`);
-  const parts = await share<Lived, Life>(lives, (each) => ({ kind: 'live', lives: each }));
+  const parts = await liveAllAtOnce(lives);
   const decided = new Map<string, Life[]>();
   for (const { conditions } of parts) for (const name of conditions) decided.set(name, []);
   for (const part of parts) {
@@ -77,12 +77,17 @@ export async function findGuards(
     for (const { life, message } of part.violations) say(`with all guards: ${life}: ${message}`);
   }
   const guards = [...decided].sort().map(([guard, where]) => ({ guard, lives: spread(where) }));
-  const others = otherGuards.map((guard) => ({ guard, lives: spread(lives) }));
+  const usual = [...seeds(1, Math.min(seedsMax, 150)), ...steps];
+  const others = otherGuards.map((guard) => ({ guard, lives: usual }));
   const results = await share<GuardResult[], (typeof guards)[number]>(
     [...guards, ...others],
     (each) => ({ kind: 'strip', guards: each }),
   );
   return results.flat().sort((a, b) => (a.guard < b.guard ? -1 : 1));
+}
+
+export function liveAllAtOnce(lives: readonly Life[]): Promise<Lived[]> {
+  return share<Lived, Life>(lives, (each) => ({ kind: 'live', lives: each }));
 }
 
 /** As many as are tried, from all over. */

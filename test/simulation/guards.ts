@@ -58,16 +58,16 @@ export function recordConditions(found: Set<string>, decided: Set<string>): Stri
   return {
     ...noGuardStripped,
     input: (_command, input) => {
-      for (const { item, kind } of writesOf(input)) {
-        for (const clause of clausesOf(item)) found.add(nameOf(kind, item, clause));
+      for (const write of writesOf(input)) {
+        for (const clause of clausesOf(write)) found.add(nameOf(write, clause));
       }
       return input;
     },
     refused: (input, rowOf) => {
-      const refusing = writesOf(input).flatMap(({ item, kind }) =>
-        clausesOf(item)
-          .filter((clause) => !holds(clause, rowOf(item) ?? {}, placeholders(item)))
-          .map((clause) => nameOf(kind, item, clause)),
+      const refusing = writesOf(input).flatMap((write) =>
+        clausesOf(write)
+          .filter((clause) => !holds(clause, rowOf(write) ?? {}, placeholders(write)))
+          .map((clause) => nameOf(write, clause)),
       );
       const [only, ...others] = new Set(refusing);
       if (only !== undefined && others.length === 0) decided.add(only);
@@ -85,18 +85,11 @@ export function stripGuard(guard: string): Strip {
   };
 }
 
-interface Write {
-  readonly kind: string;
-  readonly item: Input;
-}
-
 /** A command's writes: its own, or those of its transaction. */
-function writesOf(input: Input): Write[] {
+function writesOf(input: Input): Input[] {
   const items = input.TransactItems;
-  if (!Array.isArray(items)) return [{ kind: '', item: input }];
-  return items.flatMap((each: Record<string, Input>) =>
-    Object.entries(each).map(([kind, item]) => ({ kind: `${kind} in a transaction`, item })),
-  );
+  if (!Array.isArray(items)) return [input];
+  return items.flatMap((each: Record<string, Input>) => Object.values(each));
 }
 
 function clausesOf({ ConditionExpression: condition }: Input): string[] {
@@ -105,7 +98,7 @@ function clausesOf({ ConditionExpression: condition }: Input): string[] {
 }
 
 /** E.g. `HANDLE: epoch = :epoch (SET arq_uuid, instance_uuid)`. */
-function nameOf(kind: string, item: Input, clause: string): string {
+function nameOf(item: Input, clause: string): string {
   const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
   const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
   const names = (item.ExpressionAttributeNames ?? {}) as Record<string, string>;
@@ -113,28 +106,25 @@ function nameOf(kind: string, item: Input, clause: string): string {
   const update = typeof item.UpdateExpression === 'string' ? item.UpdateExpression : '';
   const verb =
     spelled(update).match(/^(SET|REMOVE|ADD) \w+/)?.[0] ?? (item.Item ? 'put' : 'delete');
-  return `${row} ${verb}${kind === '' ? '' : ' *'}: ${spelled(clause)}`;
+  return `${row} ${verb}: ${spelled(clause)}`;
 }
 
 function without(guard: string, input: Input): Input {
   const items = input.TransactItems;
-  if (!Array.isArray(items)) return withoutClause(guard, '', input);
+  if (!Array.isArray(items)) return withoutClause(guard, input);
   return {
     ...input,
     TransactItems: items.map((each: Record<string, Input>) =>
       Object.fromEntries(
-        Object.entries(each).map(([kind, item]) => [
-          kind,
-          withoutClause(guard, `${kind} in a transaction`, item),
-        ]),
+        Object.entries(each).map(([kind, write]) => [kind, withoutClause(guard, write)]),
       ),
     ),
   };
 }
 
-function withoutClause(guard: string, kind: string, item: Input): Input {
+function withoutClause(guard: string, item: Input): Input {
   const clauses = clausesOf(item);
-  const left = clauses.filter((clause) => nameOf(kind, item, clause) !== guard);
+  const left = clauses.filter((clause) => nameOf(item, clause) !== guard);
   if (left.length === clauses.length) return item;
   const { ConditionExpression: _, ...others } = item;
   return left.length === 0 ? others : { ...others, ConditionExpression: left.join(' AND ') };

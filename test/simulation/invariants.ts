@@ -133,6 +133,9 @@ export function checkConvergence(world: World): void {
     throw new Violation('L3', `${queue} gave up on ${body.slice(0, 200)}`);
   }
   for (const host of world.hosts) checkHost(world, host, stored);
+  checkQuarantine(stored);
+  checkPresence(world);
+  checkProfiles(world);
   checkRegions(world, stored);
   checkPlacement(world);
 }
@@ -158,6 +161,40 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
     if (handle && !isExplained) {
       throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
     }
+  }
+}
+
+/** What is kept from everybody is kept for a reason that somebody can end. */
+function checkQuarantine({ handles, releases }: Stored): void {
+  for (const { uuid, quarantine, release: id } of handles.values()) {
+    const release = releases.find((each) => each.id === id);
+    if (quarantine && !release?.quarantine) {
+      throw new Violation('L3', `handle ${uuid} is in quarantine, and no release is`);
+    }
+  }
+}
+
+/** Where all that AWS IoT tells of connections was heard. */
+function checkPresence({ faults, hosts, database }: World): void {
+  if (faults.counts.has('presence event lost') || faults.counts.has('IoT outage')) return;
+  const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
+  for (const { name, isUp } of hosts) {
+    const row = rows.find(({ hostname }) => hostname === name);
+    const presence = row?.presence as { isConnected: boolean } | undefined;
+    if (isUp && presence?.isConnected !== true) {
+      throw new Violation('L3', `${name} is connected, and counts as gone`);
+    }
+  }
+}
+
+function checkProfiles({ database }: World): void {
+  const rows = database.rows('device-profiles');
+  const names = rows.filter(({ pk }) => String(pk).startsWith('NAME#'));
+  const uuids = rows.filter(({ pk }) => String(pk).startsWith('UUID#'));
+  const isPaired = ({ name, uuid }: (typeof rows)[number]) =>
+    uuids.some((row) => row.pk === `UUID#${uuid}` && row.name === name);
+  if (names.length !== uuids.length || !names.every(isPaired)) {
+    throw new Violation('L3', `${names.length} names of profiles have ${uuids.length} uuids`);
   }
 }
 

@@ -2,12 +2,10 @@
 // interrupted at one of its steps; one where it stalls there while something else happens.
 
 import type { Strip } from './guards.ts';
+import { type Interrupt, interruptions } from './interrupts.ts';
 import { operations, rivals, runOperation } from './operations.ts';
 import { runSeed } from './run.ts';
 import type { Violation } from './violation.ts';
-import type { Interrupt } from './world.ts';
-
-export const interruptions = ['dies before', 'dies after', 'writes twice'] as const;
 
 interface Seed {
   readonly kind: 'seed';
@@ -18,13 +16,14 @@ interface Step {
   readonly kind: 'step';
   readonly operation: string;
   readonly step: number;
-  readonly how: (typeof interruptions)[number];
+  readonly how: Interrupt['how'];
 }
 
 interface Race {
   readonly kind: 'race';
   readonly operation: string;
   readonly step: number;
+  readonly how: Interrupt['how'];
   readonly rival: string;
 }
 
@@ -33,19 +32,19 @@ export type Life = Seed | Step | Race;
 /** By which it can be lived again. */
 export function nameOf(life: Life): string {
   if (life.kind === 'seed') return `seed/${life.seed}`;
-  const { kind, operation, step } = life;
-  return [kind, operation, step, life.kind === 'step' ? life.how : life.rival].join('/');
+  const { kind, operation, step, how } = life;
+  return [kind, operation, step, how, ...(life.kind === 'race' ? [life.rival] : [])].join('/');
 }
 
 /** @throws RangeError for what is no life's name */
 export function lifeOf(name: string): Life {
-  const [kind, subject = '', step, manner = ''] = name.split('/');
+  const [kind, subject = '', step, manner, rival = ''] = name.split('/');
   if (kind === 'seed' && Number(subject) > 0) return { kind, seed: Number(subject) };
   const how = interruptions.find((each) => each === manner);
-  const base = { operation: subject, step: Number(step) };
-  if (operations[subject] && Number(step) > 0) {
-    if (kind === 'step' && how) return { kind, ...base, how };
-    if (kind === 'race' && rivals[manner]) return { kind, ...base, rival: manner };
+  if (operations[subject] && Number(step) > 0 && how) {
+    const base = { operation: subject, step: Number(step), how };
+    if (kind === 'step') return { kind, ...base };
+    if (kind === 'race' && rivals[rival]) return { kind, ...base, rival };
   }
   throw new RangeError(`There is no life ${name}.`);
 }
@@ -55,10 +54,9 @@ export async function liveOnce(
   options: { readonly strip?: Strip; readonly trace?: ((line: string) => void) | undefined } = {},
 ): Promise<Violation | undefined> {
   if (life.kind === 'seed') return (await runSeed(life.seed, options)).violation;
-  const interrupt: Interrupt =
-    life.kind === 'step'
-      ? { step: life.step, how: life.how }
-      : { step: life.step, how: 'stalls', meanwhile: rivals[life.rival] as () => unknown };
+  const { step, how } = life;
+  const meanwhile = life.kind === 'race' ? rivals[life.rival] : undefined;
+  const interrupt: Interrupt = { step, how, ...(meanwhile && { meanwhile }) };
   try {
     await runOperation(life.operation, { ...options, interrupt });
     return undefined;
@@ -68,26 +66,41 @@ export async function liveOnce(
   }
 }
 
-/** Each step of the operation, interrupted in each way. */
+/** Each step of the operation, interrupted in each way that it can be. */
 export async function everyStep(operation: string): Promise<Life[]> {
-  const { steps } = await runOperation(operation);
-  return numbers(steps).flatMap((step) =>
-    interruptions.map((how) => ({ kind: 'step', operation, step, how }) as const),
-  );
+  return (await interruptedSteps(operation)).map((each) => ({ kind: 'step', ...each }));
 }
 
-/** Each step of each operation, stalled while each of the others happens. */
+/** Each step of each operation, late or arriving again when each of the others has happened. */
 export async function everyRace(): Promise<Life[]> {
   const lives: Life[] = [];
   for (const operation of Object.keys(operations)) {
-    const { steps } = await runOperation(operation);
+    const late = (await interruptedSteps(operation)).filter(({ how }) => isLate(how));
     for (const rival of Object.keys(rivals)) {
-      lives.push(
-        ...numbers(steps).map((step) => ({ kind: 'race', operation, step, rival }) as const),
-      );
+      lives.push(...late.map((each) => ({ kind: 'race', ...each, rival }) as const));
     }
   }
   return lives;
+}
+
+async function interruptedSteps(operation: string): Promise<Omit<Step, 'kind'>[]> {
+  const { steps } = await runOperation(operation);
+  return steps.flatMap((name, index) =>
+    interruptions
+      .filter((how) => canBe(name, how))
+      .map((how) => ({ operation, step: index + 1, how })),
+  );
+}
+
+function isLate(how: Interrupt['how']): boolean {
+  return how === 'stalls' || how === 'writes again';
+}
+
+/** A transaction carries a token by which DynamoDB knows it again. */
+function canBe(step: string, how: Interrupt['how']): boolean {
+  if (how === 'conflicts') return /^DynamoDB (Put|Update|Delete|TransactWrite)$/.test(step);
+  if (how.startsWith('writes')) return /^DynamoDB (Put|Update|Delete)$/.test(step);
+  return true;
 }
 
 export function seeds(from: number, count: number): Life[] {

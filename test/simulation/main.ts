@@ -1,88 +1,93 @@
 // npm run test:simulation                      10,000 seeds; ends with 1 if any fails
 // npm run test:simulation -- --seeds=500       so many, --from=1 on
-// npm run test:simulation -- --seed=4711       one, again; with --trace each of its effects
-// npm run test:simulation -- --guards          which seeds miss which guard
+// npm run test:simulation -- --races           each step of each operation, stalled while another happens
+// npm run test:simulation -- --life=seed/4711  one life again; with --trace each of its effects
+// npm run test:simulation -- --guards          which life misses which guard, into guards.json
 //
-// A seed that fails is written into regressions.json; npm test runs those again.
+// A life that fails is written into regressions.json; npm test lives those again.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
-import { findGuards } from './guards-and-lives.ts';
-import { runSeed } from './run.ts';
-import { addOutcome, describeSummary, emptySummary, merge, type Summary } from './summary.ts';
+import { findGuards, type GuardResult, liveAllAtOnce } from './guards-and-lives.ts';
+import { everyRace, lifeOf, liveOnce } from './lives.ts';
+import { runManySeeds } from './seeds.ts';
+import { describeSummary } from './summary.ts';
 
 const regressionsFile = new URL('regressions.json', import.meta.url);
+const guardsFile = new URL('guards.json', import.meta.url);
 
 const { values } = parseArgs({
   options: {
-    seed: { type: 'string' },
+    life: { type: 'string' },
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
+    races: { type: 'boolean', default: false },
     guards: { type: 'boolean', default: false },
   },
 });
+
+interface Failure {
+  readonly life: string;
+  readonly message: string;
+}
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
 async function main(): Promise<boolean> {
+  if (values.guards) return printGuards(await findGuards(say, Number(values.seeds ?? 400)));
   const startedAt = Date.now();
-  if (values.guards) return printGuards(Number(values.seeds ?? 400));
-  const summary = values.seed ? await runOne(Number(values.seed)) : await runMany();
-  for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
-  keep(summary);
-  const { seeds, failures } = summary;
-  say(`${seeds - failures.length} passed, ${failures.length} failed`);
+  const { lives, failures } = values.life
+    ? await again(values.life)
+    : values.races
+      ? await races()
+      : await manySeeds(startedAt);
+  for (const { life, message } of failures) {
+    say(`${life}: ${message}`);
+    say(`  again: npm run test:simulation -- --life='${life}' --trace`);
+  }
+  keep(failures);
+  say(`${Math.round((Date.now() - startedAt) / 1000)} s`);
+  say(`${lives - failures.length} passed, ${failures.length} failed`);
   return failures.length === 0;
 }
 
-async function printGuards(seedsMax: number): Promise<boolean> {
-  const results = await findGuards(say, seedsMax);
-  for (const { guard, life, failure, lives } of results) {
-    say(
-      `${String(lives).padStart(5)}  ${guard}  |  ${life ?? 'NOT MISSED'}  |  ${failure?.slice(0, 110) ?? ''}`,
-    );
-  }
-  const unmissed = results.filter(({ life }) => life === undefined).length;
-  say(`${results.length} guards, of which ${unmissed} are missed by no life`);
-  return unmissed === 0;
+async function again(life: string) {
+  const violation = await liveOnce(lifeOf(life), { trace: values.trace ? say : undefined });
+  return { lives: 1, failures: violation ? [{ life, message: violation.message }] : [] };
 }
 
-async function runOne(seed: number): Promise<Summary> {
-  const summary = emptySummary();
-  addOutcome(summary, await runSeed(seed, { trace: values.trace ? say : undefined }));
-  return summary;
+async function races() {
+  const lives = await everyRace();
+  const parts = await liveAllAtOnce(lives);
+  return { lives: lives.length, failures: parts.flatMap(({ violations }) => violations) };
 }
 
-async function runMany(): Promise<Summary> {
-  const from = Number(values.from);
-  const to = from + Number(values.seeds ?? 10_000);
-  const workers = availableParallelism();
-  const summary = emptySummary();
-  const parts = Array.from({ length: workers }, (_, index) =>
-    runWorker({ from: from + index, to, step: workers }),
-  );
-  for (const part of await Promise.all(parts)) merge(summary, part);
-  return summary;
+async function manySeeds(startedAt: number) {
+  const summary = await runManySeeds(Number(values.from), Number(values.seeds ?? 10_000));
+  for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
+  const failures = summary.failures.map(({ seed, message }) => ({ life: `seed/${seed}`, message }));
+  return { lives: summary.seeds, failures };
 }
 
-function runWorker(workerData: { from: number; to: number; step: number }): Promise<Summary> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData });
-    worker.once('message', resolve);
-    worker.once('error', reject);
-  });
-}
-
-function keep({ failures }: Summary): void {
+function keep(failures: readonly Failure[]): void {
   if (failures.length === 0) return;
-  const known = JSON.parse(readFileSync(regressionsFile, 'utf8')) as number[];
-  const all = [...new Set([...known, ...failures.map(({ seed }) => seed)])].sort((a, b) => a - b);
-  writeFileSync(regressionsFile, `${JSON.stringify(all)}\n`);
+  const known = JSON.parse(readFileSync(regressionsFile, 'utf8')) as string[];
+  const all = new Set([...known, ...failures.map(({ life }) => life)]);
+  writeFileSync(regressionsFile, `${JSON.stringify([...all].sort(), null, 2)}\n`);
+}
+
+function printGuards(results: readonly GuardResult[]): boolean {
+  for (const { guard, life, failure = '', lives } of results) {
+    say(`${String(lives).padStart(5)}  ${guard}  |  ${life ?? 'MISSED BY NONE'}  |  ${failure}`);
+  }
+  const missed = results.filter(({ life }) => life !== undefined);
+  const table = Object.fromEntries(missed.map(({ guard, life }) => [guard, life]));
+  writeFileSync(guardsFile, `${JSON.stringify(table, null, 2)}\n`);
+  say(`${results.length} guards, ${missed.length} of them missed by some life`);
+  return missed.length === results.length;
 }
 
 process.exitCode = (await main()) ? 0 : 1;

@@ -9,16 +9,17 @@ import { makeProfiles } from './run.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
-/** One host, and of each device more than one handle. */
-const seed = 2;
+/** One host, and of each of its devices two handles. */
+const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
 const peaceMs = 25 * minuteMs;
 
 type Act = (world: World) => unknown;
 
 interface Operation {
-  /** What must be there first. */
+  /** What must be there first, and how long it takes until it is. */
   readonly prepare?: Act;
+  readonly prepareMs?: number;
   readonly act: Act;
 }
 
@@ -30,17 +31,60 @@ const boot =
     return world.nova.boot(profile);
   };
 
+/** And its agent starts anew, so that it is told at once. */
 const unplug =
   (address: string): Act =>
-  ({ hosts }) =>
-    hosts.forEach(({ hardware }) => void hardware.present.delete(address));
+  ({ hosts }) => {
+    for (const host of hosts) {
+      host.hardware.present.delete(address);
+      host.killAgent();
+    }
+  };
 
 const plug =
   (address: string): Act =>
-  ({ hosts }) =>
-    hosts.forEach(({ hardware }) => void hardware.present.add(address));
+  ({ hosts }) => {
+    for (const host of hosts) {
+      host.hardware.present.add(address);
+      host.killAgent();
+    }
+  };
 
-const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(5000));
+const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
+
+/** One act, and later another. */
+function then(act: Act, afterMs: number, next: Act): Act {
+  return (world) => {
+    void act(world);
+    world.timeline.at(world.timeline.now() + afterMs, () => void next(world));
+  };
+}
+
+function isOut(isOut: boolean): Act {
+  return ({ iot }) => {
+    iot.isOut = isOut;
+  };
+}
+
+function isForgetful(isForgetful: boolean): Act {
+  return ({ openstack }) => {
+    openstack.isForgetful = isForgetful;
+  };
+}
+
+const asAdmin = (world: World, method: string, path: string, body?: unknown) =>
+  world.api(world.spawn('nova operator'), method, path, body, 'admin-token');
+
+const profileUuid = '6b9a7c52-0d53-4e0e-9a3b-0a6f3b0c7d11';
+
+const makeProfile =
+  (name: string, uuid?: string): Act =>
+  (world) =>
+    asAdmin(world, 'POST', '/device_profiles', [
+      { name, ...(uuid && { uuid }), groups: [{ 'resources:FPGA': '1' }] },
+    ]);
+
+const deleteProfile: Act = (world) => asAdmin(world, 'DELETE', '/device_profiles?value=one');
 
 /** As an admin, of the region and its device. */
 function operator(method: string, path: (ids: { region: string; device: string }) => string) {
@@ -48,8 +92,7 @@ function operator(method: string, path: (ids: { region: string; device: string }
     const rows = world.database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
     const fpga = rows.map(deployableOf).find(({ region }) => region !== undefined);
     const ids = { region: fpga?.uuid ?? '', device: fpga?.deviceUuid ?? '' };
-    const process = world.spawn('nova operator');
-    return world.api(process, method, path(ids), body, 'admin-token');
+    return asAdmin(world, method, path(ids), body);
   };
 }
 
@@ -80,6 +123,40 @@ function forget(world: World): void {
   delete world.openstack.placement.consumers[uuid];
 }
 
+/** Of the ARQs of the last server, one. */
+const snatchOne =
+  (index: number): Act =>
+  async (world) => {
+    const server = last(world);
+    const arq = Object.keys(server?.patch ?? {}).at(index);
+    if (!server || !arq) return;
+    server.isRobbed = true;
+    const process = world.spawn('nova rival');
+    await world.api(process, 'DELETE', `/accelerator_requests?arqs=${arq}`);
+  };
+
+/** Other ARQs for the instance that is being bound. */
+const bindOthers: Act = async (world) => {
+  const server = last(world);
+  const target = Object.values(server?.patch ?? {})[0];
+  if (!server || !target) return;
+  server.isRobbed = true;
+  const process = world.spawn('nova rival');
+  const { json } = await world.api(process, 'POST', '/accelerator_requests', {
+    device_profile_name: server.profile.name,
+  });
+  const uuids: string[] = json.arqs.map(({ uuid }: { uuid: string }) => uuid);
+  const patch = Object.fromEntries(uuids.map((uuid) => [uuid, target]));
+  await world.api(process, 'PATCH', '/accelerator_requests', patch);
+  await world.timeline.sleep(process, 40_000);
+  await world.api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
+};
+
+const deleteLast: Act = (world) => {
+  const server = last(world);
+  return server && world.nova.delete(server);
+};
+
 export const operations: Readonly<Record<string, Operation>> = {
   'a bind of a plain device': { act: boot('nic2') },
   'a bind that needs its host': { act: boot('vgpu') },
@@ -94,6 +171,35 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: boot('vgpu'),
     act: (world) => world.nova.rob(first(world)),
   },
+  'a delete of all that it has': {
+    prepare: boot('all'),
+    act: (world) => world.nova.delete(first(world)),
+  },
+  'a delete of one of two': { prepare: boot('nic2'), act: snatchOne(0) },
+  'a bind of a region as it is': { act: boot('fpga') },
+  'a bind behind a release': {
+    prepare: boot('vgpu2'),
+    act: then(deleteLast, 30, boot('vgpu2')),
+  },
+  'a device that comes back': {
+    prepare: then(boot('nic2'), 20_000, unplug(nicAddress)),
+    act: plug(nicAddress),
+  },
+  'a boot that waits for an image': {
+    prepare: then(boot('all'), 20_000, (world) => {
+      world.openstack.outages.add('Glance');
+      reboot(world);
+    }),
+    prepareMs: 6 * minuteMs,
+    act: ({ openstack }) => void openstack.outages.delete('Glance'),
+  },
+  'an instance that Nova knows again': {
+    prepare: then(boot('vgpu'), 10_000, isForgetful(true)),
+    prepareMs: 3 * minuteMs,
+    act: isForgetful(false),
+  },
+  'a profile that is made': { act: makeProfile('one', profileUuid) },
+  'a profile that is deleted': { prepare: makeProfile('one'), act: deleteProfile },
   'a device that comes': { prepare: unplug(nicAddress), act: plug(nicAddress) },
   'a device that goes': { act: unplug(gpuAddress) },
   'a boot of the host': { prepare: boot('all'), act: reboot },
@@ -124,21 +230,43 @@ export const rivals: Readonly<Record<string, Act>> = {
   'a bind of another function': boot('fpga2'),
   'a bind of all': boot('all'),
   'a GPU that goes': unplug(gpuAddress),
-  'a GPU that goes and comes': (world) => {
-    unplug(gpuAddress)(world);
-    world.timeline.at(world.timeline.now() + 12_000, () => plug(gpuAddress)(world));
-  },
+  'a delete of one of its ARQs': snatchOne(-1),
+  'a bind of other ARQs for it': bindOthers,
+  'a GPU that goes and comes': then(unplug(gpuAddress), 7000, plug(gpuAddress)),
+  'a NIC that goes and comes': then(unplug(nicAddress), 7000, plug(nicAddress)),
+  'a NIC that comes': plug(nicAddress),
   'a NIC that goes': unplug(nicAddress),
   'an FPGA that goes': unplug(fpgaAddress),
   'a boot of the host': reboot,
   'another agent': ({ hosts }) => hosts.forEach((host) => void host.killAgent()),
   'an operator who programs': programRegion,
   'an operator who frees by force': freeByForce,
+  'an operator who programs, frees it by force, and takes it out': then(
+    then(then(isOut(true), 0, programRegion), 2000, freeByForce),
+    4000,
+    then(unplug(fpgaAddress), 3000, isOut(false)),
+  ),
+  'others under way that go while AWS IoT is out': then(
+    then(then(isOut(true), 0, boot('fpga2')), 4000, (world) => {
+      const server = last(world);
+      return server && world.nova.snatch(server);
+    }),
+    40_000,
+    isOut(false),
+  ),
+  'others that come and go on a slow host': then(
+    then(boot('vgpu2'), 6000, deleteLast),
+    6500,
+    then(({ hosts }) => hosts.forEach((host) => void host.killAgent()), 500, boot('vgpu2')),
+  ),
+  'the same profile': makeProfile('one'),
+  'its uuid for another profile': makeProfile('two', profileUuid),
+  'the same profile anew': then(deleteProfile, 3000, makeProfile('one')),
 };
 
 export interface OperationOutcome {
-  /** Of the operation, where nothing interrupts it. */
-  readonly steps: number;
+  /** Their names, where nothing interrupts them. */
+  readonly steps: readonly string[];
   readonly servers: readonly string[];
 }
 
@@ -155,7 +283,7 @@ export async function runOperation(
     makeProfiles(world);
     await world.live(2 * minuteMs, check);
     void operation.prepare?.(world);
-    await world.live(minuteMs, check);
+    await world.live(operation.prepareMs ?? minuteMs, check);
     world.arm();
     void operation.act(world);
     await world.live(minuteMs, check);

@@ -20,18 +20,21 @@ import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts'
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type CallApi, createApi } from './api.ts';
+import { checkChange } from './changes.ts';
 import { documentsFor, type Mirror } from './database/documents.ts';
 import {
   createMemoryDatabase,
   type MemoryDatabase,
   type RowChange,
 } from './database/memory-database.ts';
-import { createFaults, type Faults } from './faults.ts';
+import { createFaults, type Faults, quietRates } from './faults.ts';
 import { noGuardStripped, type Strip } from './guards.ts';
-import { createHost, type Host, regionInterface } from './host.ts';
+import { createHost, type Host } from './host.ts';
+import { createInterrupts, type Interrupt } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './nova.ts';
-import { createOpenStack, type Image, type SimulatedOpenStack } from './openstack.ts';
+import { createOpenStack, type SimulatedOpenStack } from './openstack.ts';
+import { images, profiles } from './profiles.ts';
 import { createQueues, type SimulatedQueues } from './queues.ts';
 import { createRandom, type Random } from './random.ts';
 import { createStreams, type SimulatedStreams } from './streams.ts';
@@ -43,8 +46,6 @@ export const stage = 'sim';
 export const startMs = Date.parse('2026-07-01T00:00:00Z');
 const sweepMs = 60_000;
 const sweepTimeoutMs = 60_000;
-/** As long as the shortest of timeouts allows, which is API Gateway's. */
-const stallMs = 25_000;
 
 const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
   'nova-events': novaEvents,
@@ -75,17 +76,11 @@ export interface World {
   depsFor(process: Process): ConsumerDeps;
   /** Steps are counted from now on, and one of them is interrupted. */
   arm(): void;
-  stepsTaken(): number;
+  /** Their names. */
+  stepsTaken(): readonly string[];
   /** Resolves when time has come so far. @throws Violation */
   live(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
-}
-
-export interface Interrupt {
-  readonly step: number;
-  readonly how: 'dies before' | 'dies after' | 'writes twice' | 'stalls';
-  /** What happens while the process stalls. */
-  readonly meanwhile?: (world: World) => unknown;
 }
 
 export interface WorldOptions {
@@ -107,10 +102,9 @@ export function createWorld(
 ): World {
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
-  const faults = createFaults(random, isQuiet ? 0 : intensity);
+  const faults = isQuiet ? createFaults(random, 1, quietRates) : createFaults(random, intensity);
   // Where all takes longer, more happens at the same time.
   const slowness = isQuiet ? 1 : random.pick([1, 1, 1, 20]);
-  const steps = { isArmed: false, taken: 0 };
   const violations: Violation[] = [];
   const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
   let check = () => {};
@@ -122,23 +116,23 @@ export function createWorld(
     before: (process, name) => {
       trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
       mayDie(process, name);
-      if (!steps.isArmed || process.name.startsWith('nova')) return undefined;
-      steps.taken += 1;
-      if (isNow('dies before')) timeline.kill(process);
-      if (!isNow('stalls')) return undefined;
-      trace?.(`${clockTime(timeline.now())} ${process.name} stalls at ${name}`);
-      void interrupt?.meanwhile?.(world);
-      return stallMs;
+      return interrupts.before(process, name);
     },
     after: (process, name) => {
       mayDie(process, name);
-      if (isNow('dies after') && !process.name.startsWith('nova')) timeline.kill(process);
+      interrupts.after(process);
     },
     check: () => {
       check();
       const [first] = violations;
       if (first) throw first;
     },
+  });
+  const interrupts = createInterrupts({
+    interrupt,
+    kill: timeline.kill,
+    meanwhile: () => void interrupt?.meanwhile?.(world),
+    say: (line) => trace?.(`${clockTime(timeline.now())} ${line}`),
   });
   const settings = loadSettings({
     CYBORG_STAGE: stage,
@@ -149,18 +143,6 @@ export function createWorld(
     CYBORG_OS_PASSWORD: 'secret',
   });
   const transitions = createTransitions(violate);
-  const images: Image[] = [1, 2].map((number) => ({
-    id: `0f1a2b3c-0000-4000-8000-00000000000${number}`,
-    name: `image-${number}.gbs`,
-    functionUuid: `d8424dc4-a4a3-c413-f89e-43368000000${number}`,
-    interfaceUuid: regionInterface,
-  }));
-  images.push({
-    id: '0f1a2b3c-0000-4000-8000-0000000000ff',
-    name: 'wrong.gbs',
-    functionUuid: 'd8424dc4-a4a3-c413-f89e-4336800000ff',
-    interfaceUuid: '00000000-eb31-577a-8c36-68f9faa081f6',
-  });
   const database = createMemoryDatabase({
     stage,
     now: timeline.now,
@@ -171,6 +153,7 @@ export function createWorld(
     onChange: (change) => {
       trace?.(`${' '.repeat(13)}${differences(change)}`);
       transitions.see(change);
+      checkChange(change, database, violate);
       streams.add(change);
     },
   });
@@ -205,10 +188,6 @@ export function createWorld(
     put: queues.put,
   });
 
-  function isNow(how: Interrupt['how']): boolean {
-    return steps.isArmed && interrupt?.how === how && interrupt.step === steps.taken;
-  }
-
   function mayDie(process: Process, name: string): void {
     if (process.name.startsWith('nova')) return;
     const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
@@ -225,8 +204,6 @@ export function createWorld(
     });
   }
 
-  const isTwice = () => isNow('writes twice');
-
   function depsFor(process: Process): ConsumerDeps {
     const documents = documentsFor({
       timeline,
@@ -236,7 +213,8 @@ export function createWorld(
       random,
       strip,
       mirror,
-      isTwice,
+      violate,
+      trouble: () => interrupts.trouble(process),
     });
     const http = openstack.httpFor(process);
     const keystone = openstack.keystoneFor(process);
@@ -270,7 +248,7 @@ export function createWorld(
     );
   }
 
-  const api = createApi(timeline, depsFor, spawn);
+  const api = createApi(timeline, depsFor, spawn, isQuiet ? violate : undefined);
   const handles = {
     nic: random.between(1, 3),
     gpu: random.between(1, 3),
@@ -320,25 +298,6 @@ export function createWorld(
   }
   timeline.at(startMs + random.between(0, sweepMs), runSweep);
 
-  const vgpu = { 'resources:VGPU': '1', 'trait:CUSTOM_SIM_GPU': 'required' };
-  const nic = { 'resources:CUSTOM_NIC': '1', 'trait:CUSTOM_SIM_NIC': 'required' };
-  const fpga = (image: string) => ({
-    'resources:FPGA': '1',
-    'trait:CUSTOM_SIM_FPGA': 'required',
-    'accel:bitstream_id': image,
-  });
-  const [first = '', second = '', wrong = ''] = images.map(({ id }) => id);
-  const profiles: Profile[] = [
-    { name: 'nic', groups: [nic] },
-    { name: 'nic2', groups: [{ ...nic, 'resources:CUSTOM_NIC': '2' }] },
-    { name: 'vgpu', groups: [vgpu] },
-    { name: 'vgpu2', groups: [{ ...vgpu, 'resources:VGPU': '2' }] },
-    { name: 'fpga1', groups: [fpga(first)] },
-    { name: 'fpga2', groups: [fpga(second)] },
-    { name: 'fpga-wrong', groups: [fpga(wrong)] },
-    { name: 'all', groups: [nic, vgpu, fpga(first)] },
-  ];
-
   const world: World = {
     random,
     timeline,
@@ -357,10 +316,8 @@ export function createWorld(
     violate,
     spawn,
     depsFor,
-    arm: () => {
-      steps.isArmed = true;
-    },
-    stepsTaken: () => steps.taken,
+    arm: interrupts.arm,
+    stepsTaken: interrupts.steps,
     live: async (milliseconds, given) => {
       check = given;
       await timeline.runUntil(timeline.now() + milliseconds);

@@ -6,6 +6,7 @@ import type { Faults } from '../faults.ts';
 import type { Strip } from '../guards.ts';
 import type { Random } from '../random.ts';
 import type { Process, Timeline } from '../timeline.ts';
+import type { Violate } from '../violation.ts';
 import { type MemoryDatabase, named } from './memory-database.ts';
 
 export interface DocumentParts {
@@ -16,9 +17,14 @@ export interface DocumentParts {
   readonly random: Random;
   readonly strip: Strip;
   readonly mirror?: Mirror | undefined;
-  /** Whether this very write is sent twice. */
-  readonly isTwice?: (() => boolean) | undefined;
+  readonly violate?: Violate | undefined;
+  /** What this very write meets. */
+  readonly trouble?: (() => WriteTrouble | undefined) | undefined;
 }
+
+export type WriteTrouble =
+  | { readonly how: 'twice' | 'conflict' }
+  | { readonly how: 'again'; readonly afterMs: number };
 
 /** Told of each command and what came of it, before its process is. */
 export type Mirror = (command: object, outcome: Outcome) => Promise<void>;
@@ -64,18 +70,25 @@ function execute(parts: DocumentParts, command: Command): Promise<unknown> {
     if (faults.happens('database throttled')) {
       throw named('ProvisionedThroughputExceededException', 'too much');
     }
-    if (isWrite.test(name) && faults.happens('conflict')) throw conflict(command);
+    const trouble = isWrite.test(name) ? parts.trouble?.() : undefined;
+    const isConflict = trouble?.how === 'conflict' || faults.happens('conflict');
+    if (isWrite.test(name) && isConflict) throw conflict(command);
     const run = () => {
       try {
         return database.execute(name, strip.input(name, command.input));
       } catch (error) {
         strip.refused(command.input, database.row);
+        const { name: fault, message } = error as Error;
+        if (fault === 'ValidationException') parts.violate?.('E', `${name}: ${message}`);
         throw error;
       }
     };
     // A transaction carries a token by which DynamoDB knows it again.
-    const isTwice = !mirror && isWrite.test(name) && !name.startsWith('Transact');
-    if (isTwice && (faults.happens('write twice') || parts.isTwice?.())) run();
+    const mayBeTwice = !mirror && isWrite.test(name) && !name.startsWith('Transact');
+    if (mayBeTwice && (faults.happens('write twice') || trouble?.how === 'twice')) run();
+    if (mayBeTwice && trouble?.how === 'again') {
+      timeline.at(timeline.now() + trouble.afterMs, () => void attempt(run));
+    }
     if (!mirror) return run();
     const outcome = attempt(() => database.execute(name, command.input));
     await mirror(command, outcome);

@@ -1,0 +1,70 @@
+// What each committed change must respect, whoever made it.
+
+import type { Item } from './database/expressions.ts';
+import type { MemoryDatabase, RowChange } from './database/memory-database.ts';
+import type { Violate } from './violation.ts';
+
+/** By the beginning of a key: what each such row has. A write never makes a row out of nothing. */
+const essence: Readonly<Record<string, string>> = {
+  'HANDLE#': 'type',
+  'DEVICE#': 'device',
+  DEPLOYABLE: 'deployable',
+  HOST: 'hostname',
+  'ARQ#': 'profile_name',
+  'INSTANCE#': 'bind_id',
+  'RELEASE#': 'release',
+};
+
+export function checkChange(
+  { before, after }: RowChange,
+  database: MemoryDatabase,
+  violate: Violate,
+): void {
+  if (after) checkEssence(after, before, violate);
+  if (before && after) checkUpdate(before, after, violate);
+  if (before && !after) checkDelete(before, violate);
+  if (before && after?.kind === 'arq') checkClaim(before, after, database, violate);
+}
+
+function checkEssence(after: Item, before: Item | undefined, violate: Violate): void {
+  const key = String(after.sk ?? after.pk);
+  const wanted = Object.entries(essence).find(([prefix]) => key.startsWith(prefix))?.[1];
+  // The lease of a host that has never reported is all there is of it.
+  if (wanted === undefined || after[wanted] !== undefined || after.lease_holder) return;
+  if (before === undefined || before[wanted] !== undefined) {
+    violate('I5', `row ${after.pk} ${after.sk ?? ''} lacks ${wanted}`);
+  }
+}
+
+function checkUpdate(before: Item, after: Item, violate: Violate): void {
+  const [was, is] = [before.release_id, after.release_id];
+  // Only the end of a claim that waited behind it takes the place of a release.
+  if (was && is && was !== is && !before.arq_uuid) {
+    violate('I4', `handle ${after.sk} no longer waits for release ${was}`);
+  }
+  if (Number(after.report_order) < Number(before.report_order)) {
+    violate('I5', `${after.sk} is as an older report has it`);
+  }
+}
+
+/** What is offered stays until it is marked as gone. */
+function checkDelete(before: Item, violate: Violate): void {
+  const key = String(before.sk);
+  const nested = (before.device ?? before.deployable) as { isGone?: boolean } | undefined;
+  const isGone = key.startsWith('HANDLE#') ? before.is_gone === true : nested?.isGone === true;
+  const isInventory = key.startsWith('HANDLE#') || nested !== undefined;
+  if (isInventory && !isGone) violate('I2', `${key} is deleted, and its device is there`);
+}
+
+/** Nothing is claimed that is gone or in quarantine, nor used before it is clean. */
+function checkClaim(before: Item, after: Item, database: MemoryDatabase, violate: Violate): void {
+  const isClaim = before.bind_id === undefined && after.bind_id !== undefined;
+  if (!isClaim) return;
+  const handle = database.rows('inventory').find(({ sk }) => sk === `HANDLE#${after.handle_uuid}`);
+  if (!handle || handle.is_gone || handle.quarantine) {
+    violate('I2', `ARQ ${after.uuid} claims handle ${after.handle_uuid}, which is not to be had`);
+  }
+  if (after.state === 'Bound' && handle?.release_id) {
+    violate('I4', `ARQ ${after.uuid} is Bound before release ${handle.release_id} is confirmed`);
+  }
+}

@@ -1,0 +1,23 @@
+// Many seeds, among as many workers as there are processors.
+
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { emptySummary, merge, type Summary } from './summary.ts';
+
+export async function runManySeeds(from: number, count: number): Promise<Summary> {
+  const workers = availableParallelism();
+  const summary = emptySummary();
+  const parts = Array.from({ length: workers }, (_, index) =>
+    runWorker({ from: from + index, to: from + count, step: workers }),
+  );
+  for (const part of await Promise.all(parts)) merge(summary, part);
+  return summary;
+}
+
+function runWorker(workerData: { from: number; to: number; step: number }): Promise<Summary> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('seeds-worker.ts', import.meta.url), { workerData });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+}
