@@ -15,6 +15,7 @@ import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
 import { type Noun, routes } from '#functions/routes.ts';
 import { constructId } from './construct-id.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
+import { acknowledge } from './nag.ts';
 
 // API Gateway waits 30 s at most; what takes longer answers nobody.
 const timeoutSeconds = 29;
@@ -50,6 +51,12 @@ export class Api extends Construct {
       });
     }
     this.#addStage(api, surroundings);
+    acknowledge(
+      this,
+      'APIG4',
+      'Functions check the Keystone token on every route but three documents, and say why they refuse ' +
+        'in Cyborg’s form; an authorizer of API Gateway would answer in its own.',
+    );
     this.url = api.apiEndpoint;
   }
 

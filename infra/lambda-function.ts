@@ -16,6 +16,7 @@ import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess } from './access.ts';
 import { constructId } from './construct-id.ts';
+import { acknowledgeWildcard } from './nag.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
@@ -132,6 +133,10 @@ export class LambdaFunction extends NodejsFunction {
     );
   }
 
+  #acknowledge(wildcard: string, reason: string): void {
+    if (this.role) acknowledgeWildcard(this.role, wildcard, reason);
+  }
+
   #allowSending(name: QueueName, queues: Queues): void {
     this.addEnvironment(queueUrlVariable(name), queues[name].queueUrl);
     this.#allow('sqs', ['SendMessage'], [queues[name].queueArn]);
@@ -140,7 +145,9 @@ export class LambdaFunction extends NodejsFunction {
   /** Without the right to list the bucket, S3 calls what is not there forbidden. */
   #allowStaging(bucket: Bucket): void {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
-    this.#allow('s3', ['GetObject', 'PutObject'], [bucket.arnForObjects('images/*')]);
+    const images = bucket.arnForObjects('images/*');
+    this.#allow('s3', ['GetObject', 'PutObject'], [images]);
+    this.#acknowledge(images, 'Images come as hosts need them, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
   }
 
@@ -149,9 +156,14 @@ export class LambdaFunction extends NodejsFunction {
     const arn = (resource: string, resourceName: string) =>
       Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
     this.addEnvironment(thingArnVariable, arn('thing', ''));
-    this.#allow('iot', actions, [arn('job', `${stage}-*`)]);
+    const jobs = arn('job', `${stage}-*`);
+    this.#allow('iot', actions, [jobs]);
+    this.#acknowledge(jobs, 'Jobs are made as hosts need them, named by the stage.');
     const ofThings = actions.filter((action) => action !== 'CancelJob');
-    if (ofThings.length > 0) this.#allow('iot', ofThings, [arn('thing', `${stage}:*`)]);
+    if (ofThings.length === 0) return;
+    const things = arn('thing', `${stage}:*`);
+    this.#allow('iot', ofThings, [things]);
+    this.#acknowledge(things, 'Jobs go to any host of the stage, and hosts come and go.');
   }
 }
 
