@@ -17,9 +17,11 @@ import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess } from './access.ts';
 import { constructId } from './construct-id.ts';
 import { acknowledgeWildcard } from './nag.ts';
+import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
+  metafileContext,
   passwordVariable,
   stagingBucketVariable,
   thingArnVariable,
@@ -47,9 +49,6 @@ const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.u
 
 /** Room for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
-
-/** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
-export const metafileContext = 'measureBundles';
 
 // The SDK is bundled: that is faster to load than the runtime's own, and the version is ours. The
 // ES modules of packages come first, since unused parts fall away only there.
@@ -125,6 +124,7 @@ export class LambdaFunction extends NodejsFunction {
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
+    if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {

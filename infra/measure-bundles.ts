@@ -13,8 +13,7 @@ import { App } from 'aws-cdk-lib';
 import type { Metafile } from 'esbuild';
 import { access } from './access.ts';
 import { CyborgStack } from './cyborg-stack.ts';
-import { metafileContext } from './lambda-function.ts';
-import { readSettings } from './settings.ts';
+import { metafileContext, readSettings } from './settings.ts';
 
 /** Nova waits for these; the others work behind the scenes, or for people. */
 const novaPath = ['accelerator-requests', 'device-profiles'];

@@ -39,7 +39,17 @@ function acknowledgements(stack: CyborgStack): Acknowledgement[] {
   );
 }
 
-describe.each(Object.entries({ 'as shipped': {} }))('the rules of AWS, %s', (_name, context) => {
+const deployments = {
+  'as shipped': {},
+  'in subnets': { subnetIds: 'subnet-0123456789abcdef0', securityGroupIds: 'sg-0123456789abcdef0' },
+  'with a domain': {
+    domainName: 'accelerator.cloud.test',
+    certificateArn: 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b',
+  },
+  'on trial': { keepData: 'false' },
+};
+
+describe.each(Object.entries(deployments))('the rules of AWS, %s', (_name, context) => {
   const stack = stackOf(context);
 
   it('are kept, or the exception is acknowledged', () => {
