@@ -30,7 +30,10 @@ export interface Statement {
 
 export interface Synthesized {
   readonly resources: readonly Resource[];
+  readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
   readonly outputs: Readonly<Record<string, string>>;
+  readonly outputDescriptions: Readonly<Record<string, string>>;
   /** What a look into the account would have to tell. */
   readonly missingContext: readonly unknown[];
   ofType(type: string): readonly Resource[];
@@ -52,7 +55,7 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
   });
   new CyborgStack(app, 'cyborg', readSettings(app.node));
   const assembly = app.synth();
-  const { template } = assembly.getStackByName('cyborg');
+  const { template, tags } = assembly.getStackByName('cyborg');
   const raw = template.Resources as Record<string, Json>;
   const resources = Object.entries(raw).map(([id, resource]) => ({
     id,
@@ -74,7 +77,15 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
   );
   return {
     resources,
+    description: template.Description,
+    tags,
     outputs: Object.fromEntries(outputs),
+    outputDescriptions: Object.fromEntries(
+      Object.entries(template.Outputs as Record<string, Json>).map(([name, { Description }]) => [
+        name,
+        Description ?? '',
+      ]),
+    ),
     missingContext: assembly.manifest.missing ?? [],
     ofType,
     functionNamed,
