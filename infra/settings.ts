@@ -70,7 +70,7 @@ export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 
-/** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
+/** Set to have esbuild's account of each bundle beside it; see test/bench/cold.ts. */
 export const metafileContext = 'measureBundles';
 
 /** Which account's things: known to CloudFormation only. */
