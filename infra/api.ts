@@ -1,6 +1,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
+  type CfnStage,
   HttpApi,
   HttpMethod,
   HttpRoute,
@@ -14,7 +15,10 @@ import { Construct } from 'constructs';
 import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
 import { type Noun, routes } from '#functions/routes.ts';
 import { constructId } from './construct-id.ts';
+import { serveUnder } from './domain.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
+import { acknowledge } from './nag.ts';
+import { burstOf, novaRouteSettings } from './throttling.ts';
 
 // API Gateway waits 30 s at most; what takes longer answers nobody.
 const timeoutSeconds = 29;
@@ -28,10 +32,13 @@ export class Api extends Construct {
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
-    const { stage } = surroundings.settings;
+    const { stage, domain } = surroundings.settings;
     const api = new HttpApi(this, 'HttpApi', {
       apiName: `${stage}-cyborg`,
+      description: `OpenStack Cyborg, stage ${stage}`,
       createDefaultStage: false,
+      // One name is enough to keep an eye on.
+      disableExecuteApiEndpoint: domain !== undefined,
     });
     const integrations = new Map(
       [...new Set(routes.map((row) => row.noun))].map((noun) => [
@@ -39,8 +46,8 @@ export class Api extends Construct {
         this.#integration(surroundings, noun),
       ]),
     );
-    for (const route of gatewayRoutes.filter(isTaken)) {
-      new HttpRoute(this, routeId(route), {
+    const taken = gatewayRoutes.filter(isTaken).map((route) => {
+      return new HttpRoute(this, routeId(route), {
         httpApi: api,
         routeKey:
           route.path === '$default'
@@ -48,9 +55,18 @@ export class Api extends Construct {
             : HttpRouteKey.with(route.path, HttpMethod.ANY),
         integration: integrations.get(route.noun) as HttpLambdaIntegration,
       });
-    }
-    this.#addStage(api, surroundings);
-    this.url = api.apiEndpoint;
+    });
+    const served = this.#addStage(api, surroundings);
+    // A stage that has settings for a route cannot be made before the route.
+    served.node.addDependency(...taken);
+    if (domain) serveUnder(this, domain, { api, stage: served });
+    acknowledge(
+      this,
+      'APIG4',
+      'Functions check the Keystone token on every route but three documents, and say why they refuse ' +
+        'in Cyborg’s form; an authorizer of API Gateway would answer in its own.',
+    );
+    this.url = domain ? `https://${domain.name}` : api.apiEndpoint;
   }
 
   #integration(surroundings: Surroundings, noun: Noun): HttpLambdaIntegration {
@@ -68,22 +84,26 @@ export class Api extends Construct {
     });
   }
 
-  #addStage(httpApi: HttpApi, { settings }: Surroundings): void {
+  #addStage(httpApi: HttpApi, { settings }: Surroundings): HttpStage {
     const log = new LogGroup(this, 'AccessLog', {
       // Logs below this path share one resource policy; others would each need a place in it.
       logGroupName: `/aws/vendedlogs/${settings.stage}-cyborg-api`,
       retention: settings.logRetention,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    new HttpStage(this, 'Stage', {
+    const { throttling } = settings;
+    const stage = new HttpStage(this, 'Stage', {
       httpApi,
       stageName: '$default',
       autoDeploy: true,
+      throttle: { rateLimit: throttling.others, burstLimit: burstOf(throttling.others) },
       accessLogSettings: {
         destination: new LogGroupLogDestination(log),
         format: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
       },
     });
+    (stage.node.defaultChild as CfnStage).routeSettings = novaRouteSettings(throttling);
+    return stage;
   }
 }
 
@@ -99,10 +119,14 @@ function routeId({ path }: GatewayRoute): string {
   return path === '$default' ? 'DefaultRoute' : `Route ${path.replaceAll('/', ' ').trim()}`;
 }
 
-/** What the functions' own logs cannot say: that one of them failed, and how long the whole took. */
+/**
+ * What the functions' own logs cannot say: that one of them failed, how long the whole took, and what
+ * was turned away. No header and no query is among it, and so no token.
+ */
 const accessLogFields = {
   time: '$context.requestTimeEpoch',
   request: '$context.requestId',
+  from: '$context.identity.sourceIp',
   method: '$context.httpMethod',
   path: '$context.path',
   route: '$context.routeKey',
@@ -110,4 +134,5 @@ const accessLogFields = {
   ms: '$context.responseLatency',
   function_ms: '$context.integrationLatency',
   error: '$context.integrationErrorMessage',
+  refused: '$context.error.message',
 };

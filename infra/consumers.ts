@@ -1,5 +1,6 @@
-import { Duration } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource, SqsDlq, SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
@@ -11,7 +12,7 @@ import { queueUrlVariable } from '#core/settings.ts';
 import { tables as tableRows } from '#core/store/tables.ts';
 import type { FunctionName } from './access.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
-import { deadQueue } from './queues.ts';
+import { queueOfLosses } from './queues.ts';
 import { followedChanges } from './stream-filters.ts';
 
 // Nobody waits for a consumer's first moments.
@@ -30,7 +31,7 @@ export class Consumers extends Construct {
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
-    this.expired = deadQueue(
+    this.expired = queueOfLosses(
       this,
       'ChangesDeadQueue',
       `${surroundings.settings.stage}-changes-dead`,
@@ -82,12 +83,28 @@ export class Consumers extends Construct {
   #sweep(surroundings: Surroundings): LambdaFunction {
     const { stage } = surroundings.settings;
     const consumer = this.#function(surroundings, 'sweep', sweepTimeoutSeconds);
+    const role = new Role(this, 'SweepScheduleRole', {
+      assumedBy: new ServicePrincipal('scheduler.amazonaws.com', {
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
+    });
+    role.addToPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunction'],
+        resources: [consumer.functionArn],
+      }),
+    );
     new Schedule(this, 'SweepSchedule', {
       scheduleName: `${stage}-sweep`,
       schedule: ScheduleExpression.rate(sweepEvery),
       timeWindow: TimeWindow.off(),
       // The next sweep finds whatever this one did not.
-      target: new LambdaInvoke(consumer, { retryAttempts: 0, maxEventAge: sweepEvery }),
+      target: new LambdaInvoke(consumer, {
+        retryAttempts: 0,
+        maxEventAge: sweepEvery,
+        // The CDK would add every version of the function, of which there is none.
+        role: role.withoutPolicyUpdates(),
+      }),
     });
     return consumer;
   }

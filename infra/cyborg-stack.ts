@@ -20,7 +20,11 @@ import { createTables } from './tables.ts';
  */
 export class CyborgStack extends Stack {
   constructor(scope: Construct, id: string, settings: DeploymentSettings) {
-    super(scope, id, { description: `OpenStack Cyborg, stage ${settings.stage}` });
+    super(scope, id, {
+      description: `OpenStack Cyborg, stage ${settings.stage}`,
+      // What a bill or a search by tags is asked for.
+      tags: { application: 'cyborg-serverless', stage: settings.stage },
+    });
     const tables = createTables(this, settings);
     const queues = createQueues(this, settings);
     const staging = createStagingBucket(this, settings);

@@ -13,7 +13,7 @@ import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import { constructId } from './construct-id.ts';
 import { enableJobEvents } from './job-events.ts';
-import { deadQueue, type Queues } from './queues.ts';
+import { type Queues, queueOfLosses } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 /** The registry's name of the host at the other end: AWS fills it in by the host's certificate. */
@@ -34,7 +34,7 @@ export class HostConnections extends Construct {
   ) {
     super(scope, id);
     const { stage } = settings;
-    this.undelivered = deadQueue(this, 'RulesDeadQueue', `${stage}-rules-dead`);
+    this.undelivered = queueOfLosses(this, 'RulesDeadQueue', `${stage}-rules-dead`);
     for (const row of rules) this.#addRule(stage, row, queues[row.queue], this.undelivered);
     enableJobEvents(this, settings);
     new CfnThingType(this, 'ComputeNode', { thingTypeName: `${stage}-compute-node` });

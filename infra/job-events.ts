@@ -7,6 +7,7 @@ import {
   PhysicalResourceId,
 } from 'aws-cdk-lib/custom-resources';
 import type { Construct } from 'constructs';
+import { acknowledgeWildcard } from './nag.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 /**
@@ -25,7 +26,7 @@ export function enableJobEvents(scope: Construct, { stage, logRetention }: Deplo
     assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
   });
   logGroup.grantWrite(role);
-  new AwsCustomResource(scope, 'EnableJobEvents', {
+  const setting = new AwsCustomResource(scope, 'EnableJobEvents', {
     functionName,
     logGroup,
     role,
@@ -41,4 +42,5 @@ export function enableJobEvents(scope: Construct, { stage, logRetention }: Deplo
       new PolicyStatement({ actions: ['iot:UpdateEventConfigurations'], resources: ['*'] }),
     ]),
   });
+  acknowledgeWildcard(setting, '*', 'The one action allowed is on a setting without ARN.');
 }

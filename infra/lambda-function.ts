@@ -16,9 +16,12 @@ import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess } from './access.ts';
 import { constructId } from './construct-id.ts';
+import { acknowledgeWildcard } from './nag.ts';
+import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
+  metafileContext,
   passwordVariable,
   stagingBucketVariable,
   thingArnVariable,
@@ -46,9 +49,6 @@ const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.u
 
 /** Room for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
-
-/** Set to have esbuild's account of each bundle beside it; see measure-bundles.ts. */
-export const metafileContext = 'measureBundles';
 
 // The SDK is bundled: that is faster to load than the runtime's own, and the version is ours. The
 // ES modules of packages come first, since unused parts fall away only there.
@@ -124,12 +124,17 @@ export class LambdaFunction extends NodejsFunction {
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
+    if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {
     this.addToRolePolicy(
       new PolicyStatement({ actions: actions.map((action) => `${service}:${action}`), resources }),
     );
+  }
+
+  #acknowledge(wildcard: string, reason: string): void {
+    if (this.role) acknowledgeWildcard(this.role, wildcard, reason);
   }
 
   #allowSending(name: QueueName, queues: Queues): void {
@@ -140,7 +145,9 @@ export class LambdaFunction extends NodejsFunction {
   /** Without the right to list the bucket, S3 calls what is not there forbidden. */
   #allowStaging(bucket: Bucket): void {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
-    this.#allow('s3', ['GetObject', 'PutObject'], [bucket.arnForObjects('images/*')]);
+    const images = bucket.arnForObjects('images/*');
+    this.#allow('s3', ['GetObject', 'PutObject'], [images]);
+    this.#acknowledge(images, 'Images come as hosts need them, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
   }
 
@@ -149,9 +156,14 @@ export class LambdaFunction extends NodejsFunction {
     const arn = (resource: string, resourceName: string) =>
       Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
     this.addEnvironment(thingArnVariable, arn('thing', ''));
-    this.#allow('iot', actions, [arn('job', `${stage}-*`)]);
+    const jobs = arn('job', `${stage}-*`);
+    this.#allow('iot', actions, [jobs]);
+    this.#acknowledge(jobs, 'Jobs are made as hosts need them, named by the stage.');
     const ofThings = actions.filter((action) => action !== 'CancelJob');
-    if (ofThings.length > 0) this.#allow('iot', ofThings, [arn('thing', `${stage}:*`)]);
+    if (ofThings.length === 0) return;
+    const things = arn('thing', `${stage}:*`);
+    this.#allow('iot', ofThings, [things]);
+    this.#acknowledge(things, 'Jobs go to any host of the stage, and hosts come and go.');
   }
 }
 

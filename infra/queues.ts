@@ -3,6 +3,7 @@ import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { constructId } from './construct-id.ts';
+import { acknowledge } from './nag.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 export type Queues = Readonly<Record<QueueName, Queue>>;
@@ -36,8 +37,15 @@ export function createQueues(scope: Construct, { stage }: DeploymentSettings): Q
   ) as Record<QueueName, Queue>;
 }
 
+/** Of what comes from no queue of ours: SQS itself knows it for no dead-letter queue. */
+export function queueOfLosses(scope: Construct, id: string, name: string): Queue {
+  const queue = deadQueue(scope, id, name);
+  acknowledge(queue, 'SQS3', 'It is a dead-letter queue, of a stream or of IoT rules.');
+  return queue;
+}
+
 /** Where something ends that nobody could deliver: kept as long as SQS can, for an operator. */
-export function deadQueue(scope: Construct, id: string, name: string): Queue {
+function deadQueue(scope: Construct, id: string, name: string): Queue {
   return new Queue(scope, id, {
     queueName: name,
     retentionPeriod: Duration.days(14),

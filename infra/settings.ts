@@ -6,6 +6,10 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { loadSettings, SettingsInvalid } from '#core/settings.ts';
+import { contradictionsIn, unknownSettings } from './contradictions.ts';
+import type { Domain } from './domain.ts';
+import type { Network } from './network.ts';
+import type { Throttling } from './throttling.ts';
 
 export interface DeploymentSettings {
   readonly stage: string;
@@ -20,6 +24,11 @@ export interface DeploymentSettings {
   /** Tables survive the stack and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  readonly throttling: Throttling;
+  /** Without it the API has the name that AWS chooses. */
+  readonly domain?: Domain;
+  /** Without it functions reach OpenStack over the internet. */
+  readonly network?: Network;
   /** The Keystone of the example: good for a look at the template, not for a deployment. */
   readonly isExample: boolean;
 }
@@ -61,8 +70,25 @@ export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 
+/** Set to have esbuild's account of each bundle beside it; see test/bench/cold.ts. */
+export const metafileContext = 'measureBundles';
+
 /** Which account's things: known to CloudFormation only. */
 export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
+
+const idList = (pattern: RegExp, what: string) =>
+  z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(
+      z
+        .array(z.string().regex(pattern, `not the id of a ${what}`))
+        .min(1)
+        .max(16),
+    )
+    .optional();
+
+const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
 
 // The command line gives text, cdk.json whatever JSON has.
 const own = z.object({
@@ -79,6 +105,22 @@ const own = z.object({
     .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
     .default(RetentionDays.THREE_MONTHS),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+  domainName: z
+    .string()
+    .regex(/^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'not a domain name')
+    .optional(),
+  certificateArn: z
+    .string()
+    .regex(
+      /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/,
+      'not the ARN of a certificate in AWS Certificate Manager',
+    )
+    .optional(),
+  subnetIds: idList(/^subnet-[0-9a-f]{8,17}$/, 'subnet'),
+  securityGroupIds: idList(/^sg-[0-9a-f]{8,17}$/, 'security group'),
+  /** With the others together within the smallest quota that AWS gives an account, 2,500 a second. */
+  novaRequestsPerSecond: perSecond.default(2000),
+  otherRequestsPerSecond: perSecond.default(20),
 });
 
 /** @throws DeploymentInvalid */
@@ -92,12 +134,17 @@ export function readSettings(node: Node): DeploymentSettings {
     const text = textOf(node.tryGetContext(setting));
     return text === undefined ? [] : [[variable, text] as const];
   });
-  const contextOf = (setting: string) => [setting, textOf(node.tryGetContext(setting))] as const;
-  const parsed = own.safeParse(Object.fromEntries(Object.keys(own.shape).map(contextOf)));
+  const known = [...Object.keys(passedOn), ...Object.keys(own.shape)];
+  const given = Object.fromEntries(
+    known.map((setting) => [setting, textOf(node.tryGetContext(setting))]),
+  );
+  const parsed = own.safeParse(given);
   const environment = Object.fromEntries(passed);
   const faults = [
     ...faultsOfFunctions(environment),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...contradictionsIn(given),
+    ...unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]),
   ];
   if (!parsed.success || faults.length > 0) {
     throw new DeploymentInvalid(
@@ -106,6 +153,7 @@ export function readSettings(node: Node): DeploymentSettings {
     );
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
+  const { domainName, certificateArn, subnetIds, securityGroupIds } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -115,6 +163,12 @@ export function readSettings(node: Node): DeploymentSettings {
     ),
     keepData,
     logRetention: logRetentionDays,
+    throttling: {
+      nova: parsed.data.novaRequestsPerSecond,
+      others: parsed.data.otherRequestsPerSecond,
+    },
+    ...(domainName && certificateArn && { domain: { name: domainName, certificateArn } }),
+    ...(subnetIds && securityGroupIds && { network: { subnetIds, securityGroupIds } }),
     isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
   };
 }

@@ -49,6 +49,8 @@ export interface Faults {
 export interface JobsHost {
   readonly model: JobsModel;
   readonly reports: readonly InventoryReport[];
+  /** Topics of all messages so far about jobs. */
+  readonly traffic: { readonly fromHost: string[]; readonly toHost: string[] };
   readonly image: { id: string; url: string; sha256: string; bytes: number };
   /** How many bytes of the image are sent before the server stands still; all by default. */
   sendImage: { bytes: number };
@@ -72,13 +74,20 @@ export async function aJobsHost(): Promise<JobsHost> {
   const directory = mkdtempSync(join(tmpdir(), 'agent-jobs-'));
   certificates ??= openCertificates(mkdtempSync(join(tmpdir(), 'agent-certificates-')));
   const reports: InventoryReport[] = [];
-  const model = aJobsModel(thing, (topic, payload) => broker.publish(topic, payload));
+  const traffic = { fromHost: [] as string[], toHost: [] as string[] };
+  const model = aJobsModel(thing, (topic, payload) => {
+    traffic.toHost.push(topic);
+    return broker.publish(topic, payload);
+  });
   const broker = await startBroker({
     stage: 'test',
     certificates: certificates.server,
     deliver: async (topic, payload) => {
       await model.deliver(topic, payload);
-      if (!topic.endsWith('/inventory')) return;
+      if (!topic.endsWith('/inventory')) {
+        if (topic.includes('/jobs/')) traffic.fromHost.push(topic);
+        return;
+      }
       reports.push(inventoryReport.parse(JSON.parse(payload.toString())));
     },
   });
@@ -106,6 +115,7 @@ export async function aJobsHost(): Promise<JobsHost> {
   return {
     model,
     reports,
+    traffic,
     image: {
       id: imageId,
       url: `http://127.0.0.1:${port}/../../etc/image?signature=secret`,

@@ -3,6 +3,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { benchCapacity } from './capacity.ts';
+import { benchCold } from './cold.ts';
 import { benchForeignServer } from './foreign-server.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
@@ -14,7 +15,8 @@ import { benchRoutes } from './routes.ts';
 const handles = [16, 16, 16, 16];
 
 async function bench(options: BenchOptions): Promise<boolean> {
-  const { foreign, parts, latency } = options;
+  const { foreign, parts, latency, cold } = options;
+  if (cold) return benchCold(cold);
   if (foreign) return benchForeignServer(foreign, latency);
   if (parts.includes('routes')) {
     await benchRoutes(latency.iterations);

@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util';
+import { access } from '#infra/access.ts';
 import type { ApiTarget } from './api.ts';
 import type { LatencyOptions } from './latency.ts';
 
 export const usage = `npm run bench -- [options]
+npm run bench -- cold [function ...]
 
 What one server costs in DynamoDB units and messages, and how long Nova's calls take, in a system of
 the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
@@ -12,6 +14,9 @@ the bench's own. Exits 1 where a cost is above its target; times are printed and
   --iterations N            servers at each concurrency (200)
   --concurrency N,N         servers at once (1,8)
   --cpu-prof DIR            CPU profile of each process of the system
+
+cold: the bundles of the Lambda functions, how large they are and how long they take to load, and
+what weighs in those of Nova's path or the functions named.
 
 Any server that speaks Cyborg's API, latency only:
 
@@ -39,6 +44,8 @@ export interface BenchOptions {
   readonly latency: LatencyOptions;
   readonly profileDirectory?: string;
   readonly foreign?: Foreign;
+  /** Instead of all else; the functions whose bundles are to be looked into. */
+  readonly cold?: readonly string[];
 }
 
 /** The message is all that the user is shown. */
@@ -52,9 +59,15 @@ const concurrencyMax = 64;
 
 /** @throws UsageError */
 export function readOptions(args: readonly string[]): BenchOptions {
-  const values = parse(args);
+  const { values, positionals } = parse(args);
   if (values.help) throw new UsageError(usage);
   const { only } = values;
+  const [command, ...functions] = positionals;
+  if (command !== undefined && command !== 'cold') {
+    throw new UsageError(`${command} is no benchmark.\n\n${usage}`);
+  }
+  const unknown = functions.find((name) => !(name in access));
+  if (unknown) throw new UsageError(`${unknown} is no function: ${Object.keys(access).join(', ')}`);
   if (only !== undefined && only !== 'capacity' && only !== 'latency' && only !== 'routes') {
     throw new UsageError('--only is capacity, latency or routes.');
   }
@@ -76,15 +89,17 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
     ...(values['cpu-prof'] !== undefined && { profileDirectory: values['cpu-prof'] }),
     ...(foreign && { foreign }),
+    ...(command === 'cold' && { cold: functions }),
   };
 }
 
-type Values = ReturnType<typeof parse>;
+type Values = ReturnType<typeof parse>['values'];
 
 function parse(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
+      allowPositionals: true,
       options: {
         only: { type: 'string' },
         arqs: { type: 'string' },
@@ -101,7 +116,7 @@ function parse(args: readonly string[]) {
         'i-own-this-server': { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
-    }).values;
+    });
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n\n${usage}`);
   }

@@ -99,7 +99,7 @@ describe('every file', () => {
   it('of the product is imported by something', () => {
     const entries = [
       // Bundles take the last of these in place of a package.
-      /^infra\/(app|biome|bundle-agent|measure-bundles|lambda-credentials)\.ts$/,
+      /^infra\/(app|biome|bundle-agent|cost\/main|lambda-credentials)\.ts$/,
       /^local\/(main|demo|openapi|part|reconcile)\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^test\//,

@@ -27,10 +27,6 @@ const exceptions: readonly { readonly resource: RegExp; readonly because: string
     because: 'jobs go to any host of the stage, and hosts come and go',
   },
   { resource: /\/images\/\*$/, because: 'images come as hosts need them, named by their ids' },
-  {
-    resource: /:function:test-sweep:\*$/,
-    because: 'the scheduler may call any version of the one function that it calls',
-  },
 ];
 
 describe('privileges', () => {

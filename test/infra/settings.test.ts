@@ -45,6 +45,54 @@ describe('the deployment', () => {
     expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${name}\\b.*cdk\\.json`));
   });
 
+  const certificateArn = 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b';
+
+  it.each([
+    ['domainName', { domainName: 'https://accelerator.cloud.test', certificateArn }],
+    ['certificateArn', { domainName: 'accelerator.cloud.test', certificateArn: 'mine' }],
+    ['subnetIds', { subnetIds: 'mine', securityGroupIds: 'sg-01234567' }],
+    ['securityGroupIds', { subnetIds: 'subnet-01234567', securityGroupIds: [] }],
+    ['novaRequestsPerSecond', { novaRequestsPerSecond: 0 }],
+    ['otherRequestsPerSecond', { otherRequestsPerSecond: 'few' }],
+  ])('names %s, too, in its refusal of %o', (name, given) => {
+    expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${name}[.:].*cdk\\.json`));
+  });
+
+  it.each([
+    ['domainName: .*; give certificateArn, too', { domainName: 'accelerator.cloud.test' }],
+    ['certificateArn: .*; give domainName, too', { certificateArn }],
+    ['subnetIds: .*; give securityGroupIds, too', { subnetIds: 'subnet-01234567' }],
+    ['securityGroupIds: .*; give subnetIds, too', { securityGroupIds: 'sg-01234567' }],
+    ['leave out username', { applicationCredentialId: 'a', username: 'cyborg' }],
+    ['leave out projectName', { applicationCredentialId: 'a', projectName: 'service' }],
+    ['leave out userDomainName', { applicationCredentialId: 'a', userDomainName: 'Default' }],
+    ['leave out projectDomainName', { applicationCredentialId: 'a', projectDomainName: 'D' }],
+    ['mdevOwner: nobody makes mdevs unless', { mdevOwner: 'nova' }],
+    ['serviceTokenRoles: without a role', { serviceTokenRoles: [] }],
+    ['attachTypes: without a type', { attachTypes: [] }],
+    [
+      'otherRequestsPerSecond: other routes may not',
+      { novaRequestsPerSecond: 10, otherRequestsPerSecond: 20 },
+    ],
+    ['keepdata: there is no such setting, but keepData', { keepdata: 'false' }],
+    ['keystone: there is no such setting', { keystone: 'https://keystone.cloud.test' }],
+  ])('finds a contradiction: %s', (fault, given) => {
+    expect(() => read({ ...least, ...given })).toThrow(DeploymentInvalid);
+    expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${fault}.*cdk\\.json`));
+  });
+
+  it('finds none in what goes together', () => {
+    const together = [
+      { applicationCredentialId: 'a', regionName: 'one' },
+      { domainName: 'accelerator.cloud.test', certificateArn },
+      { subnetIds: ['subnet-01234567', 'subnet-01234568'], securityGroupIds: 'sg-01234567' },
+      { mdevOwner: 'nova', attachTypes: 'PCI,MDEV' },
+      { requireServiceToken: 'false', serviceTokenRoles: [] },
+      { 'cli-telemetry': false, '@aws-cdk/core:checkSecretUsage': true },
+    ];
+    for (const given of together) expect(read({ ...least, ...given }).stage).toBe('test');
+  });
+
   it('says what is wrong all at once', () => {
     expect(() => read({})).toThrow(/stage.*keystoneUrl.*passwordSecret/);
   });

@@ -20,6 +20,7 @@ export interface Resource {
   readonly properties: Json;
   /** What becomes of it when it is no longer in the stack. */
   readonly deletionPolicy?: string;
+  readonly dependsOn: readonly string[];
 }
 
 export interface Statement {
@@ -29,6 +30,12 @@ export interface Statement {
 
 export interface Synthesized {
   readonly resources: readonly Resource[];
+  readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly outputDescriptions: Readonly<Record<string, string>>;
+  /** What a look into the account would have to tell. */
+  readonly missingContext: readonly unknown[];
   ofType(type: string): readonly Resource[];
   /** By a function's name without the stage. */
   functionNamed(name: string): Resource;
@@ -47,12 +54,14 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
     context: { ...contextOfProject(), stage, 'aws:cdk:bundling-stacks': [], ...context },
   });
   new CyborgStack(app, 'cyborg', readSettings(app.node));
-  const { template } = app.synth().getStackByName('cyborg');
+  const assembly = app.synth();
+  const { template, tags } = assembly.getStackByName('cyborg');
   const raw = template.Resources as Record<string, Json>;
   const resources = Object.entries(raw).map(([id, resource]) => ({
     id,
     type: resource.Type as string,
     properties: readable(raw, resource.Properties ?? {}),
+    dependsOn: [resource.DependsOn ?? []].flat(),
     ...(resource.DeletionPolicy && { deletionPolicy: resource.DeletionPolicy as string }),
   }));
   const ofType = (type: string) => resources.filter((resource) => resource.type === type);
@@ -63,8 +72,21 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
     if (!found) throw new Error(`There is no function ${name}.`);
     return found;
   };
+  const outputs = Object.entries(template.Outputs as Record<string, Json>).map(
+    ([name, { Value: value }]) => [name, readable(raw, value)] as const,
+  );
   return {
     resources,
+    description: template.Description,
+    tags,
+    outputs: Object.fromEntries(outputs),
+    outputDescriptions: Object.fromEntries(
+      Object.entries(template.Outputs as Record<string, Json>).map(([name, { Description }]) => [
+        name,
+        Description ?? '',
+      ]),
+    ),
+    missingContext: assembly.manifest.missing ?? [],
     ofType,
     functionNamed,
     allowedTo: (name) => {

@@ -2,8 +2,8 @@
 // and how long Node takes to load it, as a multiple of its own start. The bundles are those of the
 // deployment: the stack itself makes them.
 //
-//   npm run bench:cold              all functions
-//   npm run bench:cold -- devices   and what weighs in these
+//   npm run bench -- cold           all functions
+//   npm run bench -- cold devices   and what weighs in these
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -11,10 +11,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
 import type { Metafile } from 'esbuild';
-import { access } from './access.ts';
-import { CyborgStack } from './cyborg-stack.ts';
-import { metafileContext } from './lambda-function.ts';
-import { readSettings } from './settings.ts';
+import { access } from '#infra/access.ts';
+import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { metafileContext, readSettings } from '#infra/settings.ts';
+import { printTable } from './print-table.ts';
 
 /** Nova waits for these; the others work behind the scenes, or for people. */
 const novaPath = ['accelerator-requests', 'device-profiles'];
@@ -24,6 +24,8 @@ const targetRatio = 2.5;
 /** An odd number, so that one of them is the median. */
 const startsEach = 15;
 
+const contributorsMax = 15;
+
 interface Bundle {
   readonly name: string;
   readonly file: string;
@@ -31,32 +33,39 @@ interface Bundle {
   readonly metafile: Metafile;
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundles-'));
-try {
-  const bundles = makeBundles(join(directory, 'cdk.out'));
-  const ratios = measureStarts(bundles);
-  console.log(`\n${'function'.padEnd(24)}${'KB'.padStart(6)}${'import'.padStart(9)}`);
-  for (const { name, kilobytes } of bundles) {
-    const ratio = ratios.get(name) ?? Number.NaN;
-    const isOver = novaPath.includes(name) && (kilobytes > targetKilobytes || ratio > targetRatio);
-    const figures = `${`${kilobytes}`.padStart(6)}${`${ratio.toFixed(1)}x`.padStart(9)}`;
-    console.log(`${name.padEnd(24)}${figures}${isOver ? '  over the target' : ''}`);
-    // Sizes are the same everywhere; times are as noisy as the machine.
-    if (novaPath.includes(name) && kilobytes > targetKilobytes) process.exitCode = 1;
+/**
+ * Prints sizes and times of all functions, and what weighs in those asked for, or in Nova's. False
+ * where a bundle is too large: sizes are the same everywhere, times are as noisy as the machine.
+ */
+export function benchCold(asked: readonly string[]): boolean {
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundles-'));
+  try {
+    const bundles = makeBundles(join(directory, 'cdk.out'));
+    const ratios = measureStarts(bundles, directory);
+    const rows = bundles.map(({ name, kilobytes }) => {
+      const ratio = ratios.get(name) ?? Number.NaN;
+      const isOver = kilobytes > targetKilobytes || ratio > targetRatio;
+      const verdict = !novaPath.includes(name) ? '' : isOver ? 'MISSED' : 'held';
+      return [name, `${kilobytes}`, `${ratio.toFixed(1)}x`, verdict];
+    });
+    printTable(
+      `Bundles; on Nova’s path at most ${targetKilobytes} KB and ${targetRatio}x bare Node’s start`,
+      ['function', 'KB', 'import', 'target'],
+      rows,
+    );
+    for (const bundle of bundles) {
+      if ((asked.length === 0 ? novaPath : asked).includes(bundle.name)) printContributors(bundle);
+    }
+    return bundles.every(
+      ({ name, kilobytes }) => !novaPath.includes(name) || kilobytes <= targetKilobytes,
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
   }
-  console.log(
-    `\nOn Nova's path at most ${targetKilobytes} KB and ${targetRatio}x bare Node's start.`,
-  );
-  const asked = process.argv.slice(2);
-  for (const bundle of bundles) {
-    if ((asked.length === 0 ? novaPath : asked).includes(bundle.name)) printContributors(bundle);
-  }
-} finally {
-  rmSync(directory, { recursive: true });
 }
 
 function makeBundles(outdir: string): Bundle[] {
-  const { context } = JSON.parse(readFileSync(new URL('../cdk.json', import.meta.url), 'utf8'));
+  const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
   const app = new App({ outdir, context: { ...context, [metafileContext]: true } });
   const stack = new CyborgStack(app, 'bundles', readSettings(app.node));
   const { template } = app.synth().getStackByName(stack.stackName);
@@ -83,7 +92,7 @@ interface FunctionResource {
 }
 
 /** Time to load each bundle as a multiple of a start that loads nothing: medians, taken in turns. */
-function measureStarts(bundles: readonly Bundle[]): Map<string, number> {
+function measureStarts(bundles: readonly Bundle[], directory: string): Map<string, number> {
   const nothing = join(directory, 'nothing.mjs');
   writeFileSync(nothing, '');
   const files = [nothing, ...bundles.map(({ file }) => file)];
@@ -116,11 +125,12 @@ function printContributors({ name, metafile }: Bundle): void {
       bytes.set(owner, (bytes.get(owner) ?? 0) + bytesInOutput);
     }
   }
-  const heaviest = [...bytes].sort(([, a], [, b]) => b - a).slice(0, 15);
-  console.log(`\n${name}: what weighs`);
-  for (const [owner, size] of heaviest) {
-    console.log(`${(size / 1024).toFixed(1).padStart(8)} KB  ${owner}`);
-  }
+  const heaviest = [...bytes].sort(([, a], [, b]) => b - a).slice(0, contributorsMax);
+  printTable(
+    `${name}: what weighs`,
+    ['', 'KB'],
+    heaviest.map(([owner, size]) => [owner, (size / 1024).toFixed(1)]),
+  );
 }
 
 function ownerOf(path: string): string {

@@ -1,0 +1,157 @@
+// From what was counted to what it costs. What cannot be counted without AWS is taken, and named so in
+// `taken`: the durations of functions, sizes of log lines and of images.
+
+import { countedTraffic, countedUnits, type Happening, type Units } from './counted-units.ts';
+import { type Priced, prices } from './prices.ts';
+
+export const taken = {
+  /** Mean duration of a function behind the API, and of a consumer, once warm. */
+  requestMs: 40,
+  consumerMs: 150,
+  changesMs: 30,
+  /** Calls of Keystone, Placement or Nova, over whatever road there is. */
+  openStackMs: 200,
+  /** A consumer that brings a new image from Glance to S3, and the image. */
+  imageMs: 10_000,
+  imageMegabytes: 20,
+  /** A line of a log, with its envelope; lines of an access log, a request, a consumer's delivery. */
+  logBytes: 600,
+  linesPerInvocation: 3,
+  /** Published by the functions; a hundred or so where every flow has its own. */
+  ownMetrics: 0,
+  devicesPerHost: 3,
+  /** Rows of a host and its devices, with their indexes. */
+  kilobytesPerHost: 30,
+} as const;
+
+/** GB, as infra/api.ts and infra/consumers.ts have them. */
+export const memory = { request: 1, consumer: 0.5 };
+
+/** How often each price is due. */
+export type Bill = Readonly<Partial<Record<Priced, number>>>;
+
+/** What one server costs in its life. */
+export function billOf(happening: 'pci' | 'vgpu' | 'fpga'): Bill {
+  const units = countedUnits[happening];
+  return sum([ofUnits(units), ofImages(units)]);
+}
+
+/** What a host costs in a month in which nothing happens on it. */
+export function billOfIdleHost(): Bill {
+  const minutes = (365.25 / 12) * 24 * 60;
+  const times = (count: number, happening: Happening) =>
+    scaled(ofUnits(countedUnits[happening]), count);
+  const fullReports = minutes / 60;
+  return sum([
+    { connectedMinute: minutes },
+    times(minutes / 5 - fullReports, 'heartbeat'),
+    times(fullReports, 'fullReport'),
+    times(fullReports * taken.devicesPerHost, 'comparison'),
+    {
+      storedGigabyte: taken.kilobytesPerHost / 1024 ** 2,
+      backedUpGigabyte: taken.kilobytesPerHost / 1024 ** 2,
+    },
+  ]);
+}
+
+/** What the stack has for good, and pays for by the month. */
+export interface Standing {
+  readonly alarms: number;
+  readonly dashboards: number;
+}
+
+/** What it costs in a month, whatever happens. */
+export function billOfStanding({ alarms, dashboards }: Standing): Bill {
+  const minutes = (365.25 / 12) * 24 * 60;
+  return sum([
+    { alarm: alarms, dashboard: dashboards, metric: taken.ownMetrics, secret: 1 },
+    scaled(
+      { ...ofUnits(countedUnits.sweep), ...ofFunction(1, taken.openStackMs * 2, memory.consumer) },
+      minutes,
+    ),
+  ]);
+}
+
+function ofUnits(units: Units): Bill {
+  const consumed = units.messages;
+  return sum([
+    { apiRequest: units.requests },
+    ofFunction(units.requests, taken.requestMs + taken.openStackMs / 10, memory.request),
+    ofFunction(consumed, taken.consumerMs + taken.openStackMs, memory.consumer),
+    ofFunction(units.changes, taken.changesMs, memory.consumer),
+    {
+      writeUnit: units.writes,
+      readUnit: units.reads,
+      // Each is sent, received and deleted by itself, at worst.
+      queueRequest: consumed * 3,
+      ruleTriggered: units.ruled,
+      ruleAction: units.ruled,
+      remoteAction: units.jobs,
+      // What the host is sent it acknowledges, and AWS meters that, too.
+      mqttMessage: units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost),
+      objectPut: units.objectsPut,
+      objectRead: units.objectsRead,
+      loggedGigabyte: gigabytes(units.requests * taken.logBytes),
+    },
+  ]);
+}
+
+function ofImages({ objectsPut }: Units): Bill {
+  const size = (objectsPut * taken.imageMegabytes) / 1024;
+  return {
+    ...(objectsPut > 0 && {
+      gigabyteOut: size,
+      objectRead: objectsPut,
+      // A week of a month.
+      objectGigabyte: size / 4,
+      gigabyteSecond: (objectsPut * taken.imageMs * memory.consumer) / 1000,
+    }),
+  };
+}
+
+function ofFunction(invocations: number, ms: number, gigabytesOfMemory: number): Bill {
+  return {
+    invocation: invocations,
+    gigabyteSecond: (invocations * ms * gigabytesOfMemory) / 1000,
+    loggedGigabyte: gigabytes(invocations * taken.linesPerInvocation * taken.logBytes),
+  };
+}
+
+function gigabytes(bytes: number): number {
+  return bytes / 1024 ** 3;
+}
+
+export function sum(bills: readonly Bill[]): Bill {
+  const total: Partial<Record<Priced, number>> = {};
+  for (const bill of bills) {
+    for (const [priced, count] of Object.entries(bill) as [Priced, number][]) {
+      total[priced] = (total[priced] ?? 0) + count;
+    }
+  }
+  return total;
+}
+
+export function scaled(bill: Bill, by: number): Bill {
+  return Object.fromEntries(
+    Object.entries(bill).map(([priced, count]) => [priced, (count ?? 0) * by]),
+  );
+}
+
+/** @returns dollars, by what they are for */
+export function dollarsOf(bill: Bill): Readonly<Partial<Record<Priced, number>>> {
+  return Object.fromEntries(
+    (Object.entries(bill) as [Priced, number][])
+      .filter(([, count]) => count > 0)
+      .map(([priced, count]) => [priced, dollarsFor(priced, count)]),
+  );
+}
+
+/** AWS halves the price of jobs beyond a quarter of a million a month. */
+const fullPricedActions = 250_000;
+
+function dollarsFor(priced: Priced, count: number): number {
+  const { dollars, per } = prices[priced];
+  if (priced !== 'remoteAction') return (count / per) * dollars;
+  const beyond = Math.max(count - fullPricedActions, 0);
+  return (count - beyond) * dollars + beyond * prices.remoteActionBeyond.dollars;
+}

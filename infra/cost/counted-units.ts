@@ -1,0 +1,124 @@
+// What each thing that happens takes of AWS, counted. test/integration/counted-units.test.ts lives each
+// of them on real engines and holds these numbers to what it counts; test/agent/traffic.test.ts does so
+// for the messages of a host's agent. Nothing here is guessed.
+
+/** Of AWS, for one thing that happens once. */
+export interface Units {
+  /** To API Gateway; each invokes a function. */
+  readonly requests: number;
+  /** DynamoDB's write and read request units. */
+  readonly writes: number;
+  readonly reads: number;
+  /** Through our queues; each, at worst, invokes a consumer by itself. */
+  readonly messages: number;
+  /** Of those, brought by an IoT rule. */
+  readonly ruled: number;
+  /** Records of the streams that pass the filters: at worst an invocation of `changes` each. */
+  readonly changes: number;
+  /** Made of AWS IoT, and cancelled there. */
+  readonly jobs: number;
+  readonly cancels: number;
+  readonly objectsPut: number;
+  readonly objectsRead: number;
+}
+
+export type Happening = keyof typeof countedUnits;
+
+export const countedUnits = {
+  /** A server with one accelerator, from Nova's GET of the profile to its DELETE. */
+  pci: {
+    requests: 5,
+    writes: 21,
+    reads: 9,
+    messages: 1,
+    ruled: 0,
+    changes: 1,
+    jobs: 0,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+  vgpu: {
+    requests: 5,
+    writes: 36,
+    reads: 24,
+    messages: 5,
+    ruled: 2,
+    changes: 3,
+    jobs: 2,
+    cancels: 1,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+  /** Its region is programmed with an image that no host has had before, and reported. */
+  fpga: {
+    requests: 5,
+    writes: 53,
+    reads: 38,
+    messages: 6,
+    ruled: 2,
+    changes: 4,
+    jobs: 1,
+    cancels: 0,
+    objectsPut: 1,
+    objectsRead: 1,
+  },
+  /** A host says that nothing has changed. */
+  heartbeat: {
+    requests: 0,
+    writes: 3,
+    reads: 1,
+    messages: 1,
+    ruled: 1,
+    changes: 0,
+    jobs: 0,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+  /** It describes its three devices, though nothing has changed. */
+  fullReport: {
+    requests: 0,
+    writes: 3,
+    reads: 1,
+    messages: 1,
+    ruled: 1,
+    changes: 0,
+    jobs: 0,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+  /** A device is compared with Placement. */
+  comparison: {
+    requests: 0,
+    writes: 0,
+    reads: 6,
+    messages: 1,
+    ruled: 0,
+    changes: 0,
+    jobs: 0,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+  /** The schedule's, while there is nothing to do. */
+  sweep: {
+    requests: 0,
+    writes: 0,
+    reads: 5,
+    messages: 0,
+    ruled: 0,
+    changes: 0,
+    jobs: 0,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
+} as const satisfies Record<string, Units>;
+
+/** Of a host's agent over MQTT. */
+export const countedTraffic = {
+  /** One job, from its notice to its end. */
+  job: { fromHost: 3, toHost: 5 },
+} as const;

@@ -1,0 +1,40 @@
+// AWS's own rules of good practice, held to at every synth. What we do otherwise is acknowledged
+// beside the construct, with its reason; test/infra/nag.test.ts finds acknowledgements of nothing.
+
+import { type App, Stack, Validations } from 'aws-cdk-lib';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import type { IConstruct } from 'constructs';
+
+/** A finding that nobody acknowledged fails the synth. */
+export function addChecks(app: App): void {
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+}
+
+/** @param rule without the name of its pack, e.g. `SQS3` */
+export function acknowledge(construct: IConstruct, rule: string, reason: string): void {
+  Validations.of(construct).acknowledge({ id: `AwsSolutions-${rule}`, reason });
+}
+
+/** That a role may touch what one pattern names, and no more than that pattern. */
+export function acknowledgeWildcard(role: IConstruct, resource: string, reason: string): void {
+  const named = asFindingsName(Stack.of(role).resolve(resource));
+  acknowledge(role, `IAM5[Resource::${named}]`, reason);
+}
+
+/** References as findings spell them: `<LogicalId.Arn>/images/*`. */
+function asFindingsName(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const {
+    Ref: ref,
+    'Fn::GetAtt': attribute,
+    'Fn::Join': join,
+  } = value as {
+    readonly Ref?: string;
+    readonly 'Fn::GetAtt'?: readonly string[];
+    readonly 'Fn::Join'?: readonly [delimiter: string, parts: readonly unknown[]];
+  };
+  if (ref !== undefined) return `<${ref}>`;
+  if (attribute !== undefined) return `<${attribute.join('.')}>`;
+  if (join !== undefined) return join[1].map(asFindingsName).join(join[0]);
+  throw new TypeError(`No reference: ${JSON.stringify(value)}`);
+}

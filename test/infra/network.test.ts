@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { access, type FunctionName } from '#infra/access.ts';
+import { interfaceActions } from '#infra/network.ts';
+import { stage, synthesize } from './synthesized.ts';
+
+const subnetIds = ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'];
+const securityGroupIds = ['sg-0123456789abcdef0'];
+const names = Object.keys(access) as FunctionName[];
+
+describe('a deployment with subnets', () => {
+  const stack = synthesize({ subnetIds: subnetIds.join(','), securityGroupIds });
+
+  it('has the functions in them that speak to OpenStack, and no others', () => {
+    for (const name of names) {
+      const { VpcConfig } = stack.functionNamed(name).properties;
+      const expected = { SubnetIds: subnetIds, SecurityGroupIds: securityGroupIds };
+      expect(VpcConfig, name).toEqual(access[name].callsOpenStack ? expected : undefined);
+    }
+  });
+
+  const actions = [...interfaceActions].sort();
+
+  it('lets Lambda make network interfaces, and the function’s code not', () => {
+    for (const name of names.filter((each) => access[each].callsOpenStack)) {
+      const role = stack.functionNamed(name).properties.Role;
+      const statements = stack
+        .ofType('AWS::IAM::Policy')
+        .filter(({ properties }) => properties.Roles.some((each: string) => role.endsWith(each)))
+        .flatMap(({ properties }) => properties.PolicyDocument.Statement)
+        .map((statement) => ({ ...statement, Action: [statement.Action].flat().sort() }))
+        .filter(({ Action }) => Action.some((each: string) => each.startsWith('ec2:')));
+      const arn = `arn:aws:lambda:us-east-1:000000000000:function:${stage}-${name}`;
+      expect(statements).toEqual([
+        { Effect: 'Allow', Action: actions, Resource: '*' },
+        {
+          Effect: 'Deny',
+          Action: actions,
+          Resource: '*',
+          Condition: { ArnEquals: { 'lambda:SourceFunctionArn': arn } },
+        },
+      ]);
+    }
+  });
+
+  it('needs nothing of the account to be synthesised', () => {
+    expect(stack.missingContext).toEqual([]);
+  });
+});
+
+describe('a deployment with a domain', () => {
+  const certificateArn =
+    'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b-4b0c-8f1e-0d7d6a1f2b3c';
+  const stack = synthesize({ domainName: 'accelerator.cloud.test', certificateArn });
+
+  it('is served there, with its certificate, and nowhere else', () => {
+    expect(stack.ofType('AWS::ApiGatewayV2::DomainName')[0]?.properties).toMatchObject({
+      DomainName: 'accelerator.cloud.test',
+      DomainNameConfigurations: [{ CertificateArn: certificateArn, EndpointType: 'REGIONAL' }],
+    });
+    expect(stack.ofType('AWS::ApiGatewayV2::ApiMapping')).toHaveLength(1);
+    const [api] = stack.ofType('AWS::ApiGatewayV2::Api');
+    expect(api?.properties.DisableExecuteApiEndpoint).toBe(true);
+  });
+
+  it('says where the catalog and DNS are to point', () => {
+    expect(stack.outputs.Endpoint).toBe('https://accelerator.cloud.test/accelerator/v2');
+    expect(stack.outputs.DomainTarget).toMatch(/RegionalDomainName$/);
+  });
+});
+
+it('without either, the API is where AWS puts it', () => {
+  const stack = synthesize();
+  expect(stack.ofType('AWS::ApiGatewayV2::DomainName')).toEqual([]);
+  const [api] = stack.ofType('AWS::ApiGatewayV2::Api');
+  expect(api?.properties.DisableExecuteApiEndpoint).toBe(false);
+  expect(stack.outputs.Endpoint).toMatch(/\.ApiEndpoint\/accelerator\/v2$/);
+});

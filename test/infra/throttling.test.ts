@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { gatewayRoutes } from '#functions/gateway.ts';
+import { burstOf, isOnNovaPath, routeKey } from '#infra/throttling.ts';
+import { synthesize } from './synthesized.ts';
+
+/** Of an account in the regions that have the least: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
+const quota = { perSecond: 2500, burst: 1250 };
+
+const stack = synthesize();
+const [stage] = stack.ofType('AWS::ApiGatewayV2::Stage');
+const { DefaultRouteSettings: usual, RouteSettings: special } = stage?.properties ?? {};
+const keys = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => properties.RouteKey);
+
+/** The calls of Nova, by the methods of nova/accelerator/cyborg.py. */
+const novaPaths = ['/v2/device_profiles', '/v2/accelerator_requests', '/v2/accelerator_requests/x'];
+
+describe('throttling', () => {
+  it('knows the routes that Nova’s calls meet, below either mount', () => {
+    const met = ['', '/accelerator'].flatMap((mount) => novaPaths.map((path) => mount + path));
+    const keyOf = (path: string) =>
+      keys.find((key) => key === `ANY ${path}`) ??
+      keys.find((key) => key.endsWith('/{proxy+}') && `ANY ${path}`.startsWith(key.slice(0, -8)));
+    expect(Object.keys(special).sort()).toEqual(met.map(keyOf).sort());
+  });
+
+  it('lets Nova ask a hundred times what others may', () => {
+    for (const settings of Object.values(special)) {
+      expect(settings).toEqual({ ThrottlingRateLimit: 2000, ThrottlingBurstLimit: 1000 });
+    }
+    expect(usual).toEqual({ ThrottlingRateLimit: 20, ThrottlingBurstLimit: 10 });
+  });
+
+  it('leaves Nova its share of the account while every other route is at its limit', () => {
+    const others = gatewayRoutes.filter((route) => !isOnNovaPath(route) && isDeployed(route));
+    expect(others.length * usual.ThrottlingRateLimit + 2000).toBeLessThanOrEqual(quota.perSecond);
+    expect(others.length * usual.ThrottlingBurstLimit + 1000).toBeLessThanOrEqual(quota.burst);
+    expect(burstOf(1)).toBe(1);
+  });
+
+  it('names routes that are there before the stage is', () => {
+    for (const key of Object.keys(special)) expect(keys).toContain(key);
+    const routeIds = stack.ofType('AWS::ApiGatewayV2::Route').map(({ id }) => id);
+    expect(stage?.dependsOn).toEqual(expect.arrayContaining(routeIds));
+  });
+
+  it('is what the deployment says', () => {
+    const [own] = synthesize({ novaRequestsPerSecond: '400', otherRequestsPerSecond: 5 }).ofType(
+      'AWS::ApiGatewayV2::Stage',
+    );
+    expect(own?.properties.DefaultRouteSettings.ThrottlingRateLimit).toBe(5);
+    expect(own?.properties.RouteSettings['ANY /v2/device_profiles'].ThrottlingRateLimit).toBe(400);
+  });
+
+  function isDeployed(route: (typeof gatewayRoutes)[number]): boolean {
+    return keys.includes(routeKey(route));
+  }
+});
+
+describe('the access log', () => {
+  const format: Record<string, string> = JSON.parse(stage?.properties.AccessLogSettings.Format);
+
+  it('is JSON, and has the request’s id', () => {
+    expect(format.request).toBe('$context.requestId');
+  });
+
+  it('has no header and no query, and so no token', () => {
+    for (const value of Object.values(format)) {
+      expect(value).toMatch(/^\$context\.[a-zA-Z.]+$/);
+      expect(value).not.toMatch(/header|querystring|authorizer/i);
+    }
+  });
+});

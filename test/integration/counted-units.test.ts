@@ -1,0 +1,389 @@
+// Counts what AWS would charge for, on real engines, and holds infra/cost/counted-units.ts to it.
+
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { DeleteMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { createQueues } from '#core/clients/queues.ts';
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { thingName } from '#core/contracts/topics.ts';
+import type { createDeps } from '#core/deps.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { reap } from '#core/operations/reap.ts';
+import { reconcile } from '#core/operations/reconcile.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import type { createDocuments } from '#core/store/documents.ts';
+import type { Row } from '#core/store/rows.ts';
+import { countedUnits, type Happening, type Units } from '#infra/cost/counted-units.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aGbs, fakeInterface } from '#test/support/gbs.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { invokes, type Table } from '#test/support/stream-filter.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const counts = vi.hoisted(() => ({
+  requests: 0,
+  writes: 0,
+  reads: 0,
+  messages: 0,
+  ruled: 0,
+  changes: 0,
+  jobs: 0,
+  cancels: 0,
+  objectsPut: 0,
+  objectsRead: 0,
+}));
+/** Sent in all, by queue, and not yet deleted. */
+const queued = vi.hoisted(() => ({ sent: {} as Record<string, number>, underWay: 0 }));
+/** Whose clients are being made; what the test itself looks up costs nobody anything. */
+const made = vi.hoisted(() => ({ by: '' }));
+
+vi.mock('#core/deps.ts', async (original) => {
+  const deps = await original<{ createDeps: typeof createDeps }>();
+  const createNotedDeps: typeof createDeps = (service, ...rest) => {
+    made.by = service;
+    return deps.createDeps(service, ...rest);
+  };
+  return { ...deps, createDeps: createNotedDeps };
+});
+
+vi.mock('#core/store/documents.ts', async (original) => {
+  const documents = await original<{ createDocuments: typeof createDocuments }>();
+  const createCountedDocuments: typeof createDocuments = (config) => {
+    const clients = documents.createDocuments(config);
+    if (made.by === 'test') return clients;
+    for (const client of [clients.documents, clients.strong]) {
+      client.middlewareStack.add(
+        (next, { commandName }) =>
+          async (args) => {
+            Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' });
+            const result = await next(args);
+            const { ConsumedCapacity } = result.output as { ConsumedCapacity?: Consumed };
+            const isRead = /^(Get|BatchGet|Query|TransactGet)/.test(String(commandName));
+            for (const each of [ConsumedCapacity ?? []].flat()) {
+              counts[isRead ? 'reads' : 'writes'] += each.CapacityUnits ?? 0;
+            }
+            return result;
+          },
+        { step: 'initialize', name: 'countUnits', priority: 'low' },
+      );
+    }
+    return clients;
+  };
+  return { ...documents, createDocuments: createCountedDocuments };
+});
+
+const noteSent = vi.hoisted(() => (queue: string, count: number) => {
+  counts.messages += count;
+  queued.underWay += count;
+  queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
+});
+
+type Consumed =
+  | { readonly CapacityUnits?: number }
+  | readonly { readonly CapacityUnits?: number }[];
+
+vi.mock('#core/clients/queues.ts', async (original) => {
+  const queues = await original<{ createQueues: typeof createQueues }>();
+  const createCountedQueues: typeof createQueues = (...given) => {
+    const queue = queues.createQueues(...given);
+    return {
+      send: async (name, messages) => {
+        noteSent(name, messages.length);
+        await queue.send(name, messages);
+      },
+    };
+  };
+  return { ...queues, createQueues: createCountedQueues };
+});
+
+vi.mock('#functions/consumers/changes.ts', async (original) => {
+  const changes = await original<{ handler: (event: DynamoDBStreamEvent) => Promise<unknown> }>();
+  // A record at a time, since two together may make one message of what would be two.
+  const handler = async (event: DynamoDBStreamEvent) => {
+    for (const record of event.Records.filter(isFollowed)) {
+      counts.changes += 1;
+      await changes.handler({ Records: [record] });
+    }
+    return { batchItemFailures: [] };
+  };
+  return { ...changes, handler };
+});
+
+// On a slow machine its minute might come in between.
+vi.mock('#local/event-sources/schedule.ts', () => ({
+  startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
+}));
+
+function isFollowed({ eventSourceARN, dynamodb }: DynamoDBRecord): boolean {
+  const table = /table\/test-([a-z-]+)\//.exec(eventSourceARN ?? '')?.[1] as Table;
+  const rowOf = (image: unknown) => image && unmarshall(image as Parameters<typeof unmarshall>[0]);
+  const before = rowOf(dynamodb?.OldImage) as Row | undefined;
+  const after = rowOf(dynamodb?.NewImage) as Row | undefined;
+  return invokes({ table, ...(before && { before }), ...(after && { after }) });
+}
+
+function countCommands(): void {
+  const sendS3 = S3Client.prototype.send;
+  vi.spyOn(S3Client.prototype, 'send').mockImplementation(function (this: S3Client, ...given) {
+    const isPut = given[0] instanceof PutObjectCommand;
+    counts[isPut ? 'objectsPut' : 'objectsRead'] += 1;
+    return Reflect.apply(sendS3, this, given);
+  });
+  const sendSqs = SQSClient.prototype.send;
+  vi.spyOn(SQSClient.prototype, 'send').mockImplementation(function (this: SQSClient, ...given) {
+    const command = given[0] as object as { readonly input: { readonly Entries?: unknown[] } };
+    const answer = Reflect.apply(sendSqs, this, given) as unknown as Promise<unknown>;
+    if (!(command instanceof DeleteMessageBatchCommand)) return answer as never;
+    return answer.then((result) => {
+      queued.underWay -= command.input.Entries?.length ?? 0;
+      return result;
+    }) as never;
+  });
+}
+
+const host = 'cmp1';
+const gpu = aDevice({
+  address: '0000:0e:00.0',
+  type: 'GPU',
+  provider_suffix: 'Gpu',
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: Array.from({ length: 16 }, (_, at) => ({
+      type: 'MDEV' as const,
+      info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
+    })),
+  },
+});
+const nic = aDevice({ address: '0000:0c:00.0', provider_suffix: 'Nic', handles: 16 });
+const fpga = (held: Partial<ReportedDevice['regions'][number]> = {}) =>
+  aDevice({
+    address: '0000:0d:00.0',
+    provider_suffix: 'Fpga',
+    offers: undefined,
+    regions: [
+      {
+        name: 'region0',
+        resource_class: 'FPGA',
+        traits: ['CUSTOM_REGION'],
+        attach_handles: [aHandle(1)],
+        'region-type-uuid': fakeInterface,
+        ...held,
+      },
+    ],
+  });
+
+let world: World;
+let jobService: Server;
+beforeAll(async () => {
+  countCommands();
+  // AWS IoT takes every job; the host's part is played here.
+  jobService = createServer((request, response) => {
+    const [path = ''] = request.url?.split('?') ?? [];
+    if (request.method === 'PUT') counts[path.endsWith('/cancel') ? 'cancels' : 'jobs'] += 1;
+    response.end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(jobService, 'listening');
+  const { port } = jobService.address() as AddressInfo;
+  world = await startWorld({
+    consumers: true,
+    settings: { AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}` },
+  });
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: host }),
+  });
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await world.stop();
+  jobService.closeAllConnections();
+  jobService.close();
+});
+
+const inPlacement = (name: string) => world.deps.clients.placement.getProvider(providerUuid(name));
+
+/** All that followed has been done: every message, and whatever was still in the streams. */
+async function settled(): Promise<void> {
+  await eventually(() => queued.underWay).toBe(0);
+}
+
+/** As a rule puts it into the queue. */
+async function publish(queue: QueueName, payload: object): Promise<void> {
+  noteSent(queue, 1);
+  counts.ruled += 1;
+  const envelope = {
+    thing: thingName('test', host),
+    topic: 'any',
+    received_at: Date.now(),
+    payload: Buffer.from(JSON.stringify(payload)).toString('base64'),
+  };
+  const { queueUrls } = world.deps.settings;
+  await new SQSClient().send(
+    new SendMessageCommand({ QueueUrl: queueUrls[queue], MessageBody: JSON.stringify(envelope) }),
+  );
+}
+
+let sequence = 0;
+let known: readonly ReportedDevice[] = [];
+
+async function report(devices: readonly ReportedDevice[], given: Partial<InventoryReport> = {}) {
+  sequence += 1;
+  known = devices;
+  await publish('inventory-reports', aReport(devices, { sequence, ...given }));
+  await settled();
+}
+
+async function ask(method: string, path: string, body?: unknown) {
+  counts.requests += 1;
+  return world.asNova(method, path, body);
+}
+
+async function endJob(kind: JobKind, uuid: string): Promise<void> {
+  await publish('job-events', {
+    eventType: 'JOB_EXECUTION',
+    operation: 'succeeded',
+    jobId: jobId('test', kind, uuid),
+    thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${thingName('test', host)}`,
+    timestamp: 1,
+  });
+  await settled();
+}
+
+/** A server's life as Nova asks for it; what the host does is done in between. */
+async function serve(
+  profile: string,
+  provider: string,
+  hostsPart: { afterBind?: () => Promise<void>; isReleased?: boolean } | undefined,
+): Promise<void> {
+  const instance = crypto.randomUUID();
+  const { arqs, inventory } = world.deps.store;
+  await ask('GET', `/v2/device_profiles?name=${profile}`);
+  const body = { device_profile_name: profile };
+  const { json } = await ask('POST', '/v2/accelerator_requests', body);
+  const patch = {
+    hostname: host,
+    device_rp_uuid: providerUuid(provider),
+    instance_uuid: instance,
+  };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const asked = counts.jobs;
+  const toldBefore = queued.sent['nova-events'] ?? 0;
+  const bound = await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: operations });
+  expect([bound.status, bound.text]).toEqual([202, '']);
+  if (hostsPart) {
+    await eventually(() => counts.jobs).toBe(asked + 1);
+    await settled();
+    await endJob('bind', (await arqs.binding(instance))?.bindId ?? '');
+    await hostsPart.afterBind?.();
+  }
+  await eventually(() => queued.sent['nova-events']).toBe(toldBefore + 1);
+  await settled();
+  const { status, json: listed } = await ask(
+    'GET',
+    `/v2/accelerator_requests?instance=${instance}`,
+  );
+  expect([status, listed.arqs[0].state]).toEqual([200, 'Bound']);
+  expect((await ask('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status).toBe(204);
+  if (!hostsPart?.isReleased) return;
+  await eventually(() => counts.jobs).toBe(asked + 2);
+  await settled();
+  const stored = await inventory.provider(providerUuid(provider));
+  await endJob('free', stored?.handles.find(({ release }) => release)?.release ?? '');
+}
+
+async function profileFor(name: string, groups: Readonly<Record<string, string>>): Promise<void> {
+  const body = [{ name, groups: [groups] }];
+  expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
+}
+
+async function anImage(bitstream: string): Promise<string> {
+  const headers = { 'X-Auth-Token': 'admin-token' };
+  const images = `${world.urls.glance}/v2/images`;
+  const body = JSON.stringify({ name: `${bitstream}.gbs` });
+  const { id } = (await (await fetch(images, { method: 'POST', headers, body })).json()) as {
+    id: string;
+  };
+  const data = new Uint8Array(aGbs({ bitstream }));
+  await fetch(`${images}/${id}/file`, { method: 'PUT', headers, body: data });
+  return id;
+}
+
+/** The second time: the first fills what containers keep. */
+const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = {
+  async pci(time) {
+    if (time === 1)
+      await profileFor('pci', { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' });
+    await serve('pci', `${host}_Nic`, undefined);
+  },
+  async vgpu(time) {
+    if (time === 1) await profileFor('vgpu', { 'resources:VGPU': '1' });
+    await serve('vgpu', `${host}_Gpu`, { isReleased: true });
+  },
+  async fpga(time) {
+    const id = await anImage(`bitstream ${time}`);
+    await profileFor(`fpga-${time}`, { 'resources:FPGA': '1', 'accel:bitstream_id': id });
+    // The agent reports what the region holds now.
+    const afterBind = () => report([nic, gpu, fpga({ 'bitstream-id': id })]);
+    await serve(`fpga-${time}`, `${host}_Fpga_region0`, { afterBind });
+  },
+  async heartbeat() {
+    await report(known, { devices: [] });
+  },
+  async fullReport() {
+    await report(known);
+  },
+  async comparison() {
+    const message = { provider_uuid: providerUuid(`${host}_Gpu`) };
+    await createConsumerDeps('sweep').queues.send('provider-syncs', [message]);
+    await settled();
+  },
+  async sweep() {
+    const { json } = await world.ask('GET', '/v2/devices');
+    const shares = json.devices.map(({ uuid }: { uuid: string }) =>
+      Math.floor((Number.parseInt(uuid.slice(0, 8), 16) / 2 ** 32) * 60),
+    );
+    const idle = [...Array(60).keys()].find((minute) => !shares.includes(minute)) ?? 0;
+    const clock = () => Date.parse('2026-01-01T00:00:00Z') + idle * 60_000;
+    const deps = { ...createConsumerDeps('sweep'), log: world.deps.log, clock };
+    await sweep(deps);
+    await reap(deps);
+    await reconcile(deps);
+  },
+};
+
+it('a host has a NIC, a GPU and an FPGA', async () => {
+  await publish('host-presence', { clientId: host, timestamp: 1, eventType: 'connected' });
+  await report([nic, gpu, fpga()]);
+  const providers = () =>
+    Promise.all(
+      [`${host}_Nic`, `${host}_Gpu`, `${host}_Fpga_region0`].map((name) => inPlacement(name)),
+    );
+  await eventually(providers).not.toContain(undefined);
+  await settled();
+});
+
+describe('AWS is asked for exactly what the bill is made of', () => {
+  it.each(Object.keys(happenings) as Happening[])(
+    '%s',
+    async (name) => {
+      await happenings[name](1);
+      await settled();
+      Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
+      await happenings[name](2);
+      await eventually(() => ({ ...counts })).toEqual(countedUnits[name] satisfies Units);
+    },
+    40_000,
+  );
+});
