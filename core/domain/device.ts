@@ -160,6 +160,8 @@ export interface Presence {
   readonly isConnected: boolean;
   readonly session?: string;
   readonly version?: number;
+  /** Id of the certificate that the agent connected with. */
+  readonly certificate?: string;
   /** ISO 8601, of the event. */
   readonly at: string;
 }
