@@ -60,6 +60,7 @@ const settings = z.strictObject({
   CERTIFICATE: absolutePath,
   KEY: absolutePath,
   CA: absolutePath.optional(),
+  PROXY: z.url({ protocol: /^http$/, error: 'must be http://host:port' }).optional(),
   DRIVERS: drivers,
   PCI_ALLOW_LIST: z
     .union(
@@ -87,6 +88,7 @@ export interface Config {
   readonly certificateFile: string;
   readonly keyFile: string;
   readonly authorityFile?: string;
+  readonly proxy?: string;
   readonly drivers: readonly DriverName[];
   readonly pciAllowList: readonly AllowListEntry[];
   readonly intervalSeconds: number;
@@ -126,6 +128,7 @@ export function loadConfig(sources: ConfigSources): Config {
     certificateFile: parsed.data.CERTIFICATE,
     keyFile: parsed.data.KEY,
     ...(parsed.data.CA && { authorityFile: parsed.data.CA }),
+    ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
     drivers: parsed.data.DRIVERS,
     pciAllowList: parsed.data.PCI_ALLOW_LIST ?? [],
     intervalSeconds: parsed.data.INTERVAL_SECONDS,

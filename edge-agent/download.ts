@@ -6,11 +6,18 @@ import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plainRequest,
+} from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { connect as connectTls } from 'node:tls';
 import { type Log, reasonOf } from './log.ts';
+import { openTunnel } from './tunnel.ts';
 
 const imagesKept = 4;
 /** The server says nothing. */
@@ -39,7 +46,8 @@ export interface Downloads {
   ): Promise<T>;
 }
 
-export function createDownloads(directory: string, log: Log): Downloads {
+/** @param proxy URL of an HTTP proxy, where images are reached through one only */
+export function createDownloads(directory: string, log: Log, proxy?: string): Downloads {
   const inUse = new Map<string, number>();
 
   async function fetched(image: WantedImage, stop: AbortSignal): Promise<string> {
@@ -52,7 +60,7 @@ export function createDownloads(directory: string, log: Log): Downloads {
     // Ours alone: two jobs may want the same image at the same time.
     const partial = join(directory, `${randomUUID()}.part`);
     try {
-      await receive(image, partial, stop);
+      await receive(image, partial, stop, proxy);
       await rename(partial, path);
       return path;
     } catch (error) {
@@ -110,9 +118,14 @@ async function isImage(path: string, { sha256, bytes }: WantedImage): Promise<bo
   }
 }
 
-async function receive(image: WantedImage, path: string, stop: AbortSignal): Promise<void> {
+async function receive(
+  image: WantedImage,
+  path: string,
+  stop: AbortSignal,
+  proxy: string | undefined,
+): Promise<void> {
   const limits = AbortSignal.any([stop, AbortSignal.timeout(totalMsMax)]);
-  const response = await get(image.url, limits);
+  const response = await get(image.url, limits, proxy);
   // A redirect is refused like any other answer: whoever made the URL knows where the image is.
   if (response.statusCode !== 200) {
     response.destroy();
@@ -141,21 +154,39 @@ async function receive(image: WantedImage, path: string, stop: AbortSignal): Pro
   }
 }
 
-/** No redirects, no proxy from the environment, no connection kept. */
-async function get(url: string, signal: AbortSignal): Promise<IncomingMessage> {
+/** No redirects, no proxy but the agent's own, no connection kept. */
+async function get(
+  url: string,
+  signal: AbortSignal,
+  proxy: string | undefined,
+): Promise<IncomingMessage> {
   const { protocol } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') {
     throw new DownloadFailed(`The image is at a URL of ${protocol}, which is not fetched.`);
   }
-  const options = { signal, timeout: silenceMsMax, headers: { 'accept-encoding': 'identity' } };
-  const outgoing =
-    protocol === 'http:'
-      ? plainRequest(url, { ...options, agent: new PlainAgent() })
-      : tlsRequest(url, { ...options, agent: new TlsAgent() });
+  const outgoing = await ask(url, signal, proxy);
   outgoing.on('timeout', () => outgoing.destroy(new Error(`silence for ${silenceMsMax / 1000} s`)));
   // After the response, what breaks the connection is told by the response.
   outgoing.on('error', () => {});
   outgoing.end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   return response;
+}
+
+async function ask(
+  url: string,
+  signal: AbortSignal,
+  proxy: string | undefined,
+): Promise<ClientRequest> {
+  const options = { signal, timeout: silenceMsMax, headers: { 'accept-encoding': 'identity' } };
+  const { protocol, hostname, port } = new URL(url);
+  const isTls = protocol === 'https:';
+  const request = isTls ? tlsRequest : plainRequest;
+  if (proxy === undefined) {
+    return request(url, { ...options, agent: isTls ? new TlsAgent() : new PlainAgent() });
+  }
+  const target = { host: hostname, port: Number(port) || (isTls ? 443 : 80) };
+  const socket = await openTunnel(proxy, target, signal);
+  const createConnection = () => (isTls ? connectTls({ socket, servername: hostname }) : socket);
+  return request(url, { ...options, createConnection });
 }

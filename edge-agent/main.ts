@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint: await openCheckpoint({ files, bootId, log }),
     checkImage,
-    downloads: createDownloads(join(directory, 'images'), log),
+    downloads: createDownloads(join(directory, 'images'), log, config.proxy),
   });
   log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
   await runAgent(

@@ -6,6 +6,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
+import { openTunnel } from './tunnel.ts';
 
 /** A broker that refuses us may simply not answer, so every wait has an end. */
 const connectMsMax = 20_000;
@@ -27,6 +28,8 @@ export interface ConnectionOptions {
   readonly keyFile: string;
   /** Without it, the public authorities that Node trusts (Amazon's are among them). */
   readonly authorityFile?: string;
+  /** URL of an HTTP proxy, where the broker is reached through one only. */
+  readonly proxy?: string;
 }
 
 export type MessageListener = (topic: string, payload: Buffer) => void;
@@ -45,7 +48,7 @@ export interface Session {
 
 /** One attempt. @throws if there is no session within 20 s, or `stop` aborts before */
 export async function openSession(options: ConnectionOptions, stop: AbortSignal): Promise<Session> {
-  const client = connect(await clientOptions(options));
+  const client = connect(await clientOptions(options, stop));
   const lost = new AbortController();
   client.on('error', (error) => lost.abort(error));
   client.on('close', () => lost.abort(new Error('the connection was closed')));
@@ -70,8 +73,12 @@ export async function openSession(options: ConnectionOptions, stop: AbortSignal)
   };
 }
 
-async function clientOptions(options: ConnectionOptions): Promise<IClientOptions> {
-  const { host, port, thing, certificateFile, keyFile, authorityFile } = options;
+async function clientOptions(
+  options: ConnectionOptions,
+  stop: AbortSignal,
+): Promise<IClientOptions> {
+  const { host, port, thing, certificateFile, keyFile, authorityFile, proxy } = options;
+  const limits = AbortSignal.any([stop, AbortSignal.timeout(connectMsMax)]);
   return {
     protocol: 'mqtts',
     host,
@@ -88,6 +95,8 @@ async function clientOptions(options: ConnectionOptions): Promise<IClientOptions
     rejectUnauthorized: true,
     // On 443 AWS tells MQTT from HTTPS by this.
     ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
+    // Handed on to TLS as it is. Last: nothing may fail once it is open.
+    ...(proxy && { socket: await openTunnel(proxy, { host, port }, limits) }),
   };
 }
 

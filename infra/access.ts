@@ -100,7 +100,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': {
     // A device whose rows are damaged is marked, so that its host describes it again.
-    tables: { inventory: ['Query', 'UpdateItem', 'DeleteItem'] },
+    // Handles from a backup are cleaned up by their host before somebody gets them.
+    tables: { inventory: ['Query', 'UpdateItem', 'DeleteItem'], arqs: ['PutItem'] },
     callsOpenStack: true,
   },
   sweep: {

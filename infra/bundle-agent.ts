@@ -1,17 +1,21 @@
 // Makes the agent one file, dist/cyborg-agent.mjs, for hosts without npm and with Node 20 or later.
 
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { renameSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { agentVersion } from '#agent/version.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const outfile = `${root}dist/cyborg-agent.mjs`;
+// Under its own name there is all of it: somebody may be running the one before.
+const made = `${root}dist/made-${process.pid}.mjs`;
+/** What esbuild calls the licences of what is bundled. */
+const licences = (file: string) => `${file}.LEGAL.txt`;
 
 await build({
   entryPoints: [`${root}edge-agent/main.ts`],
-  outfile,
+  outfile: made,
   bundle: true,
   minify: true,
   platform: 'node',
@@ -26,13 +30,15 @@ await build({
   legalComments: 'external',
 });
 
-const { stdout, stderr, status } = spawnSync(process.execPath, [outfile, '--version'], {
+const { stdout, stderr, status } = spawnSync(process.execPath, [made, '--version'], {
   encoding: 'utf8',
 });
 if (status !== 0 || stdout.trim() !== agentVersion) {
   console.error(`The bundle does not start: ${stdout}${stderr}`);
   process.exitCode = 1;
 } else {
+  renameSync(licences(made), licences(outfile));
+  renameSync(made, outfile);
   const kilobytes = Math.round(statSync(outfile).size / 1024);
   console.log(`dist/cyborg-agent.mjs ${agentVersion}, ${kilobytes} KB`);
 }

@@ -10,7 +10,7 @@ import { CfnPolicy, CfnThingType, CfnTopicRule } from 'aws-cdk-lib/aws-iot';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
-import { inventoryTopic } from '#core/contracts/topics.ts';
+import { computeNodeName, inventoryTopic } from '#core/contracts/topics.ts';
 import { constructId } from './construct-id.ts';
 import { enableJobEvents } from './job-events.ts';
 import { type Queues, queueOfLosses } from './queues.ts';
@@ -37,8 +37,8 @@ export class HostConnections extends Construct {
     this.undelivered = queueOfLosses(this, 'RulesDeadQueue', `${stage}-rules-dead`);
     for (const row of rules) this.#addRule(stage, row, queues[row.queue], this.undelivered);
     enableJobEvents(this, settings);
-    new CfnThingType(this, 'ComputeNode', { thingTypeName: `${stage}-compute-node` });
-    this.policyName = `${stage}-compute-node`;
+    new CfnThingType(this, 'ComputeNode', { thingTypeName: computeNodeName(stage) });
+    this.policyName = computeNodeName(stage);
     new CfnPolicy(this, 'ComputeNodePolicy', {
       policyName: this.policyName,
       policyDocument: hostPolicy(Stack.of(this), stage),

@@ -24,6 +24,7 @@ export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 export type Match = { readonly prefix: string } | { readonly exists: boolean };
 
 const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
+const isRestored = { unknown_since: { S: [{ exists: true }] } };
 const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
 /** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
@@ -44,6 +45,8 @@ export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePatt
     }),
     changeTo({ ...handle, ...isQuarantined }),
     { dynamodb: { NewImage: handle, OldImage: isQuarantined } },
+    // Or is trusted again after it was put back from a backup.
+    { dynamodb: { NewImage: handle, OldImage: isRestored } },
   ],
 };
 

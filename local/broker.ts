@@ -10,6 +10,7 @@
 // - Of one client id at most one connection is open; the newer one wins.
 // - Each connection has one `connected` and one `disconnected` event.
 
+import { X509Certificate } from 'node:crypto';
 import { type EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type TLSSocket } from 'node:tls';
@@ -20,6 +21,7 @@ import { isJobsTopic, mayPublish, maySubscribe } from './broker-policy.ts';
 import type { CertificateFiles } from './certificates.ts';
 import { Courier } from './iot-jobs/courier.ts';
 import type { DeviceJobs } from './iot-jobs/start.ts';
+import { certificateId, type ThingRegistry } from './iot-registry/registry.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
 
@@ -33,6 +35,8 @@ export interface BrokerOptions extends Partial<ListenOptions> {
   readonly deliver: (topic: string, payload: Buffer) => Promise<void>;
   /** Takes what hosts publish on their jobs topics; without it that goes to the rules as well. */
   readonly jobs?: DeviceJobs;
+  /** Who may connect; without it, whoever has a certificate of the authority. */
+  readonly registry?: ThingRegistry;
   readonly log?: Log;
 }
 
@@ -65,6 +69,12 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
     socket.once('close', () => sockets.delete(socket));
     aedes.handle(socket);
   });
+  // AWS takes a few minutes for it.
+  options.registry?.onEnded((ended) => {
+    for (const socket of sockets) {
+      if (certificateOf(socket) === ended) socket.destroy();
+    }
+  });
   const port = await listen(server, { ...options, port: options.port ?? 0, host });
 
   return {
@@ -86,8 +96,9 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
   const admit = createAdmission(options, presence, courier, log);
   const aedes = new Aedes({
     preConnect: (client, packet, callback) => {
-      const { subject } = socketOf(client).getPeerCertificate();
-      const isWho = subject?.CN === packet.clientId && packet.clientId !== '';
+      const { subject, raw } = socketOf(client).getPeerCertificate();
+      const isNamed = subject?.CN === packet.clientId && packet.clientId !== '';
+      const isWho = isNamed && (options.registry?.admits(packet.clientId, raw) ?? true);
       // As AWS does: no reason given, the connection is gone.
       if (!isWho) client.conn.destroy();
       callback(null, isWho);
@@ -113,7 +124,9 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
   // The library ends the older connection of a client itself, and tells of ends; but it forgets a
   // client whose predecessor was still closing. So both hang on the sockets.
   aedes.on('client', (client) =>
-    presence.connected(client.id, socketOf(client), () => ownReason(client)),
+    presence.connected(client.id, socketOf(client), certificateOf(socketOf(client)), () =>
+      ownReason(client),
+    ),
   );
   // Its types do not know of this event; unheard, it would end the process.
   (aedes as EventEmitter).on('error', (error: Error) => log.error('The broker failed.', { error }));
@@ -182,6 +195,10 @@ async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {
   presence.blame(socket, 'SERVER_INITIATED_DISCONNECT');
   socket.destroy();
   await closed;
+}
+
+function certificateOf(socket: TLSSocket): string {
+  return certificateId(new X509Certificate(socket.getPeerCertificate().raw));
 }
 
 /** It is one: we gave it to the library. */

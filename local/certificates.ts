@@ -27,6 +27,8 @@ export interface Certificates {
   readonly server: CertificateFiles;
   /** May be called again for the same thing: gives the same certificate until it needs renewal. */
   issueHostCertificate(thing: string): CertificateFiles;
+  /** For a client whose key is its own; PEM. */
+  sign(commonName: string, publicKey: KeyObject): string;
 }
 
 /** @param names further names and addresses by which agents reach the broker */
@@ -69,6 +71,8 @@ export function openCertificates(directory: string, names: readonly string[] = [
       if (!/^[a-zA-Z0-9:_-]{1,128}$/.test(thing)) throw new Error(`${thing} is no thing name.`);
       return issue(join(directory, 'hosts', thing), 'client', thing);
     },
+    sign: (commonName, publicKey) =>
+      issueCertificate({ commonName, kind: 'client', days: certificateDays, publicKey }, authority),
   };
 }
 

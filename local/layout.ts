@@ -99,15 +99,16 @@ export function urlOf(layout: Layout, name: PortName): string {
  */
 export function environmentOf(layout: Layout): Record<string, string> {
   const given = Object.entries(process.env).filter(([, value]) => value !== undefined);
-  const sqs = process.env.AWS_ENDPOINT_URL_SQS ?? urlOf(layout, 'sqs');
-  return {
-    ...environmentFor(layout.stage, {
-      dynamoDb: urlOf(layout, 'dynamodb'),
-      sqs,
-      iot: urlOf(layout, 'iot'),
-      s3: urlOf(layout, 's3'),
-      keystone: `${urlOf(layout, 'keystone')}/v3`,
-    }),
-    ...Object.fromEntries(given as [string, string][]),
-  };
+  return { ...settingsOf(layout), ...Object.fromEntries(given as [string, string][]) };
+}
+
+/** The same without the caller's: what operators' commands are given, too. */
+export function settingsOf(layout: Layout): Readonly<Record<string, string>> {
+  return environmentFor(layout.stage, {
+    dynamoDb: urlOf(layout, 'dynamodb'),
+    sqs: process.env.AWS_ENDPOINT_URL_SQS ?? urlOf(layout, 'sqs'),
+    iot: urlOf(layout, 'iot'),
+    s3: urlOf(layout, 's3'),
+    keystone: `${urlOf(layout, 'keystone')}/v3`,
+  });
 }

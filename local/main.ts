@@ -1,12 +1,12 @@
 // `npm start`: the whole system on this machine, until Ctrl-C. State survives; `-- --fresh` starts
 // empty.
 
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announceHost } from './announce-host.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { lockDirectory } from './directory-lock.ts';
-import { chooseLayout, type Layout, portNames, replacedBy, urlOf } from './layout.ts';
+import { chooseLayout, type Layout, portNames, replacedBy, settingsOf, urlOf } from './layout.ts';
 import { staticTokens } from './openstack/catalog.ts';
 import { startSystem } from './system.ts';
 
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
   }
   if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
     await announceHost(layout, demoHostname);
+  writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
   printGuide(layout);
 }
 
@@ -90,6 +91,8 @@ A server with an accelerator, step by step:
     -d '{"server":{"name":"vm1","flavorRef":"1"}}'
   sleep 1; curl -s -H 'X-Auth-Token: demo-token' ${urlOf(layout, 'nova')}/v2.1/servers/detail      # ACTIVE
   curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests      # Bound
+
+What is wrong, if something is: npm run -s doctor -- --environment .local/dev/environment.json
 `);
 }
 

@@ -45,10 +45,19 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
         import('./iot-rules.ts'),
         import('#core/settings.ts'),
       ]);
-    const { startIotJobs } = await import('./iot-jobs/start.ts');
+    const [{ startIotJobs }, { ThingRegistry }] = await Promise.all([
+      import('./iot-jobs/start.ts'),
+      import('./iot-registry/registry.ts'),
+    ]);
     const { queueUrls } = settings.loadSettings(process.env);
     const { stage } = layout;
     const rules = createRuleEngine({ stage, sqs: new SQSClient(), queueUrls, log });
+    const certificates = openCertificates(certificateDirectory(layout));
+    const registry = new ThingRegistry({
+      stage,
+      file: join(layout.directory, 'iot-registry.db'),
+      sign: certificates.sign,
+    });
     // In one process, as devices reach their jobs through the broker.
     const jobs = await startIotJobs({
       host,
@@ -56,6 +65,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       variable: portVariable('iot'),
       file: join(layout.directory, 'iot-jobs.db'),
       deliver: rules.deliver,
+      registry,
       log,
     });
     const broker = await startBroker({
@@ -63,15 +73,17 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       host,
       port: layout.ports.mqtt,
       variable: portVariable('mqtt'),
-      certificates: openCertificates(certificateDirectory(layout)).server,
+      certificates: certificates.server,
       deliver: rules.deliver,
       jobs: jobs.devices,
+      registry,
       log,
     });
     return {
       stop: async () => {
         await broker.stop();
         await jobs.stop();
+        registry.close();
       },
     };
   },

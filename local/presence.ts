@@ -21,6 +21,7 @@ interface Session {
   readonly clientId: string;
   readonly sessionIdentifier: string;
   readonly versionNumber: number;
+  readonly principalIdentifier: string;
 }
 
 export class Presence {
@@ -40,14 +41,19 @@ export class Presence {
    * The client has connected; an older connection of the same client ends now. The socket's own
    * event says when this one ends, and then `reason` says why unless somebody is to blame.
    */
-  connected(clientId: string, socket: Socket, reason: () => DisconnectReason): void {
+  connected(
+    clientId: string,
+    socket: Socket,
+    certificate: string,
+    reason: () => DisconnectReason,
+  ): void {
     const older = this.#open.get(clientId);
     if (older !== undefined) {
       this.blame(older, 'DUPLICATE_CLIENTID');
       older.destroy();
     }
     this.#open.set(clientId, socket);
-    const session = this.#newSession(clientId);
+    const session = this.#newSession(clientId, certificate);
     this.#tell('connected', session, { ipAddress: socket.remoteAddress });
     socket.once('close', () => {
       if (this.#open.get(clientId) === socket) this.#open.delete(clientId);
@@ -70,10 +76,11 @@ export class Presence {
   }
 
   /** AWS counts from 0 for each client; we begin with the time, so a restart never counts back. */
-  #newSession(clientId: string): Session {
+  #newSession(clientId: string, principalIdentifier: string): Session {
     const versionNumber = Math.max(Date.now(), (this.#latestVersions.get(clientId) ?? 0) + 1);
     this.#latestVersions.set(clientId, versionNumber);
-    return { clientId, sessionIdentifier: crypto.randomUUID(), versionNumber };
+    const sessionIdentifier = crypto.randomUUID();
+    return { clientId, sessionIdentifier, versionNumber, principalIdentifier };
   }
 
   #tell(

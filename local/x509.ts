@@ -4,6 +4,17 @@
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
+import {
+  bitString,
+  integer,
+  name,
+  objectIdentifier,
+  pemOf,
+  publicKeyInfo,
+  sequence,
+  signatureAlgorithm,
+  tagged,
+} from '#operate/enrol/der.ts';
 
 export interface CertificateRequest {
   readonly commonName: string;
@@ -40,9 +51,7 @@ export function issueCertificate(request: CertificateRequest, issuer: Issuer): s
     tagged(0xa3, sequence(...extensions(request, issuer))),
   );
   const signature = sign('sha256', contents, issuer.privateKey);
-  const certificate = sequence(contents, signatureAlgorithm, bitString(signature));
-  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+  return pemOf('CERTIFICATE', sequence(contents, signatureAlgorithm, bitString(signature)));
 }
 
 function extensions(request: CertificateRequest, issuer: Issuer): Buffer[] {
@@ -82,54 +91,8 @@ function keyIdentifier(key: KeyObject): Buffer {
   return createHash('sha1').update(publicKeyInfo(key)).digest();
 }
 
-function publicKeyInfo(key: KeyObject): Buffer {
-  return key.export({ type: 'spki', format: 'der' });
-}
-
-/** A name that is a common name alone, as UTF-8. */
-function name(commonName: string): Buffer {
-  const attribute = sequence(objectIdentifier('2.5.4.3'), tagged(0x0c, Buffer.from(commonName)));
-  return sequence(tagged(0x31, attribute));
-}
-
 /** UTCTime, which is the form until 2049. */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));
 }
-
-// DER: a tag, a length, a value.
-
-function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
-  const value = Buffer.concat(parts);
-  const { length } = value;
-  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), value]);
-  const octets = length < 0x100 ? [length] : [length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.of(tag, 0x80 | octets.length, ...octets), value]);
-}
-
-function sequence(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x30, ...parts);
-}
-
-function integer(bytes: Buffer): Buffer {
-  return tagged(0x02, bytes);
-}
-
-function bitString(bytes: Buffer): Buffer {
-  return tagged(0x03, Buffer.of(0), bytes);
-}
-
-function objectIdentifier(text: string): Buffer {
-  const [first = 0, second = 0, ...rest] = text.split('.').map(Number);
-  const octets = [40 * first + second];
-  for (const part of rest) {
-    const groups = [part & 0x7f];
-    for (let left = part >> 7; left > 0; left >>= 7) groups.unshift((left & 0x7f) | 0x80);
-    octets.push(...groups);
-  }
-  return tagged(0x06, Buffer.from(octets));
-}
-
-/** ecdsa-with-SHA256 */
-const signatureAlgorithm = sequence(objectIdentifier('1.2.840.10045.4.3.2'));

@@ -25,11 +25,17 @@ export interface EventOutcome {
   readonly code: number;
 }
 
+export interface ServerOwner {
+  readonly projectId: string;
+  /** When anything about the server last changed; ISO 8601. */
+  readonly updatedAt?: string | undefined;
+}
+
 export interface Nova {
   /** Outcomes in the order of the events. @throws RequestRefused, ServiceUnavailable */
   postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
   /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
-  serverProject(instanceUuid: string): Promise<{ projectId: string } | 'not-found'>;
+  serverProject(instanceUuid: string): Promise<ServerOwner | 'not-found'>;
   /** Of some servers, whoever has them, each project once; none where there is no server at all. */
   projectsWithServers(): Promise<string[]>;
 }
@@ -52,7 +58,8 @@ export function createNova(options: {
       const { request, answer } = await call('GET', path);
       if (saysAbsent(answer)) return 'not-found';
       expectStatus(request, answer, 200);
-      return { projectId: readBody(serverBody, request, answer).server.tenant_id };
+      const { tenant_id, updated } = readBody(serverBody, request, answer).server;
+      return { projectId: tenant_id, updatedAt: updated };
     },
     projectsWithServers: async () => {
       const path = `/servers/detail?all_tenants=1&limit=${serversSeen}`;
@@ -74,4 +81,6 @@ const eventsBody = z
   .transform(({ events }) => events.map(({ tag, code }) => ({ tag: tag ?? '', code })));
 
 const serversBody = z.object({ servers: z.array(z.object({ tenant_id: z.string() })) });
-const serverBody = z.object({ server: z.object({ tenant_id: z.string() }) });
+const serverBody = z.object({
+  server: z.object({ tenant_id: z.string(), updated: z.string().optional() }),
+});

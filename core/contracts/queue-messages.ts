@@ -52,5 +52,7 @@ export const presenceEvent = z.object({
   sessionIdentifier: z.string().optional(),
   versionNumber: z.number().int().optional(),
   disconnectReason: z.string().optional(),
+  /** Id of the certificate that it connected with. */
+  principalIdentifier: z.string().optional(),
 });
 export type PresenceEvent = z.infer<typeof presenceEvent>;

@@ -19,6 +19,11 @@ export function isThingOf(stage: string, thing: string): boolean {
   return thing.startsWith(`${stage}:`);
 }
 
+/** Of the stage's hosts: name of their thing type, and of the policy that goes with each certificate. */
+export function computeNodeName(stage: string): string {
+  return `${stage}-compute-node`;
+}
+
 // No underscore: providers are named `<host>_<rest>`, and no host may come to name another's. At most
 // 107 characters: a thing's name may have 128, and a stage takes up to 21 of them.
 const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,105}[a-zA-Z0-9])?$/;

@@ -2,7 +2,7 @@
 // everything knowable is answered on the PATCH: Nova fails a build early on nothing else.
 
 import { type Arq, mayBecome } from './arq.ts';
-import type { AttachHandle, AttachType, Deployable } from './device.ts';
+import { type AttachHandle, type AttachType, type Deployable, isWithheld } from './device.ts';
 import { type Group, groupResources, groupTraits, wantedImage } from './device-profile.ts';
 import {
   ArqStateConflict,
@@ -83,7 +83,7 @@ function pick(
 }
 
 function isFree(handle: AttachHandle): boolean {
-  return handle.claim === undefined && handle.quarantine === undefined && !handle.isGone;
+  return handle.claim === undefined && !isWithheld(handle) && !handle.isGone;
 }
 
 /** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */

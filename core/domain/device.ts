@@ -139,8 +139,18 @@ export interface AttachHandle {
   readonly release?: ReleaseId;
   /** Why it is not handed out: its release was not confirmed in time. */
   readonly quarantine?: string;
+  /**
+   * Put back from a backup of that moment, ISO 8601: who has taken it since is not known, and it is not
+   * handed out until that is. See operations/attest-handles.ts.
+   */
+  readonly unknownSince?: string;
   /** No longer reported; goes when its claim ends. */
   readonly isGone: boolean;
+}
+
+/** Whether it is kept from being handed out, whoever has it. */
+export function isWithheld({ quarantine, unknownSince }: AttachHandle): boolean {
+  return quarantine !== undefined || unknownSince !== undefined;
 }
 
 export interface Host {
@@ -160,6 +170,8 @@ export interface Presence {
   readonly isConnected: boolean;
   readonly session?: string;
   readonly version?: number;
+  /** Id of the certificate that the agent connected with. */
+  readonly certificate?: string;
   /** ISO 8601, of the event. */
   readonly at: string;
 }

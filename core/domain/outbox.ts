@@ -68,8 +68,10 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   if (!after) return [];
   // Its host no longer reports it, and nothing holds it any more.
   if (after.isGone && !after.claim && !after.release) return syncOf(after.providerUuid);
-  // Placement reserves what is in quarantine.
-  return before && before.quarantine !== after.quarantine ? syncOf(after.providerUuid) : [];
+  if (!before) return [];
+  // Placement reserves what is in quarantine, or was restored; what is restored comes with its device.
+  const isReleased = before.unknownSince !== undefined && after.unknownSince === undefined;
+  return before.quarantine !== after.quarantine || isReleased ? syncOf(after.providerUuid) : [];
 }
 
 function syncOf(providerUuid: ProviderUuid | undefined): FollowUp[] {

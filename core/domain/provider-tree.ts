@@ -3,7 +3,7 @@
 // inventory carries all traits of its device, region and function.
 
 import type { StoredProvider } from './bind-plan.ts';
-import type { Device } from './device.ts';
+import { type Device, isWithheld } from './device.ts';
 import type { ProviderUuid } from './ids.ts';
 
 export interface WantedInventory {
@@ -39,7 +39,7 @@ export function wantedProviders(
 function wantedProvider(device: Device, { deployable, handles }: StoredProvider): WantedProvider {
   const isOffered = device.status === 'enabled' && !device.isGone && !deployable.isGone;
   const total = deployable.numAccelerators;
-  const quarantined = handles.filter((handle) => handle.quarantine !== undefined).length;
+  const kept = handles.filter(isWithheld).length;
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,
@@ -49,7 +49,7 @@ function wantedProvider(device: Device, { deployable, handles }: StoredProvider)
         ? {
             [deployable.resourceClass]: {
               total,
-              reserved: isOffered ? Math.min(quarantined, total) : total,
+              reserved: isOffered ? Math.min(kept, total) : total,
             },
           }
         : {},

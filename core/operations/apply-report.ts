@@ -153,7 +153,14 @@ async function putDevice(
 ): Promise<void> {
   const stored = was && { device: was, providers: await providersOf(deps, was) };
   const plan: DevicePlan = planDevice(hostname, stored, discovered, epoch, nowOf(deps));
-  await deps.store.inventory.putDevice(plan, order);
+  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan), order);
+}
+
+/** What the backup did not have was there before all the same, and in use, for all we know. */
+async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
+  const unknownSince = plan.addHandles.length > 0 && (await deps.store.inventory.unknownSince());
+  if (!unknownSince) return plan;
+  return { ...plan, addHandles: plan.addHandles.map((handle) => ({ ...handle, unknownSince })) };
 }
 
 async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {

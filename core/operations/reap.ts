@@ -62,7 +62,18 @@ async function isGone(deps: ConsumerDeps, binding: InstanceBinding): Promise<boo
   }
   if (now - Date.parse(absentSince) < absentMs) return false;
   const allocations = await placement.getAllocations(binding.instanceUuid);
-  return Object.keys(allocations).length === 0;
+  return Object.keys(allocations).length === 0 && !(await hasRestored(deps, binding));
+}
+
+/** What it had when the backup was made may be somebody else's by now: its host must not clean it up. */
+async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
+  const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
+  for (const { binding: bound } of arqs.values()) {
+    const provider = bound && (await deps.store.inventory.provider(bound.providerUuid));
+    const handle = provider?.handles.find(({ uuid }) => uuid === bound?.attachment?.handleUuid);
+    if (handle?.unknownSince !== undefined) return true;
+  }
+  return false;
 }
 
 /** To eyes that see their own project only, everybody else's servers are gone. */

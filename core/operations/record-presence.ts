@@ -14,6 +14,7 @@ export async function recordPresence(
     isConnected: event.eventType === 'connected',
     ...(event.sessionIdentifier && { session: event.sessionIdentifier }),
     ...(event.versionNumber !== undefined && { version: event.versionNumber }),
+    ...(event.principalIdentifier && { certificate: event.principalIdentifier }),
     at: new Date(event.timestamp).toISOString(),
   };
   const { host } = await deps.store.inventory.host(hostname);

@@ -6,6 +6,7 @@ import type { Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { type WantedProvider, wantedProviders, withheld } from '../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
+import { attestHandles } from './attest-handles.ts';
 import { findRival, type Rival } from './find-rival.ts';
 import { markDamage } from './mark-damage.ts';
 import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
@@ -88,7 +89,10 @@ async function syncDevice(
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
   if (rival) await withhold(deps, device, kept, rival);
-  else for (const provider of kept) await putProvider(deps, device.hostname, provider);
+  else {
+    for (const provider of kept) await putProvider(deps, device.hostname, provider);
+    await attestHandles(deps, device, providers);
+  }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
 }

@@ -56,7 +56,8 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
       // it was read.
       ConditionExpression:
         'epoch = :epoch AND attribute_not_exists(arq_uuid) AND ' +
-        'attribute_not_exists(quarantine) AND attribute_not_exists(is_gone)',
+        'attribute_not_exists(quarantine) AND attribute_not_exists(unknown_since) AND ' +
+        'attribute_not_exists(is_gone)',
       ExpressionAttributeValues: {
         ':arq': arq.uuid,
         ':instance': target.instanceUuid,

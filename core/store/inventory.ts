@@ -18,6 +18,7 @@ import {
   handleOf,
   handleRow,
   type Row,
+  restoredKey,
 } from './rows.ts';
 import { held, setting, transact, updateIf } from './writes.ts';
 
@@ -33,6 +34,8 @@ export interface InventoryStore extends HostStore {
   doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
+  /** The moment of the backup that was last put back, ISO 8601. */
+  unknownSince(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
   /** Deletes rows that are still gone. */
@@ -90,6 +93,11 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
         })),
       );
       return outcome === 'done';
+    },
+
+    async unknownSince() {
+      const [row] = await queryPartition(client, table, restoredKey().pk);
+      return row?.since as string | undefined;
     },
 
     deleteGoneHandles: (handles) =>

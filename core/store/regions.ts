@@ -85,7 +85,8 @@ function keep(
       Key: handleKey(provider, handle),
       UpdateExpression: 'SET release_id = :release',
       ConditionExpression:
-        'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
+        'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND ' +
+        'attribute_not_exists(release_id) AND attribute_not_exists(unknown_since)',
       ExpressionAttributeValues: { ':release': release.id },
     },
   };

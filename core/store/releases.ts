@@ -3,12 +3,16 @@
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import type { HostRelease } from '../domain/arq.ts';
+import type { AttachHandle } from '../domain/device.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { releaseOf } from './host-work-rows.ts';
+import { releaseOf, releaseRow } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
 import { handleKey, releaseKey } from './rows.ts';
-import { updateIf } from './writes.ts';
+import { transact, transactItemsMax, updateIf } from './writes.ts';
+
+/** Each is written in the transaction, beside the release. */
+export const handlesPerReleaseMax = transactItemsMax - 1;
 
 export interface ReleaseStore {
   byId(id: string): Promise<HostRelease | undefined>;
@@ -16,6 +20,10 @@ export interface ReleaseStore {
   confirm(release: HostRelease): Promise<void>;
   /** Keeps them from being handed out, until it is confirmed after all. Repeatable. */
   quarantine(release: HostRelease, reason: string): Promise<void>;
+  /** A handle from a backup is handed out again; false if it is not as it had been read. */
+  trust(handle: AttachHandle): Promise<boolean>;
+  /** The same for free ones that their host has to clean up first; all or none. */
+  trustWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
 }
 
 export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
@@ -65,6 +73,35 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         ExpressionAttributeNames: { '#release': 'release' },
         ExpressionAttributeValues: { ':reason': reason },
       });
+    },
+
+    trust({ providerUuid, uuid, unknownSince, claim }) {
+      return updateIf(client, {
+        TableName: tables.inventory,
+        Key: handleKey(providerUuid, uuid),
+        UpdateExpression: 'REMOVE unknown_since',
+        ConditionExpression: claim
+          ? 'unknown_since = :at AND arq_uuid = :arq'
+          : 'unknown_since = :at AND attribute_not_exists(arq_uuid)',
+        ExpressionAttributeValues: { ':at': unknownSince, ...(claim && { ':arq': claim.arqUuid }) },
+      });
+    },
+
+    async trustWhenClean(release, dueAt) {
+      const outcome = await transact(client, [
+        { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
+        ...release.handles.map(({ providerUuid, handleUuid }) => ({
+          Update: {
+            TableName: tables.inventory,
+            Key: handleKey(providerUuid, handleUuid),
+            UpdateExpression: 'SET release_id = :release REMOVE unknown_since',
+            ConditionExpression:
+              'attribute_exists(unknown_since) AND attribute_not_exists(arq_uuid)',
+            ExpressionAttributeValues: { ':release': release.id },
+          },
+        })),
+      ]);
+      return outcome === 'done';
     },
   };
 }

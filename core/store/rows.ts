@@ -12,6 +12,8 @@ export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
 export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const reaperKey = () => ({ pk: 'REAPER' });
+/** That a backup was put back, and of which moment it was. */
+export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
 export const deviceKey = (hostname: string, uuid: string) => ({
@@ -229,6 +231,7 @@ export function handleRow(handle: AttachHandle): Row {
     ...(handle.isGone && { is_gone: true }),
     release_id: handle.release,
     quarantine: handle.quarantine,
+    unknown_since: handle.unknownSince,
   };
 }
 
@@ -244,6 +247,7 @@ export function handleOf(row: Row): AttachHandle {
     is_gone?: true;
     release_id?: ReleaseId;
     quarantine?: string;
+    unknown_since?: string;
   };
   return {
     uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
@@ -256,6 +260,7 @@ export function handleOf(row: Row): AttachHandle {
     }),
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),
+    ...(stored.unknown_since && { unknownSince: stored.unknown_since }),
     isGone: stored.is_gone === true,
   };
 }

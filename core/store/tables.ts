@@ -9,6 +9,7 @@
 //                     HOST#<hostname>   DEVICE#<uuid>     a device
 //                     RP#<provider>     DEPLOYABLE        what Placement calls a resource provider
 //                     RP#<provider>     HANDLE#<uuid>     an attach handle, and whose it is
+//                     RESTORED          RESTORED          of which moment the backup is that was put back
 //   device-profiles   NAME#<name>                         the profile
 //                     UUID#<uuid>                         its name (a uuid is taken once, too)
 //   service-tokens    OWN#<hash>                          our own token at Keystone, sealed

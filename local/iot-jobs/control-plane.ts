@@ -1,8 +1,10 @@
-// AWS IoT's HTTP endpoint, as far as jobs go: restJson1, signatures not verified.
+// AWS IoT's HTTP endpoint, as far as jobs and the registry go: restJson1, signatures not verified.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Log } from '#core/log.ts';
+import { performOnRegistry } from '../iot-registry/actions.ts';
+import type { ThingRegistry } from '../iot-registry/registry.ts';
 import {
   type Action,
   type ActionContext,
@@ -36,11 +38,14 @@ const exceptions: Readonly<Record<JobsErrorCode, readonly [name: string, status:
   TerminalStateReached: ['InvalidStateTransitionException', 409],
   ResourceAlreadyExists: ['ResourceAlreadyExistsException', 409],
   Throttling: ['ThrottlingException', 400],
+  CertificateState: ['CertificateStateException', 406],
+  DeleteConflict: ['DeleteConflictException', 409],
 };
 
 export interface ControlPlaneOptions
   extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
   readonly now: () => number;
+  readonly registry?: ThingRegistry | undefined;
   /** Called after each request; it may have changed something. */
   readonly onDone: () => void;
   readonly log: Log;
@@ -64,6 +69,7 @@ export function createControlPlane(options: ControlPlaneOptions): Server {
 async function perform(options: ControlPlaneOptions, request: IncomingMessage): Promise<object> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
   const text = (await buffer(request)).toString();
+  const body = text === '' ? {} : parseJson(text);
   for (const [method, path, action] of routes) {
     const match = method === request.method ? path.exec(pathname) : null;
     if (match === null) continue;
@@ -74,9 +80,13 @@ async function perform(options: ControlPlaneOptions, request: IncomingMessage): 
       jobId: decodeURIComponent(jobId),
       thing: decodeURIComponent(thing),
       query: searchParams,
-      body: text === '' ? {} : parseJson(text),
+      body,
     });
   }
+  const { method = '', headers } = request;
+  const asked = { method, pathname, query: searchParams, headers, body };
+  const answer = options.registry && performOnRegistry(options.registry, asked);
+  if (answer !== undefined) return answer;
   throw new JobsError(
     'InvalidRequest',
     `${request.method} ${pathname} is not emulated on this machine.`,

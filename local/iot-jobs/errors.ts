@@ -3,7 +3,7 @@
 
 import type { Execution } from './lifecycle.ts';
 
-/** Codes as devices get them; the last two cannot happen to a device. */
+/** Codes as devices get them; the last four cannot happen to a device. */
 export type JobsErrorCode =
   | 'InvalidTopic'
   | 'InvalidJson'
@@ -13,7 +13,9 @@ export type JobsErrorCode =
   | 'VersionMismatch'
   | 'TerminalStateReached'
   | 'ResourceAlreadyExists'
-  | 'Throttling';
+  | 'Throttling'
+  | 'CertificateState'
+  | 'DeleteConflict';
 
 /** The caller's fault. Anything else that is thrown is ours. */
 export class JobsError extends Error {

@@ -2,6 +2,7 @@
 // speak with it through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
+import type { ThingRegistry } from '../iot-registry/registry.ts';
 import { type ListenOptions, listen, type Running } from '../ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
@@ -16,6 +17,8 @@ export interface IotJobsOptions extends Partial<ListenOptions> {
   readonly file?: string;
   /** Takes the events of executions that end: at least once, again while it rejects. */
   readonly deliver: Deliver;
+  /** Answered for at the same endpoint. */
+  readonly registry?: ThingRegistry;
   readonly now?: () => number;
   /** How often timeouts are looked for. */
   readonly timerMs?: number;
@@ -61,6 +64,7 @@ export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJob
     countByStatus: (jobId) => storage.countByStatus(jobId),
     throttle: createThrottle(options.createJobsPerSecond, now),
     now,
+    registry: options.registry,
     onDone: tell,
     log,
   });

@@ -43,8 +43,12 @@ export function startAgent(given: AgentGiven): AgentProcess {
 }
 
 /** With these settings and no others. */
-export function run(program: string, settings: Readonly<Record<string, string>>): AgentProcess {
-  const child: ChildProcess = spawn(process.execPath, [program], {
+export function run(
+  program: string,
+  settings: Readonly<Record<string, string>>,
+  options: readonly string[] = [],
+): AgentProcess {
+  const child: ChildProcess = spawn(process.execPath, [program, ...options], {
     env: settings,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

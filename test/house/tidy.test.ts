@@ -28,6 +28,7 @@ function importsOf(file: string): string[] {
     '#agent/': 'edge-agent/',
     '#infra/': 'infra/',
     '#local/': 'local/',
+    '#operate/': 'operate/',
     '#test/': 'test/',
   };
   const named = [...textOf(file).matchAll(/(?:from|import)\s*\(?\s*'([#.][^']+)'/g)];
@@ -63,8 +64,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   functions: ['functions', 'core'],
   'edge-agent': ['edge-agent', 'core/contracts'],
   infra: ['infra', 'functions/routes.ts', 'functions/gateway.ts', 'core', 'edge-agent/version.ts'],
-  local: ['local', 'functions', 'core'],
-  test: ['test', 'local', 'infra', 'functions', 'core', 'edge-agent', 'package.json'],
+  operate: ['operate', 'core', 'edge-agent/config.ts'],
+  local: ['local', 'operate', 'functions', 'core'],
+  test: ['test', 'local', 'operate', 'infra', 'functions', 'core', 'edge-agent', 'package.json'],
 };
 
 function isWithin(file: string, place: string): boolean {
@@ -100,7 +102,8 @@ describe('every file', () => {
     const entries = [
       // Bundles take the last of these in place of a package.
       /^infra\/(app|biome|bundle-agent|cost\/main|lambda-credentials)\.ts$/,
-      /^local\/(main|demo|openapi|part|reconcile)\.ts$/,
+      /^local\/(main|demo|openapi|part)\.ts$/,
+      /^operate\/[a-z]+\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^test\//,
       /^vitest\.config\.ts$/,

@@ -109,7 +109,7 @@ afterAll(async () => {
 /**
  * Rights for what life.ts does not come to: a host that never reported, or booted while it cleaned; an
  * admin's force, and an admin's program; damaged rows; a sweep in whose minute no device falls,
- * or that finds out that a job has ended.
+ * or that finds out that a job has ended; a backup put back.
  */
 const unlived: readonly string[] = [
   'deployables PutItem table/test-arqs',
@@ -122,6 +122,7 @@ const unlived: readonly string[] = [
   'host-jobs UpdateItem table/test-arqs',
   'host-jobs UpdateItem table/test-inventory',
   'inventory-reports DeleteItem table/test-arqs',
+  'provider-syncs PutItem table/test-arqs',
   'provider-syncs UpdateItem table/test-inventory',
   'sweep Query table/test-inventory',
   'sweep SendMessage test-provider-syncs',

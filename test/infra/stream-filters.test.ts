@@ -73,18 +73,21 @@ const handle = fc
     isClaimed: fc.boolean(),
     epoch: fc.nat(3),
     quarantine: fc.constantFrom(undefined, 'not blanked', 'not confirmed'),
+    isRestored: fc.boolean(),
   })
-  .map(({ isGone, isClaimed, epoch, quarantine }) => ({
+  .map(({ isGone, isClaimed, epoch, quarantine, isRestored }) => ({
     ...handleRow(aStoredHandle({ isGone, epoch })),
+    ...(isRestored && { unknown_since: '2026-07-01T01:02:03.000Z' }),
     ...(quarantine && { quarantine }),
     ...(isClaimed && { arq_uuid: 'arq-1', instance_uuid: 'instance-1' }),
   }));
 const deployable = fc.boolean().map((isGone) => deployableRow(aDeployable({ isGone })));
 const host = fc.nat(9).map((sequence) => ({ ...hostKey('cmp1'), sequence }));
 
-/** Neither gone and free nor in quarantine. */
+/** Neither gone and free nor in quarantine, nor from a backup. */
 function isUsual(row: Row): boolean {
-  return (row.is_gone === undefined || 'arq_uuid' in row) && row.quarantine === undefined;
+  const isKept = row.quarantine !== undefined || row.unknown_since !== undefined;
+  return (row.is_gone === undefined || 'arq_uuid' in row) && !isKept;
 }
 
 /** Inserted, changed or removed. */
@@ -151,7 +154,7 @@ describe('the filters of the streams', () => {
 
   it('speak of every kind of row', () => {
     // A new kind of row: does something follow from it? Then it needs a pattern, too.
-    const quiet = ['ARQ#', 'REAPER', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
+    const quiet = ['ARQ#', 'REAPER', 'RESTORED', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
     const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'DEVICE#', 'HANDLE#'];
     const kinds = Object.entries(rows)
       .filter(([name]) => name.endsWith('Key'))

@@ -13,3 +13,10 @@ export function examplesOf(page: string): { readonly curl: string[]; readonly cl
     client: blocks.filter(isClient),
   };
 }
+
+/** Blocks that have a name, ```` ```sh enrol ````, in order. @param page below docs/ */
+export function namedBlocks(page: string): ReadonlyMap<string, string> {
+  const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
+  const found = [...text.matchAll(/^```\w+ (\S+)\n(.*?)^```$/gms)];
+  return new Map(found.map(([, name = '', content = '']) => [name, content]));
+}

@@ -76,6 +76,8 @@ describe('wrong settings', () => {
     [{ CYBORG_AGENT_STAGE: 'Dev' }, 'CYBORG_AGENT_STAGE: must be lower case'],
     [{ CYBORG_AGENT_HOSTNAME: 'a b' }, 'CYBORG_AGENT_HOSTNAME: must be the name'],
     [{ CYBORG_AGENT_ENDPOINT: 'https://x' }, 'CYBORG_AGENT_ENDPOINT: must be host:port'],
+    [{ CYBORG_AGENT_PROXY: 'https://x:3128' }, 'CYBORG_AGENT_PROXY: must be http://host:port'],
+    [{ CYBORG_AGENT_PROXY: 'x:3128' }, 'CYBORG_AGENT_PROXY: must be http://host:port'],
     [{ CYBORG_AGENT_ENDPOINT: 'x:99999' }, 'CYBORG_AGENT_ENDPOINT: must have a port'],
     [{ CYBORG_AGENT_KEY: 'key.pem' }, 'CYBORG_AGENT_KEY: must be an absolute path'],
     [{ CYBORG_AGENT_INTERVAL_SECONDS: '0' }, 'CYBORG_AGENT_INTERVAL_SECONDS: must be at least 1'],

@@ -63,6 +63,11 @@ describe('what follows from a committed change', () => {
     expect(followUps({ kind: 'handle', before: held, after: free })).toHaveLength(1);
   });
 
+  it('is a look at Placement when a handle from a backup is trusted again', () => {
+    const [free, kept] = [aStoredHandle(), aStoredHandle({ unknownSince: '2026-07-01T01:02:03Z' })];
+    expect(followUps({ kind: 'handle', before: kept, after: free })).toHaveLength(1);
+  });
+
   it('is a look at Placement when a device changes', () => {
     expect(followUps({ kind: 'device', after: aStoredDevice() })).toEqual([
       { kind: 'sync-providers', providerUuid: aProviderUuid },

@@ -1,0 +1,85 @@
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
+import type { AttachHandle, Device } from '../domain/device.ts';
+import type { ReleaseId } from '../domain/ids.ts';
+import { strangersOf } from '../domain/strangers.ts';
+import { handlesPerReleaseMax } from '../store/releases.ts';
+import { releaseDeadlineSeconds } from './cleaning.ts';
+
+/**
+ * Hands out again what was put back from a backup, once its host has described the device since and
+ * Placement has nothing allocated of the provider for anybody we do not know: by then nobody can have
+ * what we take for free. What may have been made on the host for somebody in between is removed first.
+ *
+ * The caller has Placement reserve all of it before, so that nothing is allocated meanwhile.
+ */
+export async function attestHandles(
+  deps: ConsumerDeps,
+  device: Device,
+  providers: readonly StoredProvider[],
+): Promise<void> {
+  if (device.digest === '' || device.isGone) return;
+  for (const { deployable, handles } of providers) {
+    const restored = handles.filter(({ unknownSince }) => unknownSince !== undefined);
+    if (restored.length === 0) continue;
+    const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
+    const strangers = strangersOf(allocated, handles);
+    strangers.push(...(await movedWithin(deps, handles)));
+    if (strangers.length > 0) {
+      deps.log.warn('Somebody has of this provider what the backup does not know of.', {
+        host: device.hostname,
+        provider: deployable.providerUuid,
+        consumers: strangers,
+      });
+      continue;
+    }
+    const isDirty = (handle: AttachHandle) =>
+      handle.claim === undefined && needsCleaning(handle, deps.settings.mdevOwner);
+    for (const handle of restored.filter((each) => !isDirty(each))) {
+      await deps.store.releases.trust(handle);
+    }
+    await cleanUp(deps, device, restored.filter(isDirty));
+  }
+}
+
+/**
+ * Instances that may have given up their handle for another of the same provider since: Placement cannot
+ * tell, but then Nova has changed them.
+ */
+async function movedWithin(
+  deps: ConsumerDeps,
+  handles: readonly AttachHandle[],
+): Promise<string[]> {
+  const isChoice = handles.some(({ claim, unknownSince }) => unknownSince && !claim);
+  const claimed = handles.flatMap(({ claim, unknownSince }) =>
+    isChoice && claim && unknownSince ? [{ claim, sinceMs: Date.parse(unknownSince) }] : [],
+  );
+  const moved: string[] = [];
+  for (const { claim, sinceMs } of claimed) {
+    const server = await deps.clients.nova.serverProject(claim.instanceUuid);
+    // Whose server is gone has nothing any more; Nova's times are whole seconds.
+    if (server === 'not-found') continue;
+    const changedMs = Date.parse(server.updatedAt ?? '');
+    if (!(changedMs < sinceMs - 1000)) moved.push(claim.instanceUuid);
+  }
+  return moved;
+}
+
+async function cleanUp(
+  deps: ConsumerDeps,
+  { hostname }: Device,
+  handles: readonly AttachHandle[],
+): Promise<void> {
+  for (let from = 0; from < handles.length; from += handlesPerReleaseMax) {
+    const some = handles.slice(from, from + handlesPerReleaseMax);
+    await deps.store.releases.trustWhenClean(
+      {
+        id: deps.uuid() as ReleaseId,
+        hostname,
+        handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
+        startedAt: new Date(deps.clock()).toISOString(),
+      },
+      new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString(),
+    );
+  }
+}

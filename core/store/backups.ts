@@ -1,0 +1,77 @@
+// A table's rows all at once: nothing but putting back a backup needs them.
+
+import { DeleteCommand, PutCommand, ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import type { Documents } from './documents.ts';
+import type { Key } from './reads.ts';
+import { type Row, restoredKey } from './rows.ts';
+
+export interface BackupStore {
+  /** Every row, by its key as text; consistent, row by row. */
+  rows(table: string): Promise<Map<string, Row>>;
+  put(table: string, row: Row): Promise<void>;
+  delete(table: string, row: Row): Promise<void>;
+  /** From now on nobody gets the handle; one that is gone meanwhile stays so. */
+  withhold(table: string, handle: Row, moment: string): Promise<void>;
+  /** From now on handles that a report brings are withheld as well. */
+  noteMoment(table: string, moment: string): Promise<void>;
+}
+
+export function backupStore(client: Documents): BackupStore {
+  return {
+    async rows(table) {
+      const rows = new Map<string, Row>();
+      let from: Row | undefined;
+      do {
+        const page = await client.send(
+          new ScanCommand({
+            TableName: table,
+            ConsistentRead: true,
+            ...(from && { ExclusiveStartKey: from }),
+          }),
+        );
+        for (const row of page.Items ?? []) rows.set(textOf(row), row);
+        from = page.LastEvaluatedKey;
+      } while (from);
+      return rows;
+    },
+
+    async put(table, row) {
+      await client.send(new PutCommand({ TableName: table, Item: row }));
+    },
+
+    async delete(table, row) {
+      await client.send(new DeleteCommand({ TableName: table, Key: keyOf(row) }));
+    },
+
+    async withhold(table, handle, moment) {
+      await client
+        .send(
+          new UpdateCommand({
+            TableName: table,
+            Key: keyOf(handle),
+            UpdateExpression: 'SET unknown_since = if_not_exists(unknown_since, :moment)',
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeValues: { ':moment': moment },
+          }),
+        )
+        .catch((error: Error) => {
+          if (error.name !== 'ConditionalCheckFailedException') throw error;
+        });
+    },
+
+    async noteMoment(table, moment) {
+      await client.send(
+        new PutCommand({ TableName: table, Item: { ...restoredKey(), since: moment } }),
+      );
+    },
+  };
+}
+
+function keyOf({ pk, sk }: Row): Key {
+  return { pk: String(pk), ...(sk !== undefined && { sk: String(sk) }) };
+}
+
+/** Unique within a table. */
+function textOf({ pk, sk }: Row): string {
+  return JSON.stringify([pk, sk]);
+}

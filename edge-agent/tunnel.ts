@@ -1,0 +1,49 @@
+// A way out where hosts reach nothing directly: an HTTP proxy that is asked to connect us (CONNECT, RFC
+// 9110 §9.3.6). What goes through it is TLS, which it cannot read. It finds the name's address, too.
+
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** @param proxy such as `http://user:password@proxy.example:3128` */
+export function openTunnel(
+  proxy: string,
+  target: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<Socket> {
+  const { hostname, port, username, password } = new URL(proxy);
+  const host = target.host.includes(':') ? `[${target.host}]` : target.host;
+  const authority = `${host}:${target.port}`;
+  const known = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return new Promise((resolve, reject) => {
+    const asking = request({
+      method: 'CONNECT',
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: port || 80,
+      path: authority,
+      agent: false,
+      signal,
+      headers: {
+        host: authority,
+        ...(username && {
+          'proxy-authorization': `Basic ${Buffer.from(known).toString('base64')}`,
+        }),
+      },
+    });
+    asking.once('connect', ({ statusCode }, socket: Socket, head: Buffer) => {
+      if (statusCode !== 200) {
+        socket.destroy();
+        reject(new Error(`proxy ${hostname} refuses ${authority}: answer ${statusCode}`));
+        return;
+      }
+      // What it should not have sent yet; who it is for will say so.
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    asking.once('response', (response) => {
+      response.destroy();
+      reject(new Error(`proxy ${hostname} refuses ${authority}: answer ${response.statusCode}`));
+    });
+    asking.once('error', (error) => reject(new Error(`proxy ${hostname}: ${error.message}`)));
+    asking.end();
+  });
+}

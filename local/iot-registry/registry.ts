@@ -1,0 +1,200 @@
+// AWS IoT's registry on this machine: things, their certificates, and who may connect. Certificates that
+// the local authority has signed by itself are registered when they are first used, as AWS does it for
+// an authority of the account's own ("just-in-time").
+
+import { type KeyObject, X509Certificate } from 'node:crypto';
+import { computeNodeName } from '#core/contracts/topics.ts';
+import { JobsError } from '../iot-jobs/errors.ts';
+import { type Row, Sqlite } from '../sqlite.ts';
+import { readRequest } from './read-request.ts';
+
+const schema = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY, type TEXT) STRICT;
+  CREATE TABLE IF NOT EXISTS certificates (
+    id TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    pem TEXT NOT NULL,
+    thing TEXT,
+    policy TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+`;
+
+/** Deleted ones are kept: else they would be registered again when they are next used. */
+export type CertificateStatus = 'ACTIVE' | 'INACTIVE' | 'REVOKED' | 'DELETED';
+
+export interface RegisteredCertificate {
+  readonly id: string;
+  readonly status: CertificateStatus;
+  readonly pem: string;
+  readonly thing?: string;
+  readonly policy?: string;
+  readonly createdAtMs: number;
+}
+
+export interface RegistryOptions {
+  readonly stage: string;
+  /** SQLite file; without it all is in memory. */
+  readonly file?: string;
+  /** Signs for a client; PEM. */
+  readonly sign: (commonName: string, publicKey: KeyObject) => string;
+}
+
+export class ThingRegistry {
+  readonly stage: string;
+  readonly #sqlite: Sqlite;
+  readonly #sign: RegistryOptions['sign'];
+  #ended = (_certificateId: string): void => {};
+
+  constructor({ stage, file, sign }: RegistryOptions) {
+    this.stage = stage;
+    this.#sqlite = new Sqlite(file, schema);
+    this.#sign = sign;
+  }
+
+  close(): void {
+    this.#sqlite.close();
+  }
+
+  /** Who is told when a certificate is no longer good for connections. */
+  onEnded(listener: (certificateId: string) => void): void {
+    this.#ended = listener;
+  }
+
+  /** Whether whoever shows this certificate may connect as the thing. */
+  admits(thing: string, der: Buffer): boolean {
+    const shown = new X509Certificate(der);
+    const id = certificateId(shown);
+    if (this.#find(id) === undefined) {
+      const type = computeNodeName(this.stage);
+      this.#sqlite.run('INSERT OR IGNORE INTO things VALUES (:thing, :type)', { thing, type });
+      this.#insert(id, shown.toString(), { status: 'ACTIVE', thing, policy: type });
+    }
+    const found = this.#find(id);
+    return (
+      found?.status === 'ACTIVE' &&
+      found.thing === thing &&
+      found.policy === computeNodeName(this.stage)
+    );
+  }
+
+  createThing(name: string, type: string | undefined): void {
+    const known = this.findThing(name);
+    if (known !== undefined && known.type !== type) {
+      throw new JobsError('ResourceAlreadyExists', `Thing ${name} is there with another type.`);
+    }
+    const values = { name, type: type ?? null };
+    this.#sqlite.run('INSERT OR IGNORE INTO things VALUES (:name, :type)', values);
+  }
+
+  findThing(
+    name: string,
+  ): { readonly name: string; readonly type: string | undefined } | undefined {
+    const row = this.#sqlite.get('SELECT * FROM things WHERE name = :name', { name });
+    return row && { name, type: row.type === null ? undefined : String(row.type) };
+  }
+
+  thing(name: string): { readonly name: string; readonly type: string | undefined } {
+    const found = this.findThing(name);
+    if (found === undefined) throw new JobsError('ResourceNotFound', `There is no thing ${name}.`);
+    return found;
+  }
+
+  things(type: string | null): string[] {
+    const rows = this.#sqlite.all(
+      'SELECT name FROM things WHERE :type IS NULL OR type = :type ORDER BY name',
+      { type },
+    );
+    return rows.map((row) => String(row.name));
+  }
+
+  certificate(id: string): RegisteredCertificate {
+    const found = this.#find(id);
+    if (found !== undefined && found.status !== 'DELETED') return found;
+    throw new JobsError('ResourceNotFound', `There is no certificate ${id}.`);
+  }
+
+  certificatesOf(thing: string): RegisteredCertificate[] {
+    const rows = this.#sqlite.all('SELECT * FROM certificates WHERE thing = :thing', { thing });
+    return rows.map(certificateOf);
+  }
+
+  issue(request: string, isActive: boolean): RegisteredCertificate {
+    const { commonName, publicKey } = readRequest(request);
+    const pem = this.#sign(commonName, publicKey);
+    const id = certificateId(new X509Certificate(pem));
+    this.#insert(id, pem, { status: isActive ? 'ACTIVE' : 'INACTIVE', thing: null, policy: null });
+    return this.certificate(id);
+  }
+
+  setStatus(id: string, status: CertificateStatus): void {
+    this.certificate(id);
+    this.#sqlite.run('UPDATE certificates SET status = :status WHERE id = :id', { id, status });
+    if (status !== 'ACTIVE') this.#ended(id);
+  }
+
+  delete(id: string): void {
+    const { status, thing, policy } = this.certificate(id);
+    if (status === 'ACTIVE') throw new JobsError('CertificateState', 'It is active.');
+    if (thing !== undefined || policy !== undefined) {
+      throw new JobsError('DeleteConflict', 'It is attached to a thing or a policy.');
+    }
+    this.setStatus(id, 'DELETED');
+  }
+
+  attachThing(id: string, thing: string): void {
+    const known = this.certificate(id).thing;
+    this.thing(thing);
+    if (known !== undefined && known !== thing) {
+      throw new JobsError('InvalidRequest', `It is attached to ${known} exclusively.`);
+    }
+    this.#sqlite.run('UPDATE certificates SET thing = :thing WHERE id = :id', { id, thing });
+  }
+
+  detachThing(id: string): void {
+    this.certificate(id);
+    this.#sqlite.run('UPDATE certificates SET thing = NULL WHERE id = :id', { id });
+  }
+
+  setPolicy(id: string, policy: string | null): void {
+    this.certificate(id);
+    if (policy !== null && policy !== computeNodeName(this.stage)) {
+      throw new JobsError('ResourceNotFound', `There is no policy ${policy}.`);
+    }
+    this.#sqlite.run('UPDATE certificates SET policy = :policy WHERE id = :id', { id, policy });
+  }
+
+  #insert(
+    id: string,
+    pem: string,
+    row: { status: CertificateStatus; thing: string | null; policy: string | null },
+  ): void {
+    this.#sqlite.run(
+      'INSERT INTO certificates VALUES (:id, :status, :pem, :thing, :policy, :now)',
+      { id, pem, now: Date.now(), ...row },
+    );
+  }
+
+  #find(id: string): RegisteredCertificate | undefined {
+    const row = this.#sqlite.get('SELECT * FROM certificates WHERE id = :id', { id });
+    return row && certificateOf(row);
+  }
+}
+
+/** As AWS has it: the SHA-256 of the certificate. */
+export function certificateId(certificate: X509Certificate): string {
+  return certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+}
+
+function certificateOf(row: Row): RegisteredCertificate {
+  return {
+    id: String(row.id),
+    status: row.status as CertificateStatus,
+    pem: String(row.pem),
+    ...(row.thing !== null && { thing: String(row.thing) }),
+    ...(row.policy !== null && { policy: String(row.policy) }),
+    createdAtMs: Number(row.created_at),
+  };
+}

@@ -1,0 +1,60 @@
+// `npm run -s doctor -- --environment <file>`: looks at a deployed stack and says what is wrong, and what
+// to do about it. 0 if nothing is.
+
+import { parseArgs } from 'node:util';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { IoTClient } from '@aws-sdk/client-iot';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { createHttp } from '#core/clients/http.ts';
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import type { Finding, Patient } from './doctor/check.ts';
+import { examine } from './doctor/examine.ts';
+import { loadEnvironment } from './environment.ts';
+
+async function main(): Promise<void> {
+  const { values: given } = parseArgs({
+    options: { environment: { type: 'string' }, url: { type: 'string' } },
+  });
+  if (given.environment !== undefined) loadEnvironment(given.environment);
+  // What goes wrong is said by the findings.
+  process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
+  const counts = { ok: 0, WRONG: 0, unseen: 0 };
+  for await (const finding of examine(patientOf(given.url))) counts[print(finding)] += 1;
+  console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} not to be seen from here`);
+  process.exitCode = counts.WRONG > 0 ? 1 : 0;
+}
+
+function patientOf(url: string | undefined): Patient {
+  const deps = createConsumerDeps('doctor');
+  return {
+    deps,
+    http: createHttp(),
+    aws: {
+      dynamoDb: new DynamoDBClient(),
+      sqs: new SQSClient(),
+      iot: new IoTClient(),
+      s3: new S3Client({ forcePathStyle: deps.settings.staging.usesPathStyle }),
+    },
+    url,
+  };
+}
+
+function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
+  if ('ok' in finding) {
+    console.log(`ok     ${finding.check}: ${finding.ok}`);
+    return 'ok';
+  }
+  if ('unseen' in finding) {
+    console.log(`  --   ${finding.check}: ${finding.unseen}`);
+    return 'unseen';
+  }
+  console.log(`WRONG  ${finding.check}: ${finding.wrong}`);
+  console.log(`       → ${finding.remedy}`);
+  return 'WRONG';
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 2;
+});

@@ -1,0 +1,65 @@
+// Our own API, from outside.
+
+import type { HttpAnswer } from '#core/clients/http.ts';
+import { type Check, type Patient, Wrong } from './check.ts';
+
+const remedy =
+  'Look into the access log and the log of the function; where nothing answers, at the DNS name and the stack.';
+
+export const apiChecks: readonly Check[] = [
+  {
+    name: 'the API answers',
+    remedy,
+    look: async (patient) => {
+      const base = await baseOf(patient);
+      const root = new URL(base).origin;
+      for (const url of [`${root}/`, base]) {
+        const { status } = await ask(patient, url, {});
+        if (status !== 200) throw new Wrong(`${url} answers ${status}.`, remedy);
+      }
+      return base;
+    },
+  },
+  {
+    name: 'the API refuses who has no token, and says where to get one',
+    remedy,
+    look: async (patient) => {
+      const { status, headers } = await ask(patient, `${await baseOf(patient)}/devices`, {});
+      const { publicUrl } = patient.deps.settings.keystone;
+      const expected = `Keystone uri="${publicUrl}"`;
+      const said = headers.get('www-authenticate');
+      if (status !== 401) throw new Wrong(`It answers ${status}, not 401.`, remedy);
+      if (said === expected) return said;
+      throw new Wrong(
+        `It says ${said ?? 'nothing'}, not ${expected}.`,
+        'Another stack answers there, or keystonePublicUrl has changed: deploy again.',
+      );
+    },
+  },
+  {
+    name: 'the API takes our own token',
+    remedy: `Its functions may not reach Keystone, or know another password. ${remedy}`,
+    look: async (patient) => {
+      const token = await patient.deps.clients.keystone.ownToken();
+      const url = `${await baseOf(patient)}/device_profiles`;
+      const { status } = await ask(patient, url, { 'X-Auth-Token': token });
+      if (status === 200) return 'GET /device_profiles is 200';
+      throw new Wrong(
+        `GET /device_profiles is ${status}.`,
+        'Its functions may not reach Keystone, or policy takes away admin’s rights.',
+      );
+    },
+  },
+];
+
+async function baseOf({ deps, url }: Patient): Promise<string> {
+  return (url ?? (await deps.clients.keystone.endpoint('accelerator'))).replace(/\/+$/, '');
+}
+
+function ask(
+  { http }: Patient,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<HttpAnswer> {
+  return http({ service: 'accelerator', method: 'GET', url, headers });
+}

@@ -1,0 +1,89 @@
+// Each host: who it is at AWS IoT, whether its agent is there, and what of it waits for an operator.
+
+import { hostnameOf } from '#core/contracts/topics.ts';
+import { isWithheld } from '#core/domain/device.ts';
+import { isLost } from '#core/domain/presence.ts';
+import { createRegistry, type Registry } from '../enrol/registry.ts';
+import { type Finding, type Patient, perform, Wrong } from './check.ts';
+
+const devicesPerPage = 1000;
+
+/** A finding per host, or one that says why there are none. */
+export async function examineHosts(patient: Patient): Promise<Finding[]> {
+  const { deps, aws } = patient;
+  const registry = createRegistry(aws.iot, deps.settings.stage);
+  let enrolled: string[] = [];
+  let seen: string[] = [];
+  const listing = await perform(
+    {
+      name: 'hosts',
+      remedy: 'Check the rights to list things and to read the inventory.',
+      look: async () => {
+        enrolled = (await registry.things()).map(hostnameOf);
+        seen = await hostsWithDevices(patient);
+        return `${enrolled.length} enrolled, ${seen.length} with devices`;
+      },
+    },
+    patient,
+  );
+  const findings = [listing];
+  for (const hostname of [...new Set([...enrolled, ...seen])].sort()) {
+    const check = {
+      name: `host ${hostname}`,
+      remedy: 'Try again.',
+      look: () => examineHost(patient, registry, hostname, enrolled.includes(hostname)),
+    };
+    findings.push(await perform(check, patient));
+  }
+  return findings;
+}
+
+async function hostsWithDevices({ deps }: Patient): Promise<string[]> {
+  const hosts = new Set<string>();
+  let after = '';
+  for (;;) {
+    const devices = await deps.listings.devicesAfter(after, devicesPerPage);
+    for (const { hostname } of devices) hosts.add(hostname);
+    if (devices.length < devicesPerPage) return [...hosts];
+    after = devices.at(-1)?.uuid ?? '';
+  }
+}
+
+async function examineHost(
+  { deps }: Patient,
+  registry: Registry,
+  hostname: string,
+  isEnrolled: boolean,
+): Promise<string> {
+  const enrol = `npm run -s enrol -- --stage ${deps.settings.stage} ${hostname}`;
+  if (!isEnrolled) {
+    const remedy = `Enrol it: ${enrol}; or, where the host is gone, see to it that its instances are.`;
+    throw new Wrong('It has devices, and is no thing of this stage.', remedy);
+  }
+  const thing = `${deps.settings.stage}:${hostname.replaceAll('.', ':')}`;
+  const certificates = await registry.certificatesOf(thing);
+  const active = certificates.filter(({ status }) => status === 'ACTIVE');
+  if (active.length === 0) {
+    throw new Wrong('It has no active certificate.', `Enrol it with an empty folder: ${enrol}`);
+  }
+  const { host, devices } = await deps.store.inventory.host(hostname);
+  if (host.lastReportAt === undefined) {
+    const remedy = 'Install its folder and start its agent; see docs/agent.md.';
+    throw new Wrong('It has never reported.', remedy);
+  }
+  if (isLost(host, deps.clock())) {
+    const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
+    throw new Wrong(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
+  }
+  let withheld = 0;
+  for (const provider of devices.flatMap((device) => device.providers)) {
+    const handles = (await deps.store.inventory.provider(provider))?.handles ?? [];
+    withheld += handles.filter(isWithheld).length;
+  }
+  if (withheld > 0) {
+    const remedy = 'See Restore, and the alarms, in docs/operations.md; force_release frees them.';
+    throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
+  }
+  const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';
+  return `${devices.length} devices, last report ${host.lastReportAt}${renewal}`;
+}

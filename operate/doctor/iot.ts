@@ -1,0 +1,69 @@
+// AWS IoT as the stack has to have it.
+
+import {
+  DescribeEventConfigurationsCommand,
+  DescribeThingTypeCommand,
+  GetPolicyCommand,
+  GetTopicRuleCommand,
+} from '@aws-sdk/client-iot';
+import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
+import { computeNodeName } from '#core/contracts/topics.ts';
+import { createRegistry } from '../enrol/registry.ts';
+import { type Check, Wrong } from './check.ts';
+
+const deployAgain = 'Deploy the stack again.';
+
+export const iotChecks: readonly Check[] = [
+  {
+    name: 'AWS IoT’s endpoint',
+    remedy: 'Check AWS’s credentials, region and the right iot:DescribeEndpoint.',
+    look: ({ deps, aws }) => createRegistry(aws.iot, deps.settings.stage).endpoint(),
+  },
+  {
+    name: 'the hosts’ thing type',
+    remedy: deployAgain,
+    look: async ({ deps, aws }) => {
+      const thingTypeName = computeNodeName(deps.settings.stage);
+      const told = await aws.iot.send(new DescribeThingTypeCommand({ thingTypeName }));
+      if (told.thingTypeMetadata?.deprecated) {
+        throw new Wrong(`${thingTypeName} is deprecated.`, 'Undo its deprecation.');
+      }
+      return thingTypeName;
+    },
+  },
+  {
+    name: 'the hosts’ policy',
+    remedy: deployAgain,
+    look: async ({ deps, aws }) => {
+      const policyName = computeNodeName(deps.settings.stage);
+      await aws.iot.send(new GetPolicyCommand({ policyName }));
+      return policyName;
+    },
+  },
+  ...rules.map(
+    (row: RuleRow): Check => ({
+      name: `rule ${row.name}`,
+      // AWS says "unauthorized" where there is no such rule.
+      remedy: `${deployAgain} Where it is there: the right iot:GetTopicRule is missing.`,
+      look: async ({ deps, aws }) => {
+        const { name, sql } = ruleStatement(row, deps.settings.stage);
+        const { rule } = await aws.iot.send(new GetTopicRuleCommand({ ruleName: name }));
+        if (rule?.ruleDisabled) throw new Wrong(`${name} is disabled.`, 'Enable it.');
+        if (rule?.sql !== sql) throw new Wrong(`${name} has another statement.`, deployAgain);
+        return name;
+      },
+    }),
+  ),
+  {
+    name: 'AWS IoT tells of jobs that end',
+    remedy: deployAgain,
+    look: async ({ aws }) => {
+      const told = await aws.iot.send(new DescribeEventConfigurationsCommand({}));
+      if (told.eventConfigurations?.JOB_EXECUTION?.Enabled) return 'JOB_EXECUTION';
+      throw new Wrong(
+        'JOB_EXECUTION events are off for the account: binds that need their host time out.',
+        'aws iot update-event-configurations --event-configurations \'{"JOB_EXECUTION":{"Enabled":true}}\'',
+      );
+    },
+  },
+];

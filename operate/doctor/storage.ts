@@ -1,0 +1,121 @@
+// Tables, queues and the bucket of the stage.
+
+import { DescribeContinuousBackupsCommand, DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { GetObjectCommand } from '@aws-sdk/client-s3';
+import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
+import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { tableName, tables } from '#core/store/tables.ts';
+import { type Check, type Patient, Unseen, Wrong } from './check.ts';
+
+const deployAgain =
+  'Deploy the stack again; where a table is gone, see Restore in docs/operations.md.';
+
+const tableChecks = tables.flatMap((row): Check[] => [
+  {
+    name: `table ${row.name}`,
+    remedy: deployAgain,
+    look: async ({ deps, aws }) => {
+      const name = tableName(deps.settings.stage, row.name);
+      const { Table } = await aws.dynamoDb.send(new DescribeTableCommand({ TableName: name }));
+      const faults: string[] = [];
+      if (Table?.TableStatus !== 'ACTIVE') faults.push(`is ${Table?.TableStatus}`);
+      const stream = Table?.StreamSpecification?.StreamViewType;
+      if (row.hasStream && stream !== 'NEW_AND_OLD_IMAGES') {
+        faults.push(`has ${stream ?? 'no stream'}, not the stream of both images`);
+      }
+      for (const { name: index } of row.indexes) {
+        const found = Table?.GlobalSecondaryIndexes?.find((each) => each.IndexName === index);
+        if (found === undefined) faults.push(`lacks index ${index}`);
+        else if (found.IndexStatus && found.IndexStatus !== 'ACTIVE') {
+          faults.push(`has index ${index} ${found.IndexStatus}`);
+        }
+      }
+      if (faults.length > 0) throw new Wrong(`${name} ${faults.join(', ')}.`, deployAgain);
+      return name;
+    },
+  },
+  {
+    name: `table ${row.name} can be restored`,
+    remedy: deployAgain,
+    look: async ({ deps, aws }) => {
+      const TableName = tableName(deps.settings.stage, row.name);
+      const { ContinuousBackupsDescription: told } = await aws.dynamoDb.send(
+        new DescribeContinuousBackupsCommand({ TableName }),
+      );
+      const status = told?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus;
+      if (status !== 'ENABLED') {
+        throw new Wrong(`Point-in-time recovery is ${status ?? 'off'}.`, deployAgain);
+      }
+      return 'to any second of the last days';
+    },
+  },
+]);
+
+const queueChecks = queues.map(
+  (row): Check => ({
+    name: `queue ${row.name}`,
+    remedy: 'Deploy the stack again.',
+    look: async (patient) => {
+      const { stage } = patient.deps.settings;
+      const dead = deadLetterQueueName(stage, row.name);
+      const own = await attributesOf(patient, queueName(stage, row.name));
+      const { deadLetterTargetArn = '' } = JSON.parse(own.RedrivePolicy ?? '{}');
+      if (!String(deadLetterTargetArn).endsWith(`:${dead}`)) {
+        throw new Wrong(`What nobody can work on does not go to ${dead}.`, 'Deploy again.');
+      }
+      const count = Number((await attributesOf(patient, dead)).ApproximateNumberOfMessages);
+      if (count > 0) {
+        const remedy = `See ${row.name}-dead in docs/operations.md.`;
+        throw new Wrong(`${dead} holds ${count}.`, remedy);
+      }
+      return `${own.ApproximateNumberOfMessages} waiting, none dead`;
+    },
+  }),
+);
+
+/** Queues that nothing is sent back from: of records that expired, and of rules. */
+const otherDeadQueues = ['changes-dead', 'rules-dead'].map(
+  (name): Check => ({
+    name: `queue ${name}`,
+    remedy: 'Deploy the stack again.',
+    look: async (patient) => {
+      if (process.env.AWS_ENDPOINT_URL_SQS ?? process.env.AWS_ENDPOINT_URL) {
+        throw new Unseen('made on AWS only');
+      }
+      const full = `${patient.deps.settings.stage}-${name}`;
+      const count = Number((await attributesOf(patient, full)).ApproximateNumberOfMessages);
+      if (count === 0) return 'empty';
+      throw new Wrong(`${full} holds ${count}.`, `See ${name} in docs/operations.md.`);
+    },
+  }),
+);
+
+const bucketCheck: Check = {
+  name: 'the staging bucket',
+  remedy: 'Deploy the stack again; an image can be programmed only through it.',
+  look: async ({ deps, aws }) => {
+    const { bucket } = deps.settings.staging;
+    // To be told that it is not there is to be allowed to look.
+    const command = new GetObjectCommand({ Bucket: bucket, Key: 'images/none-by-this-name' });
+    await aws.s3.send(command).catch((error: Error) => {
+      if (error.name !== 'NoSuchKey') throw error;
+    });
+    return bucket;
+  },
+};
+
+export const storageChecks: readonly Check[] = [
+  ...tableChecks,
+  ...queueChecks,
+  ...otherDeadQueues,
+  bucketCheck,
+];
+
+async function attributesOf(
+  { aws }: Patient,
+  QueueName: string,
+): Promise<Partial<Record<string, string>>> {
+  const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName }));
+  const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] });
+  return (await aws.sqs.send(command)).Attributes ?? {};
+}

@@ -1,0 +1,132 @@
+// `npm run -s enrol -- --stage <stage> …`: gives compute nodes their identity at AWS IoT, a new one, or
+// takes it away. Account, region and credentials are those of AWS's own environment.
+
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { IoTClient } from '@aws-sdk/client-iot';
+import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
+import { createStore } from '#core/deps.ts';
+import type { Presence } from '#core/domain/device.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { agentSettings } from './enrol/agent-settings.ts';
+import {
+  keepCertificate,
+  retireCertificates,
+  revokeCertificates,
+} from './enrol/end-certificates.ts';
+import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
+import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
+import { createRegistry, RegistryMismatch } from './enrol/registry.ts';
+
+const usage = `npm run -s enrol -- --stage <stage> <host> --out <folder> --settings <file>
+                                                     a host that is new: its folder for ${installedAt}
+npm run -s enrol -- --stage <stage> <host> --out <folder> --rotate    another certificate, beside the old
+npm run -s enrol -- --stage <stage> <host> --retire                   then: the old ones go
+npm run -s enrol -- --stage <stage> <host> --revoke                   the host is lost
+npm run -s enrol -- --stage <stage> --list
+
+<host>      the compute node's name in Nova
+--settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
+--port      8883, or 443 where nothing else gets out
+--ca        PEM file of the broker's authorities, where it is not AWS's
+--at        where the folder will be on the host; ${installedAt}
+--keep      with --retire: the certificate to keep, where it is not the one the host connects with`;
+
+const { values: given, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    stage: { type: 'string' },
+    out: { type: 'string' },
+    settings: { type: 'string' },
+    port: { type: 'string', default: '8883' },
+    ca: { type: 'string' },
+    at: { type: 'string', default: installedAt },
+    keep: { type: 'string' },
+    rotate: { type: 'boolean', default: false },
+    retire: { type: 'boolean', default: false },
+    revoke: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
+});
+
+async function main(): Promise<void> {
+  const { stage } = given;
+  if (stage === undefined) throw new EnrolmentRefused(usage);
+  const registry = createRegistry(new IoTClient(), stage);
+  const { store } = createStore(createDocuments(), stage);
+  const presenceOf = async (hostname: string) =>
+    (await store.inventory.host(hostname)).host.presence;
+
+  if (given.list) {
+    for (const thing of await registry.things()) {
+      const hostname = hostnameOf(thing);
+      print(hostname, await registry.certificatesOf(thing), await presenceOf(hostname));
+    }
+    return;
+  }
+  const [hostname, ...rest] = positionals;
+  if (hostname === undefined || rest.length > 0) throw new EnrolmentRefused(usage);
+  if (!isHostname(hostname)) {
+    throw new EnrolmentRefused(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
+  }
+  const thing = thingName(stage, hostname);
+  if (given.revoke) {
+    tell('revoked', await revokeCertificates(registry, thing));
+  } else if (given.keep !== undefined) {
+    tell('removed', await keepCertificate(registry, thing, given.keep));
+  } else if (given.retire) {
+    const inUse = (await presenceOf(hostname))?.certificate;
+    tell('removed', await retireCertificates(registry, thing, inUse));
+  } else {
+    const { out, settings, at, port, ca } = given;
+    if (out === undefined) throw new EnrolmentRefused(usage);
+    if (!given.rotate && settings === undefined) throw new EnrolmentRefused(usage);
+    const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
+    const write = (host: string) =>
+      agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at }, text ?? '{}');
+    // What is wrong with them is told before anything is made.
+    if (text !== undefined) write('broker.example');
+    const certificate = await enrolHost({
+      registry,
+      stage,
+      hostname,
+      folder: openHostFolder(out),
+      authorities: ca === undefined ? amazonAuthorities() : readFileSync(ca, 'utf8'),
+      ...(text !== undefined && { settings: write }),
+      isRotation: given.rotate,
+    });
+    console.log(`${thing} may connect with certificate ${certificate.id}.`);
+    console.log(
+      `Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`,
+    );
+  }
+}
+
+interface Named {
+  readonly id: string;
+  readonly status: string;
+  readonly createdAt: Date;
+}
+
+function print(hostname: string, certificates: readonly Named[], presence?: Presence): void {
+  const seen = presence
+    ? `${presence.isConnected ? 'connected' : 'away'} since ${presence.at}`
+    : 'never seen';
+  console.log(`${hostname}: ${seen}`);
+  for (const { id, status, createdAt } of certificates) {
+    const use = id === presence?.certificate ? '  last used' : '';
+    console.log(`  ${id}  ${status}  ${createdAt.toISOString()}${use}`);
+  }
+}
+
+function tell(what: string, certificates: readonly Named[]): void {
+  if (certificates.length === 0) console.log(`Nothing to be ${what}.`);
+  for (const { id } of certificates) console.log(`${what} ${id}`);
+}
+
+main().catch((error: Error) => {
+  const isOurs = error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
+  console.error(isOurs ? error.message : `${error.name}: ${error.message}`);
+  process.exitCode = isOurs ? 1 : 2;
+});

@@ -1,0 +1,53 @@
+// What X.509 is written in: DER, a tag, a length and a value. Node reads certificates and requests for
+// them, but makes neither.
+
+import type { KeyObject } from 'node:crypto';
+
+export function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const value = Buffer.concat(parts);
+  const { length } = value;
+  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), value]);
+  const octets = length < 0x100 ? [length] : [length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.of(tag, 0x80 | octets.length, ...octets), value]);
+}
+
+export function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, ...parts);
+}
+
+export function integer(bytes: Buffer): Buffer {
+  return tagged(0x02, bytes);
+}
+
+export function bitString(bytes: Buffer): Buffer {
+  return tagged(0x03, Buffer.of(0), bytes);
+}
+
+export function objectIdentifier(text: string): Buffer {
+  const [first = 0, second = 0, ...rest] = text.split('.').map(Number);
+  const octets = [40 * first + second];
+  for (const part of rest) {
+    const groups = [part & 0x7f];
+    for (let left = part >> 7; left > 0; left >>= 7) groups.unshift((left & 0x7f) | 0x80);
+    octets.push(...groups);
+  }
+  return tagged(0x06, Buffer.from(octets));
+}
+
+/** ecdsa-with-SHA256 */
+export const signatureAlgorithm = sequence(objectIdentifier('1.2.840.10045.4.3.2'));
+
+export function publicKeyInfo(key: KeyObject): Buffer {
+  return key.export({ type: 'spki', format: 'der' });
+}
+
+/** A name that is a common name alone, as UTF-8. */
+export function name(commonName: string): Buffer {
+  const attribute = sequence(objectIdentifier('2.5.4.3'), tagged(0x0c, Buffer.from(commonName)));
+  return sequence(tagged(0x31, attribute));
+}
+
+export function pemOf(label: string, der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
+}

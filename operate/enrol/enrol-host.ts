@@ -1,0 +1,83 @@
+// Gives a host its identity, or a new one. Whoever dies at any step runs it again, with the same folder:
+// the key is there before a certificate is asked for, a certificate is attached to its thing before
+// anybody could connect with it, and what is attached is found again. It becomes good for connections
+// last, when all else is written.
+
+import { X509Certificate } from 'node:crypto';
+import { thingName } from '#core/contracts/topics.ts';
+import { certificateRequest } from './certificate-request.ts';
+import type { HostFolder } from './host-folder.ts';
+import type { HostCertificate, Registry } from './registry.ts';
+
+export interface Enrolment {
+  readonly registry: Registry;
+  readonly stage: string;
+  readonly hostname: string;
+  readonly folder: HostFolder;
+  /** PEM of those who sign the broker's certificate. */
+  readonly authorities: string;
+  /** Text of the agent's settings, for its host name of the broker; none where the host has them. */
+  readonly settings?: (brokerHost: string) => string;
+  /** The host has a certificate, and shall have this one besides. */
+  readonly isRotation: boolean;
+}
+
+/** Nothing was changed; the message says what to do. */
+export class EnrolmentRefused extends Error {
+  override readonly name = 'EnrolmentRefused';
+}
+
+/** Returns the certificate that the folder holds now. @throws EnrolmentRefused */
+export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> {
+  const { registry, folder, hostname } = enrolment;
+  const thing = thingName(enrolment.stage, hostname);
+  const known = await registry.certificatesOf(thing);
+  const stored = folder.certificate();
+  if (stored !== undefined && !known.some(({ pem }) => isSame(pem, stored))) {
+    throw new EnrolmentRefused(
+      `The folder holds a certificate that ${hostname} does not have, or no longer: name an empty one.`,
+    );
+  }
+  const key = folder.key();
+  const own = known.find(({ pem }) => new X509Certificate(pem).checkPrivateKey(key));
+  const fault = faultOf(enrolment, own, known);
+  if (fault !== undefined) throw new EnrolmentRefused(fault);
+
+  await registry.ensureThing(thing);
+  const certificate = own ?? (await registry.issue(certificateRequest(thing, key)));
+  await registry.attach(certificate, thing);
+  folder.write('authorities.pem', enrolment.authorities);
+  if (enrolment.settings) {
+    folder.write('agent.json', enrolment.settings(await registry.endpoint()));
+  }
+  folder.write('certificate.pem', certificate.pem);
+  await registry.activate(certificate);
+  return certificate;
+}
+
+function faultOf(
+  { isRotation, hostname }: Enrolment,
+  own: HostCertificate | undefined,
+  known: readonly HostCertificate[],
+): string | undefined {
+  const others = known.filter((each) => each !== own && each.status === 'ACTIVE');
+  if (own?.status === 'REVOKED') {
+    return `The folder's certificate is revoked: name an empty folder.`;
+  }
+  if (!isRotation && others[0]) {
+    return (
+      `${hostname} has certificate ${others[0].id} already: --rotate gives it a new one besides, ` +
+      '--revoke takes it away.'
+    );
+  }
+  if (isRotation && others.length === 0) {
+    return own
+      ? 'The folder holds the certificate that is in use: name an empty one for the next.'
+      : `${hostname} has no certificate yet: enrol it, without --rotate.`;
+  }
+  return undefined;
+}
+
+function isSame(a: string, b: string): boolean {
+  return new X509Certificate(a).fingerprint256 === new X509Certificate(b).fingerprint256;
+}

@@ -1,0 +1,162 @@
+// AWS IoT's registry, as far as hosts go: a thing for each host, and the certificates that it may
+// connect with. Everything here may be done twice.
+
+import {
+  AttachPolicyCommand,
+  AttachThingPrincipalCommand,
+  CreateCertificateFromCsrCommand,
+  CreateThingCommand,
+  DeleteCertificateCommand,
+  DescribeCertificateCommand,
+  DescribeEndpointCommand,
+  DescribeThingCommand,
+  DetachPolicyCommand,
+  DetachThingPrincipalCommand,
+  type IoTClient,
+  paginateListThingPrincipals,
+  paginateListThings,
+  UpdateCertificateCommand,
+} from '@aws-sdk/client-iot';
+import { computeNodeName } from '#core/contracts/topics.ts';
+
+export interface HostCertificate {
+  /** 64 hexadecimal digits. */
+  readonly id: string;
+  readonly arn: string;
+  /** `ACTIVE`, `INACTIVE`, `REVOKED`. */
+  readonly status: string;
+  readonly pem: string;
+  readonly createdAt: Date;
+}
+
+export interface Registry {
+  /** Makes it unless it is there. @throws RegistryMismatch if it is there as something else */
+  ensureThing(thing: string): Promise<void>;
+  /** Of all hosts of the stage. */
+  things(): Promise<string[]>;
+  /** Those attached to the thing, the newest first; none where there is no such thing. */
+  certificatesOf(thing: string): Promise<HostCertificate[]>;
+  /** Nobody can connect with it yet. */
+  issue(request: string): Promise<HostCertificate>;
+  /** To this thing and no other, with the stage's policy for hosts. */
+  attach(certificate: HostCertificate, thing: string): Promise<void>;
+  activate(certificate: HostCertificate): Promise<void>;
+  /** For good. AWS ends its connections within a few minutes. */
+  revoke(certificate: HostCertificate, thing: string): Promise<void>;
+  /** As if it had never been. AWS ends its connections within a few minutes. */
+  remove(certificate: HostCertificate, thing: string): Promise<void>;
+  /** Host name of the broker. */
+  endpoint(): Promise<string>;
+}
+
+/** The registry has something by that name that is not ours. */
+export class RegistryMismatch extends Error {
+  override readonly name = 'RegistryMismatch';
+}
+
+export function createRegistry(client: IoTClient, stage: string): Registry {
+  /** Thing type and policy go by the same name. */
+  const ours = computeNodeName(stage);
+
+  async function describe(arn: string): Promise<HostCertificate> {
+    const id = arn.slice(arn.lastIndexOf('/') + 1);
+    const answer = await client.send(new DescribeCertificateCommand({ certificateId: id }));
+    const { status = '', certificatePem = '', creationDate } = answer.certificateDescription ?? {};
+    return { id, arn, status, pem: certificatePem, createdAt: creationDate ?? new Date(0) };
+  }
+
+  async function update({ id }: HostCertificate, newStatus: 'ACTIVE' | 'INACTIVE' | 'REVOKED') {
+    await client.send(new UpdateCertificateCommand({ certificateId: id, newStatus }));
+  }
+
+  async function detach({ arn }: HostCertificate, thing: string): Promise<void> {
+    await unlessAbsent(client.send(new DetachPolicyCommand({ policyName: ours, target: arn })));
+    const command = new DetachThingPrincipalCommand({ thingName: thing, principal: arn });
+    await unlessAbsent(client.send(command));
+  }
+
+  return {
+    async ensureThing(thing) {
+      const found = await unlessAbsent(client.send(new DescribeThingCommand({ thingName: thing })));
+      if (found === undefined) {
+        await client.send(new CreateThingCommand({ thingName: thing, thingTypeName: ours }));
+      } else if (found.thingTypeName !== ours) {
+        const type = found.thingTypeName ?? 'no type';
+        throw new RegistryMismatch(`Thing ${thing} is there already, of ${type}, not of ${ours}.`);
+      }
+    },
+
+    async things() {
+      const names: string[] = [];
+      for await (const page of paginateListThings({ client }, { thingTypeName: ours })) {
+        names.push(...(page.things ?? []).flatMap(({ thingName }) => thingName ?? []));
+      }
+      return names.sort();
+    },
+
+    async certificatesOf(thing) {
+      const arns = await unlessAbsent(principalsOf(client, thing));
+      const found = await Promise.all((arns ?? []).map(describe));
+      return found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+    },
+
+    async issue(request) {
+      const answer = await client.send(
+        new CreateCertificateFromCsrCommand({
+          certificateSigningRequest: request,
+          setAsActive: false,
+        }),
+      );
+      return describe(answer.certificateArn ?? '');
+    },
+
+    async attach({ arn }, thing) {
+      await client.send(
+        new AttachThingPrincipalCommand({
+          thingName: thing,
+          principal: arn,
+          thingPrincipalType: 'EXCLUSIVE_THING',
+        }),
+      );
+      await client.send(new AttachPolicyCommand({ policyName: ours, target: arn }));
+    },
+
+    activate: (certificate) => update(certificate, 'ACTIVE'),
+
+    async revoke(certificate, thing) {
+      await update(certificate, 'REVOKED');
+      await detach(certificate, thing);
+    },
+
+    async remove(certificate, thing) {
+      if (certificate.status === 'ACTIVE') await update(certificate, 'INACTIVE');
+      // Whoever dies from here on leaves one behind that nobody can connect with.
+      await detach(certificate, thing);
+      await unlessAbsent(
+        client.send(new DeleteCertificateCommand({ certificateId: certificate.id })),
+      );
+    },
+
+    async endpoint() {
+      const command = new DescribeEndpointCommand({ endpointType: 'iot:Data-ATS' });
+      return (await client.send(command)).endpointAddress ?? '';
+    },
+  };
+}
+
+async function principalsOf(client: IoTClient, thingName: string): Promise<string[]> {
+  const arns: string[] = [];
+  for await (const page of paginateListThingPrincipals({ client }, { thingName })) {
+    arns.push(...(page.principals ?? []).filter((arn) => arn.includes(':cert/')));
+  }
+  return arns;
+}
+
+async function unlessAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ResourceNotFoundException') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+// `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time>`: puts back what DynamoDB
+// has restored beside the stage's tables. Without --apply it only counts. docs/operations.md says what has
+// to be done before and after.
+
+import { parseArgs } from 'node:util';
+import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
+
+const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
+
+<suffix>    behind the stage's names in those of the restored tables: -restored for prod-arqs-restored
+<ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
+--apply     write; without it, what would be written is counted`;
+
+async function main(): Promise<void> {
+  const { values: given } = parseArgs({
+    options: {
+      stage: { type: 'string' },
+      suffix: { type: 'string' },
+      moment: { type: 'string' },
+      apply: { type: 'boolean', default: false },
+    },
+  });
+  const { stage, suffix, apply } = given;
+  const momentMs = Date.parse(given.moment ?? '');
+  if (!stage || !suffix || !(momentMs <= Date.now())) throw new Error(usage);
+  const moment = new Date(momentMs).toISOString();
+  const backups = backupStore(createDocuments().documents);
+  const done = await restoreBackup({ backups, stage, suffix, moment, isDryRun: !apply });
+  for (const { table, backup, put, deleted } of done) {
+    const would = apply ? '' : 'would be ';
+    console.log(
+      `${table}: ${backup} rows in the backup; ${put} ${would}put, ${deleted} ${would}deleted`,
+    );
+  }
+  console.log(
+    apply
+      ? 'Put back. No handle is handed out until its host has reported and Placement agrees.'
+      : 'Nothing was written: --apply does.',
+  );
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 2;
+});

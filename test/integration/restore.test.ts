@@ -1,0 +1,399 @@
+// A backup is put back: nothing of what it says is handed out before hosts and Placement have been asked.
+// Nova's servers are said here; DynamoDB, Placement, the API and the operations are real.
+
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { AttachHandle } from '#core/domain/device.ts';
+import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
+import { deviceUuid } from '#core/domain/inventory-plan.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { reap } from '#core/operations/reap.ts';
+import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { syncProviders } from '#core/operations/sync-providers.ts';
+import { type BackupStore, backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { type TableName, tableName, tables } from '#core/store/tables.ts';
+import { tableInput } from '#local/dynamodb.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
+
+const host = 'cmp1';
+const minuteMs = 60_000;
+const fpga = aDevice({ handles: 3 });
+const gpu = aDevice({
+  address: '0000:0e:00.0',
+  type: 'GPU',
+  provider_suffix: 'Gpu',
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: [1, 2].map((index) => ({
+      type: 'MDEV',
+      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+    })),
+  },
+});
+/** Came after the backup. */
+const late = aDevice({
+  address: '0000:0f:00.0',
+  provider_suffix: 'Late',
+  offers: { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(40, 'PCI')] },
+});
+const providers = {
+  fpga: providerUuid(`${host}_FakeDevice`),
+  gpu: providerUuid(`${host}_Gpu`),
+  late: providerUuid(`${host}_Late`),
+};
+
+let world: World;
+let deps: ConsumerDeps;
+let backups: BackupStore;
+let sequence = 0;
+let suffixes = 0;
+let suffix: string;
+let moment: string;
+let instances = 0;
+/** Servers that Nova has → when they last changed. */
+let servers: Map<string, string>;
+/** Instances that still have something, to be tidied up. */
+const given = new Set<string>();
+
+beforeAll(async () => {
+  world = await startWorld();
+  backups = backupStore(createDocuments().documents);
+  deps = {
+    ...world.deps,
+    clients: {
+      ...world.deps.clients,
+      nova: {
+        ...world.deps.clients.nova,
+        serverProject: async (uuid) => {
+          const updatedAt = servers.get(uuid);
+          return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
+        },
+        projectsWithServers: async () => ['of somebody else'],
+      },
+    },
+  };
+  await deps.clients.placement.createProvider({
+    uuid: '00000000-0000-4000-8000-00000000c0de',
+    name: host,
+  });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+
+/** All is free, described and known to Placement. */
+beforeEach(async () => {
+  servers = new Map();
+  for (const instance of given) await gone(instance);
+  given.clear();
+  for (const device of [fpga, gpu, late]) await force(device);
+  await report(fpga, gpu);
+  await sync();
+  for (const handle of [...(await handlesOf('fpga')), ...(await handlesOf('gpu'))]) {
+    if (!handle.release) continue;
+    const release = await deps.store.releases.byId(handle.release);
+    if (release) await deps.store.releases.confirm(release);
+  }
+  expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
+});
+
+async function report(...devices: (typeof fpga)[]): Promise<void> {
+  sequence += 1;
+  await applyReport(deps, host, aReport(devices, { sequence }), Date.now());
+}
+
+function force({ address }: { readonly address: string }) {
+  const path = `/v2/devices/${deviceUuid(host, address)}/force_release`;
+  return world.ask('POST', path, { body: { reason: 'looked at the host' } });
+}
+
+/** What the streams, and each hour the sweep, ask for. */
+async function sync(): Promise<void> {
+  for (const provider of Object.values(providers)) await syncProviders(deps, provider, 1);
+}
+
+async function handlesOf(name: keyof typeof providers): Promise<readonly AttachHandle[]> {
+  return (await deps.store.inventory.provider(providers[name]))?.handles ?? [];
+}
+
+function isFree(handle: AttachHandle): boolean {
+  return !handle.claim && !handle.release && !handle.unknownSince;
+}
+
+async function allocate(instance: string, provider: ProviderUuid | undefined): Promise<void> {
+  const { status } = await fetch(`${world.urls.placement}/allocations/${instance}`, {
+    method: provider ? 'PUT' : 'DELETE',
+    headers: {
+      'X-Auth-Token': 'admin-token',
+      'OpenStack-API-Version': 'placement 1.36',
+      'Content-Type': 'application/json',
+    },
+    ...(provider && {
+      body: JSON.stringify({
+        allocations: { [provider]: { resources: { FPGA: 1 } } },
+        project_id: 'demo',
+        user_id: 'demo',
+        consumer_generation: null,
+      }),
+    }),
+  });
+  expect([204, 404]).toContain(status);
+}
+
+async function tryToBind(name: 'fpga' | 'late' = 'fpga') {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'fpga',
+  });
+  instances += 1;
+  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  given.add(instance);
+  const patch = { hostname: host, device_rp_uuid: providers[name], instance_uuid: instance };
+  const added = ([field, value]: string[]) => ({ op: 'add', path: `/${field}`, value });
+  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [created.json.arqs[0].uuid]: Object.entries(patch).map(added),
+  });
+  return { instance, status, reason: json?.error as string | undefined };
+}
+
+/** No handle is free. */
+const refused = { status: 404, reason: expect.stringContaining('attach handle') };
+
+/** A server as Nova boots it: allocated, then bound. */
+async function boot(name: 'fpga' | 'late' = 'fpga'): Promise<string> {
+  const { instance, status } = await tryToBind(name);
+  expect(status).toBe(202);
+  await allocate(instance, providers[name]);
+  servers.set(instance, new Date(Date.now() - 60 * minuteMs).toISOString());
+  return instance;
+}
+
+/** A server as Nova deletes it. */
+async function gone(instance: string): Promise<void> {
+  await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  await allocate(instance, undefined);
+  servers.delete(instance);
+}
+
+/** As DynamoDB does it: tables of their own, without streams. */
+async function backUp(): Promise<void> {
+  suffixes += 1;
+  suffix = `-${suffixes}`;
+  moment = new Date().toISOString();
+  const client = new DynamoDBClient();
+  for (const table of tables) {
+    const name = tableName(stage, table.name);
+    const { StreamSpecification: _, ...input } = tableInput(stage, table);
+    await client.send(new CreateTableCommand({ ...input, TableName: `${name}${suffix}` }));
+    for (const row of (await backups.rows(name)).values()) {
+      await backups.put(`${name}${suffix}`, row);
+    }
+  }
+  client.destroy();
+}
+
+function restore(store = backups, isDryRun = false) {
+  return restoreBackup({ backups: store, stage, suffix, moment, isDryRun });
+}
+
+function dump(): Promise<unknown[]> {
+  const rowsOf = async (name: TableName) => [...(await backups.rows(tableName(stage, name)))];
+  return Promise.all((['arqs', 'inventory', 'device-profiles'] as const).map(rowsOf));
+}
+
+describe('after a backup was put back', () => {
+  it('nothing is handed out until its host has reported and Placement was asked', async () => {
+    await backUp();
+    await restore();
+    expect(await tryToBind()).toMatchObject(refused);
+    await sync();
+    expect(await tryToBind()).toMatchObject(refused);
+    await report(fpga, gpu);
+    expect(await tryToBind()).toMatchObject(refused);
+    await sync();
+    expect((await tryToBind()).status).toBe(202);
+  });
+
+  it('the host is asked for all its devices, whatever its heartbeat says', async () => {
+    await backUp();
+    await restore();
+    const made: string[] = [];
+    const jobs = { ...deps.clients.jobs, create: async (id: string) => void made.push(id) };
+    sequence += 1;
+    const { devices: _, ...heartbeat } = aReport([fpga, gpu], { sequence });
+    await applyReport(
+      { ...deps, clients: { ...deps.clients, jobs } },
+      host,
+      { ...heartbeat, devices: [] },
+      Date.now(),
+    );
+    expect(made).toEqual([expect.stringMatching(/^test-look-/)]);
+  });
+
+  it('Placement allocates nothing of it meanwhile', async () => {
+    await backUp();
+    await restore();
+    await sync();
+    const held = await deps.clients.placement.getInventories(providers.fpga);
+    expect(held?.inventories.FPGA).toMatchObject({ total: 3, reserved: 3 });
+    await report(fpga, gpu);
+    await sync();
+    const free = await deps.clients.placement.getInventories(providers.fpga);
+    expect(free?.inventories.FPGA).toMatchObject({ total: 3, reserved: 0 });
+  });
+
+  it('a device that somebody has whom the backup does not know is offered to nobody', async () => {
+    const before = await boot();
+    await backUp();
+    const stranger = await boot();
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
+    expect(await tryToBind()).toMatchObject(refused);
+    // What it has known all along goes on.
+    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${before}`);
+    expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
+
+    await gone(stranger);
+    await sync();
+    expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(2);
+  });
+
+  it('a device within which somebody may have moved is offered to nobody', async () => {
+    const instance = await boot();
+    await backUp();
+    servers.set(instance, new Date().toISOString());
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
+    await gone(instance);
+    await sync();
+    expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
+  });
+
+  it('an admin says that it is free by force', async () => {
+    await backUp();
+    await boot();
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    expect(await tryToBind()).toMatchObject(refused);
+    const { json } = await force(fpga);
+    expect(json.attach_handles).toHaveLength(3);
+    expect((await tryToBind()).status).toBe(202);
+  });
+
+  it('what was deleted since comes back, and the reaper lets go of it when nobody has the device', async () => {
+    const instance = await boot();
+    await backUp();
+    await gone(instance);
+    const stranger = await boot();
+    await restore();
+    expect(await deps.store.arqs.binding(instance)).toBeDefined();
+    await report(fpga, gpu);
+    await sync();
+    const reapTwice = async () => {
+      await reap(deps);
+      await reap({ ...deps, clock: () => Date.now() + 11 * minuteMs });
+    };
+    // The stranger may have the very handle: its host must not be asked to clean it up.
+    await reapTwice();
+    expect(await deps.store.arqs.binding(instance)).toBeDefined();
+    await gone(stranger);
+    await sync();
+    await reapTwice();
+    expect(await deps.store.arqs.binding(instance)).toBeUndefined();
+    expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
+  });
+
+  it('a device that the backup does not know is no more trusted than the others', async () => {
+    await backUp();
+    await report(fpga, gpu, late);
+    await sync();
+    const stranger = await boot('late');
+    await restore();
+    expect(await handlesOf('late')).toEqual([]);
+    await report(fpga, gpu, late);
+    expect(await tryToBind('late')).toMatchObject(refused);
+    await sync();
+    expect(await tryToBind('late')).toMatchObject(refused);
+    await gone(stranger);
+    await sync();
+    expect((await tryToBind('late')).status).toBe(202);
+  });
+
+  it('what a host may have made for somebody since, it removes first', async () => {
+    await backUp();
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    const waiting = await handlesOf('gpu');
+    const [id] = new Set(waiting.map(({ release }) => release));
+    expect(waiting).toMatchObject([{ release: id }, { release: id }]);
+    const release = await deps.store.releases.byId(id ?? '');
+    expect(release?.handles).toHaveLength(2);
+    if (release) await deps.store.releases.confirm(release);
+    expect((await handlesOf('gpu')).filter(isFree)).toHaveLength(2);
+  });
+
+  it('a claim that was decided before it does not hold', async () => {
+    await backUp();
+    const stale = (await handlesOf('fpga'))[0];
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    const now = (await handlesOf('fpga')).find(({ uuid }) => uuid === stale?.uuid);
+    expect(now?.epoch).toBeGreaterThan(stale?.epoch ?? Number.NaN);
+  });
+});
+
+describe('putting a backup back', () => {
+  it('writes nothing unless it is told to', async () => {
+    await boot();
+    await backUp();
+    await boot();
+    const before = await dump();
+    const counts = await restore(backups, true);
+    expect(await dump()).toEqual(before);
+    // The second ARQ and its instance's row.
+    expect(counts).toMatchObject([{}, { table: 'arqs', deleted: 2 }, {}]);
+  });
+
+  it('has nothing handed out wherever it dies, and comes to the same when it is run again', async () => {
+    await boot();
+    await backUp();
+    await boot();
+    let deaths = 0;
+    for (let at = 1; ; at += 1) {
+      let count = 0;
+      const die = () => {
+        count += 1;
+        if (count >= at) throw new Error('killed');
+      };
+      const writes = ['put', 'delete', 'withhold', 'noteMoment'];
+      const dying = new Proxy(backups, {
+        get: (store, name: keyof BackupStore) => {
+          if (writes.includes(name)) die();
+          return store[name];
+        },
+      });
+      const isDead = await restore(dying).then(
+        () => false,
+        () => true,
+      );
+      if (!isDead) break;
+      deaths += 1;
+      // The moment, and each handle of three devices at most.
+      if (at > 8) expect(await tryToBind()).toMatchObject(refused);
+    }
+    expect(deaths).toBeGreaterThan(12);
+    expect((await handlesOf('fpga')).filter(({ unknownSince }) => !unknownSince)).toEqual([]);
+    expect((await handlesOf('fpga')).filter(({ claim }) => claim)).toHaveLength(1);
+  });
+});

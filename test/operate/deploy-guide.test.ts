@@ -1,0 +1,183 @@
+// docs/deploy.md does what it says: its blocks are run as they stand there, in its order, with the system
+// on one machine in AWS's place, down to a server that boots with what the host was enrolled for.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { announceHost } from '#local/announce-host.ts';
+import { eventually } from '#local/demo-client.ts';
+import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/layout.ts';
+import { type System, startSystem } from '#local/system.ts';
+import { namedBlocks } from '#test/support/doc-examples.ts';
+import { type AgentProcess, run } from '../agent/agent-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+const stage = 'guide';
+const hostname = 'cmp1.example';
+const blocks = namedBlocks('deploy.md');
+
+/** What the blocks of AWS and of hosts do is nobody's to do here. Each has its reason. */
+const notRun: Readonly<Record<string, string>> = {
+  'aws:secret': 'Secrets Manager: only CloudFormation reads it',
+  'aws:deploy': 'CloudFormation; its line is synthesised below',
+  'aws:environment': 'Lambda; the same settings are written by the test',
+  'aws:upgrade': 'git and CloudFormation; its lines are those of aws:deploy',
+  'aws:rollback': 'git and CloudFormation; its lines are those of aws:deploy',
+  'aws:remove': 'CloudFormation and tables; the local system goes with its directory',
+  'host:install': 'ssh; the test starts the agent from the folder',
+  'host:upgrade': 'ssh; the test starts the agent from the bundle',
+};
+
+let directory: string;
+let layout: Layout;
+let system: System;
+let environment: Record<string, string>;
+let agent: AgentProcess | undefined;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'deploy-guide-'));
+  layout = await chooseLayout({ stage, directory, anyPorts: true });
+  system = await startSystem({ layout, agents: [], restart: false });
+  await announceHost(layout, hostname);
+  // What AWS's credentials and region are to an operator.
+  const own = Object.entries(settingsOf(layout)).filter(([name]) => name.startsWith('AWS_'));
+  environment = {
+    PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+    HOME: directory,
+    ...Object.fromEntries(own),
+    STAGE: stage,
+    HOST: hostname,
+    DIR: join(directory, 'operator'),
+  };
+});
+afterAll(async () => {
+  await agent?.stop();
+  await system.stop();
+  rmSync(directory, { recursive: true });
+});
+
+function block(name: string): string {
+  const content = blocks.get(name);
+  if (content === undefined) throw new Error(`docs/deploy.md has no block named ${name}.`);
+  return content;
+}
+
+/** What it printed. @throws where a line of it fails */
+async function runBlock(name: string, change = (text: string) => text): Promise<string> {
+  const script = `set -eu\n${block('settings')}\n${change(block(name))}`;
+  const options = { env: environment, cwd: root, timeout: 120_000 };
+  return (await promisify(execFile)('bash', ['-c', script], options)).stdout;
+}
+
+/** What copying to the host comes to: the same files at another place, for another broker. */
+function install(): string {
+  const folder = join(directory, 'operator', hostname);
+  const file = join(folder, 'agent.json');
+  const settings = readFileSync(file, 'utf8')
+    .replaceAll('/etc/cyborg-agent/', `${folder}/`)
+    .replace('localhost:8883', `localhost:${layout.ports.mqtt}`);
+  const given = {
+    ...JSON.parse(settings),
+    state_dir: join(directory, 'state'),
+    interval_seconds: 1,
+  };
+  writeFileSync(file, JSON.stringify(given));
+  const authority = readFileSync(join(directory, 'certificates/authority.pem'));
+  writeFileSync(join(folder, 'authorities.pem'), authority);
+  return file;
+}
+
+async function ask<T>(url: string, token: string, body?: unknown): Promise<T> {
+  const response = await fetch(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'X-Auth-Token': token, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  expect(response.ok, `${url} ${response.status}`).toBe(true);
+  return (await response.json()) as T;
+}
+
+it('has no block that is neither run nor said not to be', () => {
+  const ran = ['settings', 'synth', 'bundle', 'enrol', 'forget', 'doctor', 'revoke'];
+  expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
+  for (const [name, content] of blocks) {
+    expect(content.includes('aws ') || content.includes('cdk d'), name).toBe(
+      name.startsWith('aws:'),
+    );
+    expect(content.includes('root@'), name).toBe(name.startsWith('host:'));
+  }
+});
+
+it('deploys what can be synthesised, by the same options everywhere', async () => {
+  await runBlock('synth');
+  const options = (text: string) =>
+    [...text.matchAll(/^npx cdk \w+ (?:--quiet )?(.*)$/gm)].map(([, given]) => given);
+  const [expected] = options(block('synth'));
+  for (const name of ['aws:deploy', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
+    expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
+  }
+}, 120_000);
+
+it('goes from an empty system to a server with its device, and back', async () => {
+  await runBlock('bundle');
+  await runBlock('enrol');
+  const file = install();
+  expect(readdirSync(join(directory, 'operator', hostname)).sort()).toEqual([
+    'agent.json',
+    'authorities.pem',
+    'certificate.pem',
+    'key.pem',
+  ]);
+  agent = run('dist/cyborg-agent.mjs', { CYBORG_AGENT_CONFIG: file });
+  writeFileSync(join(directory, 'operator', `${stage}.json`), JSON.stringify(settingsOf(layout)));
+  const healthy = await vi.waitUntil(() => runBlock('doctor').catch(() => undefined), {
+    timeout: 60_000,
+  });
+  expect(healthy).toMatch(/ok {5}host cmp1.example: 1 devices/);
+  expect(healthy).toMatch(/ 0 wrong, /);
+  expect(healthy).toMatch(
+    /cmp1.example: connected since .*\n {2}[0-9a-f]{64} {2}ACTIVE .* {2}last used/,
+  );
+
+  const [api, nova] = [`${urlOf(layout, 'api')}/accelerator/v2`, `${urlOf(layout, 'nova')}/v2.1`];
+  const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
+  await ask(`${api}/device_profiles`, 'admin-token', [{ name: 'first', groups }]);
+  const flavor = { id: '1', name: 'accel', vcpus: 1, ram: 64, disk: 1 };
+  await ask(`${nova}/flavors`, 'admin-token', { flavor });
+  const extra_specs = { 'accel:device_profile': 'first' };
+  await ask(`${nova}/flavors/1/os-extra_specs`, 'admin-token', { extra_specs });
+  await ask(`${nova}/servers`, 'demo-token', { server: { name: 'vm1', flavorRef: '1' } });
+  type Servers = { servers: { status: string }[] };
+  await eventually(
+    () => ask<Servers>(`${nova}/servers/detail`, 'demo-token'),
+    ({ servers }) => servers[0]?.status === 'ACTIVE',
+  );
+  type Arqs = { arqs: { state: string; hostname: string }[] };
+  expect(await ask<Arqs>(`${api}/accelerator_requests`, 'demo-token')).toMatchObject({
+    arqs: [{ state: 'Bound', hostname }],
+  });
+
+  await runBlock('forget');
+  expect(readdirSync(join(directory, 'operator'))).not.toContain(hostname);
+  expect(await runBlock('revoke')).toMatch(/^revoked [0-9a-f]{64}$/m);
+  expect(await runBlock('revoke')).toBe('Nothing to be revoked.\n');
+}, 120_000);
+
+it('links to sections that are there', () => {
+  const text = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
+  const links = [...text.matchAll(/\]\(([\w./-]*)(?:#([\w-]+))?\)/g)];
+  expect(links.length).toBeGreaterThan(10);
+  for (const [, page = '', section] of links) {
+    const target = readFileSync(join(root, 'docs', page === '' ? 'deploy.md' : page), 'utf8');
+    const headings = [...target.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    );
+    if (section !== undefined) expect(headings, `${page}#${section}`).toContain(section);
+  }
+});

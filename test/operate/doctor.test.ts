@@ -1,0 +1,296 @@
+// The doctor finds nothing in a healthy system, and names each fault.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DeleteTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { IoTClient } from '@aws-sdk/client-iot';
+import { S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteQueueCommand,
+  GetQueueUrlCommand,
+  PurgeQueueCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createHttp } from '#core/clients/http.ts';
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { announceHost } from '#local/announce-host.ts';
+import { createTables } from '#local/dynamodb.ts';
+import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/layout.ts';
+import { createQueues } from '#local/queues.ts';
+import { type System, startSystem } from '#local/system.ts';
+import type { Finding, Patient } from '#operate/doctor/check.ts';
+import { examine } from '#operate/doctor/examine.ts';
+import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
+import { createRegistry } from '#operate/enrol/registry.ts';
+import { run } from '../agent/agent-process.ts';
+
+const stage = 'doctor';
+const minuteMs = 60_000;
+let directory: string;
+let layout: Layout;
+let system: System;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'doctor-'));
+  layout = await chooseLayout({ stage, directory, anyPorts: true });
+  system = await startSystem({
+    layout,
+    agents: [{ hostname: 'cmp1', drivers: 'fake' }],
+    restart: false,
+  });
+  process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
+  await announceHost(layout, 'cmp1');
+  await vi.waitUntil(async () => named('host cmp1', await findings()) === 'ok', {
+    timeout: 30_000,
+  });
+});
+afterAll(async () => {
+  for (const server of servers) server.close();
+  await system.stop();
+  rmSync(directory, { recursive: true });
+});
+
+interface Given {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly url?: string;
+  readonly iot?: string;
+  readonly laterMs?: number;
+}
+
+async function findings({ settings = {}, url, iot, laterMs = 0 }: Given = {}): Promise<Finding[]> {
+  const deps = createConsumerDeps('doctor', { ...process.env, ...settings });
+  const aws: Patient['aws'] = {
+    dynamoDb: new DynamoDBClient(),
+    sqs: new SQSClient(),
+    iot: new IoTClient(iot ? { endpoint: iot } : {}),
+    s3: new S3Client({ forcePathStyle: true }),
+  };
+  const patient: Patient = {
+    deps: { ...deps, clock: () => Date.now() + laterMs },
+    http: createHttp({ timeoutMs: 2000 }),
+    aws,
+    url,
+  };
+  const found: Finding[] = [];
+  for await (const finding of examine(patient)) found.push(finding);
+  for (const client of Object.values(aws)) client.destroy();
+  return found;
+}
+
+/** The fault that was found, and what to do; or that all is well. */
+function named(check: string, found: readonly Finding[]): string {
+  const finding = found.find((each) => each.check === check);
+  if (!finding) return 'no such check';
+  if ('wrong' in finding) return `${finding.wrong} → ${finding.remedy}`;
+  return 'ok' in finding ? 'ok' : finding.unseen;
+}
+
+function wrong(found: readonly Finding[]): string[] {
+  return found.filter((finding) => 'wrong' in finding).map(({ check }) => check);
+}
+
+/** In front of the local AWS IoT: what it answers to some paths is changed. */
+async function iotProxy(change: (path: string, body: string) => [number, string]): Promise<string> {
+  const forward = (incoming: IncomingMessage, response: ServerResponse) => {
+    const { method, url = '', headers } = incoming;
+    const onward = request(`${urlOf(layout, 'iot')}${url}`, { method, headers }, (answer) => {
+      let text = '';
+      answer.on('data', (chunk) => {
+        text += chunk;
+      });
+      answer.on('end', () => {
+        const [status, body] = change(url, text);
+        const isSame = body === text;
+        const error = { 'x-amzn-errortype': 'ResourceNotFoundException' };
+        response.writeHead(
+          isSame ? (answer.statusCode ?? 500) : status,
+          status === 404 && !isSame ? error : {},
+        );
+        response.end(body);
+      });
+    });
+    incoming.pipe(onward);
+  };
+  const server = createServer(forward);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('a healthy system', () => {
+  it('has nothing wrong', async () => {
+    const found = await findings({ url: `${urlOf(layout, 'api')}/accelerator/v2` });
+    expect(found.filter((finding) => 'wrong' in finding)).toEqual([]);
+    expect(found.filter((finding) => 'ok' in finding).length).toBeGreaterThan(25);
+    // Of AWS alone, or of nobody.
+    expect(found.flatMap((each) => ('unseen' in each ? [each.check] : []))).toEqual(
+      expect.arrayContaining(['Nova sends service tokens', 'queue rules-dead']),
+    );
+  });
+
+  it('is told so by the command, which ends with 0', async () => {
+    const file = join(directory, 'environment.json');
+    writeFileSync(file, JSON.stringify(settingsOf(layout)));
+    const doctor = run('operate/doctor.ts', {});
+    expect(await doctor.exited()).toBe(2);
+    const told = spawnDoctor(file);
+    expect(await told.exited()).toBe(0);
+    expect(told.output()).toMatch(/ok {5}table arqs: doctor-arqs/);
+    expect(told.output()).toMatch(/\d+ ok, 0 wrong, \d+ not to be seen from here/);
+  });
+});
+
+function spawnDoctor(file: string, ...more: string[]) {
+  return run('operate/doctor.ts', {}, ['--environment', file, ...more]);
+}
+
+describe('what is wrong is named', () => {
+  it('the password', async () => {
+    const found = await findings({ settings: { CYBORG_OS_PASSWORD: 'wrong' } });
+    expect(named('Keystone takes the service user', found)).toMatch(/401.*password in Secrets/);
+  });
+
+  it('the service user’s roles', async () => {
+    const found = await findings({ settings: { CYBORG_OS_USERNAME: 'telemetry' } });
+    expect(named('Keystone takes the service user', found)).toMatch(/lacks admin.*roles admin and/);
+  });
+
+  it.each([
+    ['Placement answers at 1.36', 'PLACEMENT_URL'],
+    ['Nova answers at 2.82', 'NOVA_URL'],
+    ['Glance answers', 'GLANCE_URL'],
+  ])('%s: not at all', async (check, variable) => {
+    const found = await findings({ settings: { [variable]: 'http://127.0.0.1:1' } });
+    expect(named(check, found)).toMatch(/is unavailable.*catalog/);
+    expect(wrong(found)).toContain(check);
+  });
+
+  it('a Nova that is too old', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(406, { 'content-type': 'application/json' });
+      response.end('{"computeFault":{"code":406,"message":"Version 2.82 is not supported"}}');
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const NOVA_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(named('Nova answers at 2.82', await findings({ settings: { NOVA_URL } }))).toMatch(
+      /406.*Victoria or later/,
+    );
+  });
+
+  it('a catalog that leads elsewhere', async () => {
+    const found = await findings({ url: 'https://abc.execute-api.example.org/accelerator/v2' });
+    expect(named('the catalog has us', found)).toMatch(/and the stack is at https:\/\/abc/);
+    expect(wrong(found)).toContain('the API answers');
+  });
+
+  it('another Keystone than the API points to', async () => {
+    const settings = { KEYSTONE_PUBLIC_URL: 'https://keystone.example.org/v3' };
+    expect(
+      named(
+        'the API refuses who has no token, and says where to get one',
+        await findings({ settings }),
+      ),
+    ).toMatch(/not Keystone uri="https:\/\/keystone.example.org/);
+  });
+
+  it('messages that nobody could work on', async () => {
+    const sqs = new SQSClient();
+    const { QueueUrl } = await sqs.send(
+      new GetQueueUrlCommand({ QueueName: `${stage}-nova-events-dead` }),
+    );
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: '{}' }));
+    expect(named('queue nova-events', await findings())).toMatch(
+      /nova-events-dead holds 1.*docs\/operations.md/,
+    );
+    await sqs.send(new PurgeQueueCommand({ QueueUrl }));
+    expect(named('queue nova-events', await findings())).toBe('ok');
+  });
+
+  it('a queue that is gone', async () => {
+    const sqs = new SQSClient();
+    const { QueueUrl } = await sqs.send(
+      new GetQueueUrlCommand({ QueueName: `${stage}-job-events` }),
+    );
+    await sqs.send(new DeleteQueueCommand({ QueueUrl }));
+    expect(named('queue job-events', await findings())).toMatch(/does not exist.*Deploy/);
+    await createQueues(sqs, stage);
+    expect(named('queue job-events', await findings())).toBe('ok');
+  });
+
+  it('a table that is gone', async () => {
+    const dynamoDb = new DynamoDBClient();
+    await dynamoDb.send(new DeleteTableCommand({ TableName: `${stage}-service-tokens` }));
+    expect(named('table service-tokens', await findings())).toMatch(/NotFound.*Restore/);
+    await createTables(dynamoDb, stage);
+    expect(named('table service-tokens', await findings())).toBe('ok');
+  });
+
+  it('what AWS IoT lacks', async () => {
+    const iot = await iotProxy((path, body) => {
+      if (path.startsWith('/thing-types/')) return [404, '{"message":"gone"}'];
+      if (path.startsWith('/policies/')) return [404, '{"message":"gone"}'];
+      if (path.startsWith('/rules/'))
+        return [200, body.replace('"ruleDisabled":false', '"ruleDisabled":true')];
+      if (path === '/event-configurations') return [200, body.replace('true', 'false')];
+      return [200, body];
+    });
+    const found = await findings({ iot });
+    expect(named('the hosts’ thing type', found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named('the hosts’ policy', found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named('rule job_ended', found)).toMatch(/doctor_job_ended is disabled.*Enable it/);
+    expect(named('AWS IoT tells of jobs that end', found)).toMatch(/update-event-configurations/);
+    expect(wrong(found)).toHaveLength(7);
+  });
+
+  it('a host from a backup', async () => {
+    const backups = backupStore(createDocuments().documents);
+    const inventory = `${stage}-inventory`;
+    const rows = [...(await backups.rows(inventory)).values()];
+    const handle = rows.find(
+      ({ pk, sk }) =>
+        pk === `RP#${providerUuid('cmp1_FakeDevice')}` && String(sk).startsWith('HANDLE#'),
+    );
+    if (!handle) throw new Error('There is no handle.');
+    await backups.put(inventory, { ...handle, unknown_since: '2026-07-01T01:02:03.000Z' });
+    expect(named('host cmp1', await findings())).toMatch(
+      /1 handles are in quarantine.*force_release/,
+    );
+    await backups.put(inventory, handle);
+  });
+
+  it('an API that is down', async () => {
+    await system.kill('api');
+    const found = await findings();
+    expect(named('the API answers', found)).toMatch(/unavailable.*access log/);
+    await system.start('api');
+    expect(wrong(await findings())).toEqual([]);
+  });
+
+  // Last: the host does not come back.
+  it('a host whose agent is gone, and one that has no certificate', async () => {
+    await system.kill('agent-cmp1');
+    await expect
+      .poll(async () => named('host cmp1', await findings({ laterMs: 11 * minuteMs })), {
+        timeout: 20_000,
+      })
+      .toMatch(/agent is away.*systemctl/);
+    await revokeCertificates(createRegistry(new IoTClient(), stage), `${stage}:cmp1`);
+    expect(named('host cmp1', await findings())).toMatch(/no active certificate.*enrol/);
+  });
+});

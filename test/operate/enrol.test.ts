@@ -1,0 +1,249 @@
+// A host's identity, from the operator's command to the agent's connection, and its end.
+
+import { existsSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { IoTClient } from '@aws-sdk/client-iot';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { agentSettings } from '#operate/enrol/agent-settings.ts';
+import {
+  keepCertificate,
+  retireCertificates,
+  revokeCertificates,
+} from '#operate/enrol/end-certificates.ts';
+import { EnrolmentRefused, enrolHost } from '#operate/enrol/enrol-host.ts';
+import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts';
+import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
+import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
+import { type AgentProcess, run } from '../agent/agent-process.ts';
+
+const stage = 'test';
+let iot: IotCore;
+const agents: AgentProcess[] = [];
+
+beforeAll(async () => {
+  iot = await startIotCore(stage);
+});
+afterAll(async () => {
+  await Promise.all(agents.map((agent) => agent.killHard()));
+  await iot.stop();
+});
+
+function emptyFolder(): string {
+  return mkdtempSync(join(iot.directory, 'host-'));
+}
+
+function enrol(
+  hostname: string,
+  path: string,
+  { isRotation = false, client = iot.client() } = {},
+): Promise<HostCertificate> {
+  const settings = (broker: string) =>
+    agentSettings(
+      { stage, hostname, endpoint: `${broker}:${iot.broker.port}`, at: path },
+      JSON.stringify({ drivers: ['fake'], state_dir: join(path, 'state'), interval_seconds: 1 }),
+    );
+  return enrolHost({
+    registry: createRegistry(client, stage),
+    stage,
+    hostname,
+    folder: openHostFolder(path),
+    authorities: readFileSync(iot.certificates.server.authorityFile, 'utf8'),
+    settings,
+    isRotation,
+  });
+}
+
+/** The agent itself, with nothing but the folder. */
+function startAgent(path: string): AgentProcess {
+  const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: join(path, 'agent.json') });
+  agents.push(agent);
+  return agent;
+}
+
+/** Certificates by which a host has connected, in order. */
+function connectedWith(thing: string): (string | undefined)[] {
+  return iot.presence
+    .filter((event) => event.clientId === thing && event.eventType === 'connected')
+    .map(({ principalIdentifier }) => principalIdentifier);
+}
+
+const waiting = { timeout: 20_000 };
+
+it('gives a host a folder with which its agent connects', async () => {
+  const path = emptyFolder();
+  const { id } = await enrol('cmp1.example', path);
+  expect(statSync(join(path, 'key.pem')).mode & 0o777).toBe(0o600);
+  const agent = startAgent(path);
+  await expect.poll(() => agent.output(), waiting).toContain('Reported');
+  expect(connectedWith('test:cmp1:example')).toEqual([id]);
+  await agent.stop();
+});
+
+it('does nothing more when it is run again', async () => {
+  const path = emptyFolder();
+  const first = await enrol('cmp2.example', path);
+  const files = ['key.pem', 'certificate.pem', 'agent.json'].map((name) => join(path, name));
+  const before = files.map((file) => readFileSync(file, 'utf8'));
+  expect((await enrol('cmp2.example', path)).id).toBe(first.id);
+  expect(files.map((file) => readFileSync(file, 'utf8'))).toEqual(before);
+  expect(iot.registry.certificatesOf('test:cmp2:example')).toHaveLength(1);
+});
+
+function died(): never {
+  throw new Error('killed');
+}
+
+/** Dies at the n-th request: before it is sent, or when it was answered. */
+function dyingClient(at: number, when: 'before' | 'after', issued: string[]): IoTClient {
+  const client = iot.client();
+  let count = 0;
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      count += 1;
+      if (count === at && when === 'before') died();
+      try {
+        const answer = await next(args);
+        const { certificateId } = answer.output as { certificateId?: string };
+        if (certificateId !== undefined) issued.push(certificateId);
+        return answer;
+      } finally {
+        // Whatever was answered: that there is no such thing yet, too.
+        if (count === at) died();
+      }
+    },
+    { step: 'initialize', name: 'die' },
+  );
+  return client;
+}
+
+it('is finished by whoever runs it again, wherever it died, and leaves no other certificate active', async () => {
+  let deaths = 0;
+  for (const when of ['before', 'after'] as const) {
+    for (let at = 1; ; at += 1) {
+      const hostname = `dies-${when}-${at}`;
+      const path = emptyFolder();
+      const issued: string[] = [];
+      const client = dyingClient(at, when, issued);
+      const isDead = await enrol(hostname, path, { client }).then(
+        () => false,
+        (error: Error) => error.message === 'killed',
+      );
+      if (!isDead) break;
+      deaths += 1;
+      const { id } = await enrol(hostname, path, { client: dyingClient(0, 'before', issued) });
+      const active = [...new Set([...issued, id])].filter(
+        (each) => iot.registry.certificate(each).status === 'ACTIVE',
+      );
+      expect(active).toEqual([id]);
+      expect(iot.registry.certificate(id)).toMatchObject({
+        thing: `test:${hostname}`,
+        policy: 'test-compute-node',
+      });
+      expect(readFileSync(join(path, 'certificate.pem'), 'utf8')).toBe(
+        iot.registry.certificate(id).pem,
+      );
+    }
+  }
+  // Principals, thing, its making, certificate, its description, two attachments, endpoint, activation.
+  expect(deaths).toBe(18);
+});
+
+it('refuses a second certificate, unless it is asked for', async () => {
+  const path = emptyFolder();
+  const { id } = await enrol('cmp3.example', path);
+  const other = emptyFolder();
+  await expect(enrol('cmp3.example', other)).rejects.toThrow(`has certificate ${id} already`);
+  await expect(enrol('cmp3.example', path, { isRotation: true })).rejects.toThrow('in use');
+  expect(iot.registry.certificatesOf('test:cmp3:example')).toHaveLength(1);
+  await expect(enrol('cmp4.example', other, { isRotation: true })).rejects.toThrow(
+    'no certificate yet',
+  );
+  expect(existsSync(join(other, 'certificate.pem'))).toBe(false);
+});
+
+it('keeps the old certificate until the host has connected with the new one', async () => {
+  const thing = 'test:cmp5:example';
+  const registry = createRegistry(iot.client(), stage);
+  const path = emptyFolder();
+  const old = await enrol('cmp5.example', path);
+  const agent = startAgent(path);
+  await expect.poll(() => connectedWith(thing), waiting).toEqual([old.id]);
+
+  const next = emptyFolder();
+  const renewed = await enrol('cmp5.example', next, { isRotation: true });
+  expect(renewed.id).not.toBe(old.id);
+  await expect(retireCertificates(registry, thing, connectedWith(thing).at(-1))).rejects.toThrow(
+    `has not connected with its newest certificate, ${renewed.id}`,
+  );
+  expect(iot.registry.certificatesOf(thing)).toHaveLength(2);
+
+  // As an operator does: new files, and the agent starts again.
+  await agent.stop();
+  const restarted = startAgent(next);
+  await expect.poll(() => connectedWith(thing), waiting).toEqual([old.id, renewed.id]);
+  const gone = await retireCertificates(registry, thing, connectedWith(thing).at(-1));
+  expect(gone.map(({ id }) => id)).toEqual([old.id]);
+  expect(iot.registry.certificatesOf(thing).map(({ id }) => id)).toEqual([renewed.id]);
+  await restarted.stop();
+
+  const late = startAgent(path);
+  await expect.poll(() => late.output(), waiting).toMatch(/connection (failed|was closed)/i);
+  expect(connectedWith(thing)).toEqual([old.id, renewed.id]);
+  await late.stop();
+});
+
+it('takes all certificates from a host that is lost, ends its connection, and takes none of its keys again', async () => {
+  const thing = 'test:cmp6:example';
+  const registry = createRegistry(iot.client(), stage);
+  const path = emptyFolder();
+  const { id } = await enrol('cmp6.example', path);
+  const agent = startAgent(path);
+  await expect.poll(() => connectedWith(thing), waiting).toEqual([id]);
+  await revokeCertificates(registry, thing);
+  const ended = () => iot.presence.filter((event) => event.clientId === thing);
+  await expect.poll(() => ended().at(-1)?.eventType, waiting).toBe('disconnected');
+  expect(iot.registry.certificate(id).status).toBe('REVOKED');
+  expect(iot.registry.findThing(thing)).toBeDefined();
+  await agent.stop();
+  expect(connectedWith(thing)).toEqual([id]);
+
+  await expect(enrol('cmp6.example', path)).rejects.toThrow('does not have, or no longer');
+  const again = await enrol('cmp6.example', emptyFolder());
+  expect(iot.registry.certificate(again.id).status).toBe('ACTIVE');
+  expect(await revokeCertificates(registry, 'test:nobody')).toEqual([]);
+});
+
+it('keeps the certificate that is named, if it is one of the host’s', async () => {
+  const thing = 'test:cmp7:example';
+  const registry = createRegistry(iot.client(), stage);
+  const first = await enrol('cmp7.example', emptyFolder());
+  const second = await enrol('cmp7.example', emptyFolder(), { isRotation: true });
+  await expect(keepCertificate(registry, thing, 'f'.repeat(64))).rejects.toThrow(EnrolmentRefused);
+  await keepCertificate(registry, thing, first.id);
+  expect(iot.registry.certificatesOf(thing).map(({ id }) => id)).toEqual([first.id]);
+  expect(() => iot.registry.certificate(second.id)).toThrow('no certificate');
+});
+
+it('refuses settings with which the agent would not start', () => {
+  const host = { stage, hostname: 'cmp1', endpoint: 'x:443', at: '/etc/cyborg-agent' };
+  expect(() => agentSettings(host, '{}')).toThrow('CYBORG_AGENT_DRIVERS is missing.');
+  expect(() => agentSettings(host, '{"drivers":["pci"]}')).toThrow('PCI_ALLOW_LIST');
+  expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
+});
+
+it('knows Amazon’s authorities', () => {
+  expect(amazonAuthorities().match(/BEGIN CERTIFICATE/g)).toHaveLength(5);
+});
+
+it('lists hosts, and tells how it is used', async () => {
+  const environment = {
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_ENDPOINT_URL_IOT: iot.url,
+  };
+  const usage = run('operate/enrol.ts', environment);
+  expect(await usage.exited()).toBe(1);
+  expect(usage.output()).toContain('--rotate');
+  expect(await createRegistry(iot.client(), stage).things()).toContain('test:cmp1:example');
+});
