@@ -16,7 +16,11 @@ const peaceMs = 25 * minuteMs;
 
 type Act = (world: World) => unknown;
 
+/** What an operation is about; those about different things do not meet. */
+type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
+
 interface Operation {
+  readonly about: readonly Subject[];
   /** What must be there first, and how long it takes until it is. */
   readonly prepare?: Act;
   readonly prepareMs?: number;
@@ -157,35 +161,51 @@ const deleteLast: Act = (world) => {
   return server && world.nova.delete(server);
 };
 
+type Rival = Pick<Operation, 'about' | 'act'>;
+
 export const operations: Readonly<Record<string, Operation>> = {
-  'a bind of a plain device': { act: boot('nic2') },
-  'a bind that needs its host': { act: boot('vgpu') },
-  'a bind that programs an FPGA': { act: boot('fpga1') },
-  'a bind that fails on the host': { act: boot('fpga-wrong') },
-  'a delete': { prepare: boot('nic'), act: (world) => world.nova.delete(first(world)) },
+  'a bind of a plain device': { about: ['NIC', 'instance'], act: boot('nic2') },
+  'a bind that needs its host': { about: ['GPU', 'host', 'instance'], act: boot('vgpu') },
+  'a bind that programs an FPGA': { about: ['FPGA', 'host', 'instance'], act: boot('fpga1') },
+  'a bind that fails on the host': { about: ['FPGA', 'host', 'instance'], act: boot('fpga-wrong') },
+  'a delete': {
+    about: ['NIC', 'instance'],
+    prepare: boot('nic'),
+    act: (world) => world.nova.delete(first(world)),
+  },
   'a release by the host': {
+    about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu'),
     act: (world) => world.nova.delete(first(world)),
   },
   'an unbind, and a bind again': {
+    about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu'),
     act: (world) => world.nova.rob(first(world)),
   },
   'a delete of all that it has': {
+    about: ['NIC', 'GPU', 'FPGA', 'host', 'instance'],
     prepare: boot('all'),
     act: (world) => world.nova.delete(first(world)),
   },
-  'a delete of one of two': { prepare: boot('nic2'), act: snatchOne(0) },
-  'a bind of a region as it is': { act: boot('fpga') },
+  'a delete of one of two': {
+    about: ['NIC', 'instance'],
+    prepare: boot('nic2'),
+    act: snatchOne(0),
+  },
+  'a bind of a region as it is': { about: ['FPGA', 'instance'], act: boot('fpga') },
   'a bind behind a release': {
+    about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu2'),
     act: then(deleteLast, 30, boot('vgpu2')),
   },
   'a device that comes back': {
+    about: ['NIC', 'host', 'instance'],
     prepare: then(boot('nic2'), 20_000, unplug(nicAddress)),
     act: plug(nicAddress),
   },
   'a boot that waits for an image': {
+    about: ['FPGA', 'host', 'instance'],
     prepare: then(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
       reboot(world);
@@ -194,75 +214,131 @@ export const operations: Readonly<Record<string, Operation>> = {
     act: ({ openstack }) => void openstack.outages.delete('Glance'),
   },
   'an instance that Nova knows again': {
+    about: ['GPU', 'instance'],
     prepare: then(boot('vgpu'), 10_000, isForgetful(true)),
     prepareMs: 3 * minuteMs,
     act: isForgetful(false),
   },
-  'a profile that is made': { act: makeProfile('one', profileUuid) },
-  'a profile that is deleted': { prepare: makeProfile('one'), act: deleteProfile },
-  'a device that comes': { prepare: unplug(nicAddress), act: plug(nicAddress) },
-  'a device that goes': { act: unplug(gpuAddress) },
-  'a boot of the host': { prepare: boot('all'), act: reboot },
-  'an instance that Nova has forgotten': { prepare: boot('vgpu'), act: forget },
-  'a region that an operator programs': { act: programRegion },
+  'a profile that is made': { about: ['profile'], act: makeProfile('one', profileUuid) },
+  'a profile that is deleted': {
+    about: ['profile'],
+    prepare: makeProfile('one'),
+    act: deleteProfile,
+  },
+  'a device that comes': {
+    about: ['NIC', 'host'],
+    prepare: unplug(nicAddress),
+    act: plug(nicAddress),
+  },
+  'a device that goes': { about: ['GPU', 'host'], act: unplug(gpuAddress) },
+  'a boot of the host': {
+    about: ['GPU', 'FPGA', 'host', 'instance'],
+    prepare: boot('all'),
+    act: reboot,
+  },
+  'an instance that Nova has forgotten': {
+    about: ['GPU', 'instance'],
+    prepare: boot('vgpu'),
+    act: forget,
+  },
+  'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };
 
 /** What happens to a server, its host or its devices while an operation stalls. */
-export const rivals: Readonly<Record<string, Act>> = {
-  'the same bind': (world) => {
-    const patch = last(world)?.patch;
-    if (patch) void world.api(world.spawn('nova rival'), 'PATCH', '/accelerator_requests', patch);
+export const rivals: Readonly<Record<string, Rival>> = {
+  'the same bind': {
+    about: ['instance'],
+    act: (world) => {
+      const patch = last(world)?.patch;
+      if (patch) void world.api(world.spawn('nova rival'), 'PATCH', '/accelerator_requests', patch);
+    },
   },
-  'a bind of its ARQs for another': (world) => {
-    const server = last(world);
-    return server && world.nova.rival(server);
+  'a bind of its ARQs for another': {
+    about: ['instance'],
+    act: (world) => {
+      const server = last(world);
+      return server && world.nova.rival(server);
+    },
   },
-  'a delete of its ARQs': (world) => {
-    const server = last(world);
-    return server && world.nova.snatch(server);
-  },
-  'an operator who unbinds and binds': (world) => {
-    const server = last(world);
-    return server && world.nova.rob(server);
-  },
-  'a plain bind': boot('nic'),
-  'a bind on the host': boot('vgpu'),
-  'a bind of another function': boot('fpga2'),
-  'a bind of all': boot('all'),
-  'a GPU that goes': unplug(gpuAddress),
-  'a delete of one of its ARQs': snatchOne(-1),
-  'a bind of other ARQs for it': bindOthers,
-  'a GPU that goes and comes': then(unplug(gpuAddress), 7000, plug(gpuAddress)),
-  'a NIC that goes and comes': then(unplug(nicAddress), 7000, plug(nicAddress)),
-  'a NIC that comes': plug(nicAddress),
-  'a NIC that goes': unplug(nicAddress),
-  'an FPGA that goes': unplug(fpgaAddress),
-  'a boot of the host': reboot,
-  'another agent': ({ hosts }) => hosts.forEach((host) => void host.killAgent()),
-  'an operator who programs': programRegion,
-  'an operator who frees by force': freeByForce,
-  'an operator who programs, frees it by force, and takes it out': then(
-    then(then(isOut(true), 0, programRegion), 2000, freeByForce),
-    4000,
-    then(unplug(fpgaAddress), 3000, isOut(false)),
-  ),
-  'others under way that go while AWS IoT is out': then(
-    then(then(isOut(true), 0, boot('fpga2')), 4000, (world) => {
+  'a delete of its ARQs': {
+    about: ['instance'],
+    act: (world) => {
       const server = last(world);
       return server && world.nova.snatch(server);
-    }),
-    40_000,
-    isOut(false),
-  ),
-  'others that come and go on a slow host': then(
-    then(boot('vgpu2'), 6000, deleteLast),
-    6500,
-    then(({ hosts }) => hosts.forEach((host) => void host.killAgent()), 500, boot('vgpu2')),
-  ),
-  'the same profile': makeProfile('one'),
-  'its uuid for another profile': makeProfile('two', profileUuid),
-  'the same profile anew': then(deleteProfile, 3000, makeProfile('one')),
+    },
+  },
+  'an operator who unbinds and binds': {
+    about: ['instance'],
+    act: (world) => {
+      const server = last(world);
+      return server && world.nova.rob(server);
+    },
+  },
+  'a plain bind': { about: ['NIC'], act: boot('nic') },
+  'a bind on the host': { about: ['GPU'], act: boot('vgpu') },
+  'a bind of another function': { about: ['FPGA'], act: boot('fpga2') },
+  'a bind of all': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
+  'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },
+  'a delete of one of its ARQs': { about: ['instance'], act: snatchOne(-1) },
+  'a bind of other ARQs for it': { about: ['instance'], act: bindOthers },
+  'a GPU that goes and comes': {
+    about: ['GPU'],
+    act: then(unplug(gpuAddress), 7000, plug(gpuAddress)),
+  },
+  'a NIC that goes and comes': {
+    about: ['NIC'],
+    act: then(unplug(nicAddress), 7000, plug(nicAddress)),
+  },
+  'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
+  'a NIC that goes': { about: ['NIC'], act: unplug(nicAddress) },
+  'an FPGA that goes': { about: ['FPGA'], act: unplug(fpgaAddress) },
+  'a boot of the host': { about: ['host'], act: reboot },
+  'another agent': {
+    about: ['host'],
+    act: ({ hosts }) => hosts.forEach((host) => void host.killAgent()),
+  },
+  'an operator who programs': { about: ['FPGA'], act: programRegion },
+  'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
+  'an operator who programs, frees it by force, and takes it out': {
+    about: ['FPGA'],
+    act: then(
+      then(then(isOut(true), 0, programRegion), 2000, freeByForce),
+      4000,
+      then(unplug(fpgaAddress), 3000, isOut(false)),
+    ),
+  },
+  'others under way that go while AWS IoT is out': {
+    about: ['FPGA'],
+    act: then(
+      then(then(isOut(true), 0, boot('fpga2')), 4000, (world) => {
+        const server = last(world);
+        return server && world.nova.snatch(server);
+      }),
+      40_000,
+      isOut(false),
+    ),
+  },
+  'others that come and go on a slow host': {
+    about: ['GPU'],
+    act: then(
+      then(boot('vgpu2'), 6000, deleteLast),
+      6500,
+      then(({ hosts }) => hosts.forEach((host) => void host.killAgent()), 500, boot('vgpu2')),
+    ),
+  },
+  'the same profile': { about: ['profile'], act: makeProfile('one') },
+  'its uuid for another profile': { about: ['profile'], act: makeProfile('two', profileUuid) },
+  'the same profile anew': {
+    about: ['profile'],
+    act: then(deleteProfile, 3000, makeProfile('one')),
+  },
 };
+
+/** Whether they can meet. */
+export function meet(operation: string, rival: string): boolean {
+  const [ours, theirs] = [operations[operation]?.about ?? [], rivals[rival]?.about ?? []];
+  return ours.some((subject) => theirs.includes(subject));
+}
 
 export interface OperationOutcome {
   /** Their names, where nothing interrupts them. */
