@@ -29,6 +29,11 @@ const routes: readonly (readonly [method: string, path: RegExp, (context: Contex
   ['POST', /^\/things\/(?<name>[^/]+)$/, createThing],
   ['GET', /^\/things\/(?<name>[^/]+)$/, describeThing],
   [
+    'DELETE',
+    /^\/things\/(?<name>[^/]+)$/,
+    ({ registry, name }) => done(registry.deleteThing(name)),
+  ],
+  [
     'GET',
     /^\/things$/,
     ({ registry, query }) => ({

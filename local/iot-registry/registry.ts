@@ -102,6 +102,14 @@ export class ThingRegistry {
     return found;
   }
 
+  /** One that is not there is none, to AWS too. */
+  deleteThing(name: string): void {
+    if (this.certificatesOf(name).length > 0) {
+      throw new JobsError('InvalidRequest', `Certificates are attached to ${name}.`);
+    }
+    this.#sqlite.run('DELETE FROM things WHERE name = :name', { name });
+  }
+
   things(type: string | null): string[] {
     const rows = this.#sqlite.all(
       'SELECT name FROM things WHERE :type IS NULL OR type = :type ORDER BY name',

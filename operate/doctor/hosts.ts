@@ -1,6 +1,6 @@
 // Each host: who it is at AWS IoT, whether its agent is there, and what of it waits for an operator.
 
-import { hostnameOf } from '#core/contracts/topics.ts';
+import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { isWithheld } from '#core/domain/device.ts';
 import { isLost } from '#core/domain/presence.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
@@ -60,7 +60,7 @@ async function examineHost(
     const remedy = `Enrol it: ${enrol}; or, where the host is gone, see to it that its instances are.`;
     throw new Wrong('It has devices, and is no thing of this stage.', remedy);
   }
-  const thing = `${deps.settings.stage}:${hostname.replaceAll('.', ':')}`;
+  const thing = thingName(deps.settings.stage, hostname);
   const certificates = await registry.certificatesOf(thing);
   const active = certificates.filter(({ status }) => status === 'ACTIVE');
   if (active.length === 0) {

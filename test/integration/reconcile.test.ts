@@ -12,7 +12,7 @@ import { reconcile } from '#core/operations/reconcile.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const provider = providerUuid(`${host}_FakeDevice`);
@@ -127,7 +127,7 @@ describe('our own rows', () => {
     const stored = await deps.store.inventory.provider(provider);
     const { documents } = createDocuments();
     const Key = { pk: `RP#${provider}`, sk: `HANDLE#${stored?.handles[0]?.uuid}` };
-    await documents.send(new DeleteCommand({ TableName: 'test-inventory', Key }));
+    await documents.send(new DeleteCommand({ TableName: `${stage}-inventory`, Key }));
     expect((await differing())[0]?.host).toContain('rows are missing');
     await syncProviders(deps, provider, 1);
     await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 9 }), Date.now());

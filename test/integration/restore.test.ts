@@ -231,7 +231,7 @@ describe('after a backup was put back', () => {
       { ...heartbeat, devices: [] },
       Date.now(),
     );
-    expect(made).toEqual([expect.stringMatching(/^test-look-/)]);
+    expect(made).toEqual([expect.stringContaining(`${stage}-look-`)]);
   });
 
   it('Placement allocates nothing of it meanwhile', async () => {

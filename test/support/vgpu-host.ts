@@ -12,7 +12,7 @@ import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0');
 export const minutes = 60_000;
@@ -153,7 +153,7 @@ export async function end(
   operation: JobEvent['operation'] = 'succeeded',
   statusDetails: JobEvent['statusDetails'] = {},
 ): Promise<void> {
-  const ids = [...jobs.keys()].filter((id) => id.startsWith(`test-${kind}-`));
+  const ids = [...jobs.keys()].filter((id) => id.startsWith(`${stage}-${kind}-`));
   expect(ids.length).toBeGreaterThan(0);
   for (const jobId of ids) {
     const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };

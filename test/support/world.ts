@@ -1,26 +1,25 @@
 // A whole control plane for one test file: a real DynamoDB engine, the SQS endpoint, the OpenStack
 // stand-ins and the deployed handlers behind HTTP, all on free ports, all gone at the end.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
+import { queueUrlVariable } from '#core/settings.ts';
 import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
-import { createTables, startDynamoDb } from '#local/dynamodb.ts';
+import { createTables } from '#local/dynamodb.ts';
 import { environmentFor } from '#local/environment.ts';
 import { startGlance } from '#local/openstack/glance.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
 import { startNova } from '#local/openstack/nova.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 import type { Running } from '#local/ports.ts';
-import { createQueues, startQueues } from '#local/queues.ts';
-import { startS3 } from '#local/s3.ts';
+import { createQueues } from '#local/queues.ts';
+import { stage, startEngines } from './engines.ts';
 
-export const stage = 'test';
+export { stage } from './engines.ts';
 
 export interface Answer {
   readonly status: number;
@@ -66,24 +65,20 @@ export interface WorldOptions {
 const loopback = { host: '127.0.0.1', port: 0 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const directory = mkdtempSync(join(tmpdir(), 'cyborg-s3-'));
-  const [dynamoDb, sqs, s3, keystone] = await Promise.all([
-    startDynamoDb(),
-    startQueues(),
-    startS3({ ...loopback, directory }),
-    startKeystone(loopback),
-  ]);
+  const [engines, keystone] = await Promise.all([startEngines(), startKeystone(loopback)]);
   const placement = await startPlacement({ ...loopback, keystoneUrl: keystone.url });
   keystone.announce('placement', placement.url);
   const environment = environmentFor(stage, {
-    dynamoDb: dynamoDb.url,
-    sqs: sqs.url,
-    s3: s3.url,
+    ...engines,
     keystone: keystone.url,
   });
-  Object.assign(process.env, environment, { POWERTOOLS_LOG_LEVEL: 'SILENT' }, options.settings);
+  const silent = { POWERTOOLS_LOG_LEVEL: 'SILENT' };
+  Object.assign(process.env, environment, engines.variables, silent, options.settings);
   await createTables(new DynamoDBClient(), stage);
-  await createQueues(new SQSClient(), stage);
+  // An endpoint has URLs of its own.
+  for (const [name, url] of Object.entries(await createQueues(new SQSClient(), stage))) {
+    process.env[queueUrlVariable(name as QueueName)] = url;
+  }
   const api = await startApi(loopback);
   keystone.announce('accelerator', `${api.url}/accelerator/v2`);
   const nova = await startNova({ ...loopback, keystoneUrl: keystone.url });
@@ -115,7 +110,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
-  const all: Running[] = [glance, nova, api, placement, keystone, s3, sqs, dynamoDb];
+  const all: Running[] = [glance, nova, api, placement, keystone, engines];
   return {
     deps: { ...createConsumerDeps('test'), log: silentLog },
     apiUrl: api.url,
@@ -127,7 +122,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     stop: async () => {
       await consumers?.stop();
       for (const each of all) await each.stop();
-      rmSync(directory, { recursive: true });
     },
   };
 }

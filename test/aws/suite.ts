@@ -1,0 +1,34 @@
+// Which test files run against an endpoint of AWS's services, and what each needs of it: the one place
+// that says what an emulator's lack costs.
+
+export const services = ['dynamodb', 'dynamodb-streams', 'sqs', 's3', 'iot'] as const;
+export type Service = (typeof services)[number];
+
+export interface SuiteFile {
+  readonly file: string;
+  readonly needs: readonly Service[];
+}
+
+/** Without these no file can run: each makes tables and queues. */
+const everywhere = ['dynamodb', 'sqs'] as const;
+const withStreams = [...everywhere, 'dynamodb-streams'] as const;
+
+export const suite: readonly SuiteFile[] = [
+  { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
+  { file: 'test/integration/concurrency.test.ts', needs: everywhere },
+  { file: 'test/integration/device-status.test.ts', needs: withStreams },
+  { file: 'test/integration/host-races.test.ts', needs: everywhere },
+  { file: 'test/integration/host-work.test.ts', needs: everywhere },
+  { file: 'test/integration/inventory.test.ts', needs: withStreams },
+  { file: 'test/integration/programming-again.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/reaper.test.ts', needs: everywhere },
+  { file: 'test/integration/reconcile.test.ts', needs: everywhere },
+  { file: 'test/integration/restore.test.ts', needs: everywhere },
+  { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
+];
+
+/** Never run against an endpoint, and why. */
+export const leftOut: Readonly<Record<string, string>> = {
+  'test/integration/kill-at-each-step.test.ts': 'it kills the engines',
+};

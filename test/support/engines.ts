@@ -1,0 +1,83 @@
+// What AWS is to a test file: engines of its own on free ports or, under `npm run test:aws`, somebody
+// else's endpoint, with a stage that nobody else uses there.
+
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BucketLocationConstraint, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { startDynamoDb } from '#local/dynamodb.ts';
+import { startQueues } from '#local/queues.ts';
+import { startS3 } from '#local/s3.ts';
+
+/** Set by test/aws/main.ts. */
+export const endpointVariable = 'TEST_AWS_ENDPOINT';
+/** How the stages of one run begin there; its rest is the file's own. */
+export const runVariable = 'TEST_AWS_RUN';
+
+/** Services that the endpoint lacks, with commas. */
+export const lacksVariable = 'TEST_AWS_LACKS';
+
+const endpoint = process.env[endpointVariable];
+
+export const stage =
+  endpoint === undefined
+    ? 'test'
+    : `${process.env[runVariable] ?? 'run'}-${randomBytes(3).toString('hex')}`;
+
+export interface Engines {
+  readonly dynamoDb: string;
+  readonly sqs: string;
+  readonly s3: string;
+  /** Variables that take the place of those that one machine has. */
+  readonly variables: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+const loopback = { host: '127.0.0.1', port: 0 };
+
+export async function startEngines(): Promise<Engines> {
+  if (endpoint !== undefined) return useEndpoint(endpoint);
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-s3-'));
+  const [dynamoDb, sqs, s3] = await Promise.all([
+    startDynamoDb(),
+    startQueues(),
+    startS3({ ...loopback, directory }),
+  ]);
+  return {
+    dynamoDb: dynamoDb.url,
+    sqs: sqs.url,
+    s3: s3.url,
+    variables: {},
+    stop: async () => {
+      for (const engine of [s3, sqs, dynamoDb]) await engine.stop();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** What is made there, test/aws/tidy.ts removes when all files are through. */
+async function useEndpoint(url: string): Promise<Engines> {
+  const own = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+  const variables = Object.fromEntries(
+    own.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+  );
+  const hasS3 = !process.env[lacksVariable]?.split(',').includes('s3');
+  if (hasS3) await createBucket(url);
+  return { dynamoDb: url, sqs: url, s3: url, variables, stop: async () => {} };
+}
+
+async function createBucket(url: string): Promise<void> {
+  const client = new S3Client({ endpoint: url, forcePathStyle: true });
+  const region = process.env.AWS_REGION ?? 'us-east-1';
+  await client.send(
+    new CreateBucketCommand({
+      Bucket: `${stage}-cyborg-staging`,
+      // The one region that must not be named.
+      ...(region !== 'us-east-1' && {
+        CreateBucketConfiguration: { LocationConstraint: region as BucketLocationConstraint },
+      }),
+    }),
+  );
+  client.destroy();
+}
