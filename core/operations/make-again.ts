@@ -9,7 +9,7 @@ import { failBind, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from './plan-host-work.ts';
 
 /** When all hosts boot at once, AWS takes their jobs one after the other; nobody waits in line. */
-const retrySecondsMax = 60;
+export const retrySecondsMax = 60;
 
 interface Work extends HostWork {
   readonly binding: InstanceBinding;
