@@ -4,9 +4,8 @@ import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
 import { bindDueMs, sweepSeconds } from '#core/domain/deadlines.ts';
-import { backoffSeconds } from '#core/domain/retry-later.ts';
 import { releaseDeadlineSeconds } from '#core/operations/cleaning.ts';
-import { retrySecondsMax } from '#core/operations/make-again.ts';
+import { bootRetrySeconds } from '#core/operations/make-again.ts';
 import { burstOf } from '#infra/throttling.ts';
 import { filtersPerHost, type Quotas, quotas, taken } from './limits.ts';
 import { ConsumedQueue } from './queue.ts';
@@ -134,7 +133,7 @@ export function live(load: Load): Outcome {
       return undefined;
     },
     boot(_job: Extract<HostJob, { kind: 'boot' }>, attempt: number) {
-      if (!createJob.take()) return backoffSeconds(attempt, retrySecondsMax);
+      if (!createJob.take()) return bootRetrySeconds(attempt, random());
       boot.jobMade.push(timeline.now);
       onHost(() =>
         jobEvents.send(() => {

@@ -57,6 +57,17 @@ describe('a cloud at its limits', () => {
     expect(dead).toBe(0);
   });
 
+  it('leaves binds their place while all hosts boot', () => {
+    const { vgpu, counts } = live({
+      seconds: 600,
+      vgpusPerSecond: 4,
+      bootingHosts: 10_000,
+      instancesPerHost: 10,
+    });
+    expect(counts.failed).toBeLessThan(counts.asked / 20);
+    expect(vgpu.length + counts.failed).toBe(counts.asked);
+  }, 60_000);
+
   it('lives the same way each time', () => {
     const load = { ...few, vgpusPerSecond: 8, bootingHosts: 50, instancesPerHost: 1 };
     expect(live(load)).toEqual(live(load));
