@@ -31,7 +31,7 @@ export class JobTooLarge extends Error {
 
 /** What the service says while it is asked too much, or has too many jobs at once. */
 const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
-const retrySeconds = 2;
+export const retrySeconds = 2;
 /** A running execution that says nothing for so long has lost its agent; whole minutes only. */
 const inProgressMinutes = 10;
 

@@ -1,15 +1,23 @@
-import { JobTooLarge } from '../clients/iot-jobs.ts';
+import { JobTooLarge, retrySeconds } from '../clients/iot-jobs.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import type { Host } from '../domain/device.ts';
-import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 import type { HostInventory } from '../store/hosts.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from './plan-host-work.ts';
 
-/** When all hosts boot at once, AWS takes their jobs one after the other; nobody waits in line. */
-const retrySecondsMax = 60;
+/**
+ * When AWS throttles: soon once, for it may be by chance, then some minutes apart. When all hosts boot
+ * at once, AWS takes their jobs one after the other for a quarter of an hour; binds, which have a
+ * deadline, would find no place between them if each asked as often as it could.
+ *
+ * @param random in [0, 1)
+ */
+export function bootRetrySeconds(attempt: number, random: number): number {
+  return attempt === 1 ? retrySeconds : 120 + random * 240;
+}
 
 interface Work extends HostWork {
   readonly binding: InstanceBinding;
@@ -85,7 +93,7 @@ async function createJob(
     });
   } catch (error) {
     if (error instanceof RetryLater) {
-      throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+      throw new RetryLater(error.message, bootRetrySeconds(attempt, deps.random()));
     }
     if (!(error instanceof JobTooLarge)) throw error;
     for (const { binding } of work) await failBind(deps, binding, error.message);
