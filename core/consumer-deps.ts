@@ -8,6 +8,7 @@ import { createPlacement, type Placement } from './clients/placement.ts';
 import { createQueues, type Queues } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDeps, type Deps } from './deps.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 
 export interface ConsumerDeps extends Deps {
   readonly clients: Deps['clients'] & {
@@ -17,6 +18,7 @@ export interface ConsumerDeps extends Deps {
     readonly staging: Staging;
   };
   readonly queues: Queues;
+  readonly metrics: Metrics;
 }
 
 /** Of one Lambda container, or one local process. */
@@ -38,5 +40,6 @@ export function createConsumerDeps(
       staging: createStaging({ ...staging, glance, clock: deps.clock }),
     },
     queues: createQueues(new SQSClient(), queueUrls),
+    metrics: createMetrics(stage),
   };
 }

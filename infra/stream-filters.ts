@@ -11,7 +11,7 @@ type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name
 
 export interface ChangePattern {
   readonly dynamodb: {
-    readonly NewImage: ImagePattern;
+    readonly NewImage?: ImagePattern;
     readonly OldImage?: ImagePattern;
   };
 }
@@ -31,6 +31,8 @@ export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePatt
   // What is bound for an instance, and what a host is to let go of. ARQs themselves change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } }),
+    // Ends of claims are counted.
+    { dynamodb: { OldImage: { pk: { S: [{ prefix: 'INSTANCE#' }] } } } },
     changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),
   ],
   inventory: [

@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from './cleaning.ts';
@@ -30,11 +30,11 @@ export async function succeedBind(
 export async function failBind(
   deps: Deps,
   binding: InstanceBinding,
-  reason: string,
+  failure: BindFailure,
 ): Promise<void> {
   const isDone = await resolve(deps, binding, (current, arqs) => {
     const cleaning = planCleaning(deps, current, arqs, true);
-    return deps.store.bindings.fail(current, reason, {
+    return deps.store.bindings.fail(current, failure, {
       arqs,
       fate: 'unbound',
       left: [],
@@ -46,7 +46,7 @@ export async function failBind(
   deps.log.warn('Bind failed.', {
     instance: binding.instanceUuid,
     bind: binding.bindId,
-    reason,
+    ...failure,
   });
 }
 

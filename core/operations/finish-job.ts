@@ -63,7 +63,8 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     const { host } = await deps.store.inventory.host(binding.hostname);
     if (host.bootId !== note.bootId) await failUnlessStartedOver(deps, binding);
     else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
-    else if (note.instances.length === 1) await failBind(deps, binding, reasonOf(event));
+    else if (note.instances.length === 1)
+      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
     // One of many could not be made; which, shows when each is tried by itself.
     else await startOverAlone(deps, host, binding);
   }
@@ -79,7 +80,8 @@ function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | unde
 /** A bind that the host's boot has overtaken fails; what was provisioning is provisioned anew. */
 async function failUnlessStartedOver(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
-  await failBind(deps, binding, `Host ${binding.hostname} has booted in the meantime.`);
+  const reason = `Host ${binding.hostname} has booted in the meantime.`;
+  await failBind(deps, binding, { cause: 'boot', reason });
 }
 
 function reasonOf({ operation, statusDetails }: JobEvent): string {

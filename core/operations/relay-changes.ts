@@ -4,10 +4,12 @@ import type {
   NovaEventMessage,
   ProviderSyncMessage,
 } from '../contracts/queue-messages.ts';
+import { factsOf } from '../domain/facts.ts';
 import { type Change, type FollowUp, followUps } from '../domain/outbox.ts';
+import { countFacts } from './count-facts.ts';
 
 /**
- * Sends what follows from committed changes. Called again with the same changes it sends the same
+ * Sends what follows from committed changes, and counts what they tell. Called again with the same changes it sends the same
  * again: every consumer takes duplicates.
  */
 export async function relayChanges(deps: ConsumerDeps, changes: readonly Change[]): Promise<void> {
@@ -15,6 +17,7 @@ export async function relayChanges(deps: ConsumerDeps, changes: readonly Change[
   await deps.queues.send('nova-events', all.flatMap(novaEvent));
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', distinctProviders(all));
+  deps.metrics.put(countFacts(changes.flatMap(factsOf)));
 }
 
 function novaEvent(followUp: FollowUp): NovaEventMessage[] {

@@ -16,7 +16,8 @@ export interface Change {
 /** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
 export function invokes({ table, before, after }: Change): boolean {
   return followedChanges[table].some(
-    ({ dynamodb: { NewImage, OldImage = {} } }) => fits(after, NewImage) && fits(before, OldImage),
+    ({ dynamodb: { NewImage = {}, OldImage = {} } }) =>
+      fits(after, NewImage) && fits(before, OldImage),
   );
 }
 

@@ -8,6 +8,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
 import { createTables, startDynamoDb } from '#local/dynamodb.ts';
@@ -81,7 +82,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     s3: s3.url,
     keystone: keystone.url,
   });
-  Object.assign(process.env, environment, { POWERTOOLS_LOG_LEVEL: 'SILENT' }, options.settings);
+  Object.assign(
+    process.env,
+    environment,
+    { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' },
+    options.settings,
+  );
   await createTables(new DynamoDBClient(), stage);
   await createQueues(new SQSClient(), stage);
   const api = await startApi(loopback);
@@ -117,7 +123,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
   const all: Running[] = [glance, nova, api, placement, keystone, s3, sqs, dynamoDb];
   return {
-    deps: { ...createConsumerDeps('test'), log: silentLog },
+    deps: { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics },
     apiUrl: api.url,
     urls: { keystone: keystone.url, placement: placement.url, nova: nova.url, glance: glance.url },
     ask,
