@@ -4,12 +4,12 @@
 // Base tables and indexes are apart: a function on Nova's path cannot read an index by mistake.
 // test/infra/access.test.ts compares this with what the functions really ask for.
 
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/tables.ts';
 import type { Noun } from '#functions/routes.ts';
 
-/** `changes` consumes the tables' streams; a queue's consumer has the queue's name. */
-export type FunctionName = Noun | QueueName | 'changes' | 'sweep';
+/** `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's name. */
+export type FunctionName = Noun | QueueName | StreamConsumerName | 'sweep';
 
 export type TableAction =
   | 'GetItem'
@@ -28,6 +28,8 @@ export interface Access {
   readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
   /** Brings images to S3, and makes the URLs by which hosts fetch them. */
   readonly stagesImages?: boolean;
+  /** Puts events on the stage's bus. */
+  readonly announces?: boolean;
   /** Validates tokens, or calls Nova, Placement or Glance: it is given the service user's password. */
   readonly callsOpenStack: boolean;
 }
@@ -79,6 +81,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
+  announcements: { announces: true, callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },

@@ -11,6 +11,7 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
+import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
@@ -109,6 +110,7 @@ export class LambdaFunction extends NodejsFunction {
       sendsTo = [],
       jobs = [],
       stagesImages,
+      announces,
       callsOpenStack,
     } = access[name];
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
@@ -124,6 +126,7 @@ export class LambdaFunction extends NodejsFunction {
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
+    if (announces) this.#allowAnnouncing(settings.stage);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {
@@ -142,6 +145,11 @@ export class LambdaFunction extends NodejsFunction {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
     this.#allow('s3', ['GetObject', 'PutObject'], [bucket.arnForObjects('images/*')]);
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
+  }
+
+  #allowAnnouncing(stage: string): void {
+    const bus = { service: 'events', resource: 'event-bus', resourceName: eventBusName(stage) };
+    this.#allow('events', ['PutEvents'], [Stack.of(this).formatArn(bus)]);
   }
 
   /** Jobs of this stage, for hosts of this stage. */

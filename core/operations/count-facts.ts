@@ -1,9 +1,8 @@
 import type { MetricValue } from '../contracts/metrics.ts';
 import type { Fact } from '../domain/facts.ts';
 
-/** What facts add to the metrics: of each name and dimension one sum, of latencies each by itself. */
-export function countFacts(facts: readonly Fact[]): MetricValue[] {
-  const all = facts.flatMap(valuesOf);
+/** Of each name and dimension one value, of latencies each by itself. */
+export function sumOf(all: readonly MetricValue[]): MetricValue[] {
   const counts = all.filter(({ name }) => name !== 'BindLatency');
   const sums = [...Map.groupBy(counts, ({ name, of }) => `${name} ${of}`).values()].map(
     (alike) => ({
@@ -14,7 +13,8 @@ export function countFacts(facts: readonly Fact[]): MetricValue[] {
   return [...sums, ...all.filter(({ name }) => name === 'BindLatency')];
 }
 
-function valuesOf(fact: Fact): MetricValue[] {
+/** What a fact adds to the metrics. */
+export function valuesOf(fact: Fact): MetricValue[] {
   switch (fact.kind) {
     case 'bound': {
       const { how, tookMs, binding } = fact;

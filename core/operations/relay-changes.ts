@@ -1,4 +1,5 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { MetricValue } from '../contracts/metrics.ts';
 import type {
   HostJobMessage,
   NovaEventMessage,
@@ -6,18 +7,31 @@ import type {
 } from '../contracts/queue-messages.ts';
 import { factsOf } from '../domain/facts.ts';
 import { type Change, type FollowUp, followUps } from '../domain/outbox.ts';
-import { countFacts } from './count-facts.ts';
+import { sumOf, valuesOf } from './count-facts.ts';
+
+/** What a committed change leads to. */
+export interface Consequences {
+  readonly followUps: readonly FollowUp[];
+  readonly counts: readonly MetricValue[];
+}
+
+export function consequencesOf(change: Change): Consequences {
+  return { followUps: followUps(change), counts: factsOf(change).flatMap(valuesOf) };
+}
 
 /**
  * Sends what follows from committed changes, and counts what they tell. Called again with the same changes it sends the same
  * again: every consumer takes duplicates.
  */
-export async function relayChanges(deps: ConsumerDeps, changes: readonly Change[]): Promise<void> {
-  const all = changes.flatMap(followUps);
+export async function relayChanges(
+  deps: ConsumerDeps,
+  changes: readonly Consequences[],
+): Promise<void> {
+  const all = changes.flatMap((change) => change.followUps);
   await deps.queues.send('nova-events', all.flatMap(novaEvent));
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', distinctProviders(all));
-  deps.metrics.put(countFacts(changes.flatMap(factsOf)));
+  deps.metrics.put(sumOf(changes.flatMap(({ counts }) => counts)));
 }
 
 function novaEvent(followUp: FollowUp): NovaEventMessage[] {

@@ -100,7 +100,7 @@ describe('every file', () => {
     const entries = [
       // Bundles take the last of these in place of a package.
       /^infra\/(app|biome|bundle-agent|measure-bundles|lambda-credentials)\.ts$/,
-      /^local\/(main|demo|openapi|part|reconcile)\.ts$/,
+      /^local\/(main|demo|openapi|event-schemas|part|reconcile)\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^test\//,
       /^vitest\.config\.ts$/,

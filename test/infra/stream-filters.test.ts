@@ -2,6 +2,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { silentLog } from '#core/log.ts';
 import { jobRow } from '#core/store/host-work-rows.ts';
 import * as rows from '#core/store/rows.ts';
 import {
@@ -13,8 +14,9 @@ import {
   instanceRow,
   type Row,
 } from '#core/store/rows.ts';
+import { announcementsConsumer } from '#functions/consumers/announcements.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
-import { followedChanges } from '#infra/stream-filters.ts';
+import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import {
   aBinding,
   aDeployable,
@@ -43,6 +45,11 @@ async function messagesAfter({ before, after }: Change) {
       },
     },
   });
+  await changesConsumer(() => deps)(eventOf({ before, after }), {} as Context);
+  return { sent, counted };
+}
+
+function eventOf({ before, after }: { before: Row | undefined; after: Row | undefined }) {
   const image = (row: Row) => marshall(row, { removeUndefinedValues: true });
   const record = {
     dynamodb: {
@@ -50,8 +57,7 @@ async function messagesAfter({ before, after }: Change) {
       ...(after && { NewImage: image(after) }),
     },
   } as DynamoDBRecord;
-  await changesConsumer(() => deps)({ Records: [record] }, {} as Context);
-  return { sent, counted };
+  return { Records: [record] };
 }
 
 const instance = fc
@@ -88,6 +94,24 @@ const handle = fc
 const deployable = fc.boolean().map((isGone) => deployableRow(aDeployable({ isGone })));
 const host = fc.nat(9).map((sequence) => ({ ...hostKey('cmp1'), sequence }));
 
+/** How many events the deployed consumer puts because of the change. */
+async function eventsAfter({ before, after }: Change): Promise<number> {
+  let put = 0;
+  const announcer = {
+    stage: 'test',
+    log: silentLog,
+    setAside: async () => {},
+    events: {
+      put: async (events: readonly unknown[]) => {
+        put += events.length;
+        return events.map(() => ({ end: 'put' }) as const);
+      },
+    },
+  };
+  await announcementsConsumer(() => announcer)(eventOf({ before, after }), {} as Context);
+  return put;
+}
+
 /** Neither gone and free nor in quarantine. */
 function isUsual(row: Row): boolean {
   return (row.is_gone === undefined || 'arq_uuid' in row) && row.quarantine === undefined;
@@ -103,7 +127,7 @@ function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
 }
 
 describe('the filters of the streams', () => {
-  it('never keep back a change that something follows from, or that is counted', async () => {
+  it('never keep back a change that something follows from, that is counted or announced', async () => {
     const any = fc.oneof(
       ...[instance, arq, job].map((row) => changesOf('arqs', row)),
       ...[device, handle, deployable, host].map((row) => changesOf('inventory', row)),
@@ -112,6 +136,7 @@ describe('the filters of the streams', () => {
       fc.asyncProperty(any, async (change) => {
         const { sent, counted } = await messagesAfter(change);
         if (sent + counted > 0) expect(invokes(change)).toBe(true);
+        if ((await eventsAfter(change)) > 0) expect(invokes(change, announcedChanges)).toBe(true);
       }),
       { numRuns: 2000 },
     );
@@ -171,7 +196,7 @@ describe('the filters of the streams', () => {
   });
 
   it('are no more than Lambda takes', () => {
-    for (const patterns of Object.values(followedChanges)) {
+    for (const patterns of [followedChanges, announcedChanges].flatMap(Object.values)) {
       expect(patterns.length).toBeLessThanOrEqual(5);
     }
   });

@@ -254,6 +254,7 @@ export function createWorld(
                 }),
         },
         metrics: noMetrics,
+        setAside: ({ cause }) => Promise.reject(new Error(cause)),
         log: silentLog,
         clock: timeline.now,
         uuid: random.uuid,

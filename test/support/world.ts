@@ -13,6 +13,7 @@ import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
 import { createTables, startDynamoDb } from '#local/dynamodb.ts';
 import { environmentFor } from '#local/environment.ts';
+import { type DeliveredEvent, type EventsOptions, startEvents } from '#local/events.ts';
 import { startGlance } from '#local/openstack/glance.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
 import { startNova } from '#local/openstack/nova.ts';
@@ -54,12 +55,16 @@ export interface World {
   /** As Nova asks: the user's token and its own service token. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
   readonly consumers: Consumers | undefined;
+  /** What EventBridge was told. */
+  readonly announced: readonly DeliveredEvent[];
   stop(): Promise<void>;
 }
 
 export interface WorldOptions {
   /** Whether streams and queues are consumed. */
   readonly consumers?: boolean;
+  /** EventBridge's code for an event that it does not take. */
+  readonly eventsFail?: EventsOptions['fails'];
   /** Settings beside the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -67,11 +72,15 @@ export interface WorldOptions {
 const loopback = { host: '127.0.0.1', port: 0 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const { eventsFail } = options;
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-s3-'));
-  const [dynamoDb, sqs, s3, keystone] = await Promise.all([
+  const announced: DeliveredEvent[] = [];
+  const onEvent = (event: DeliveredEvent) => void announced.push(event);
+  const [dynamoDb, sqs, s3, events, keystone] = await Promise.all([
     startDynamoDb(),
     startQueues(),
     startS3({ ...loopback, directory }),
+    startEvents({ ...loopback, onEvent, ...(eventsFail && { fails: eventsFail }) }),
     startKeystone(loopback),
   ]);
   const placement = await startPlacement({ ...loopback, keystoneUrl: keystone.url });
@@ -80,6 +89,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     dynamoDb: dynamoDb.url,
     sqs: sqs.url,
     s3: s3.url,
+    events: events.url,
     keystone: keystone.url,
   });
   Object.assign(
@@ -121,7 +131,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
-  const all: Running[] = [glance, nova, api, placement, keystone, s3, sqs, dynamoDb];
+  const all: Running[] = [glance, nova, api, placement, keystone, events, s3, sqs, dynamoDb];
   return {
     deps: { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics },
     apiUrl: api.url,
@@ -130,6 +140,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     asNova: (method, path, body) =>
       ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
     consumers,
+    announced,
     stop: async () => {
       await consumers?.stop();
       for (const each of all) await each.stop();

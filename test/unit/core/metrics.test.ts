@@ -2,8 +2,9 @@
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { metrics as table } from '#core/contracts/metrics.ts';
+import type { Fact } from '#core/domain/facts.ts';
 import { createMetrics } from '#core/metrics.ts';
-import { countFacts } from '#core/operations/count-facts.ts';
+import { sumOf, valuesOf } from '#core/operations/count-facts.ts';
 import { aBinding, aStoredDevice } from '#test/support/builders.ts';
 
 const written: string[] = [];
@@ -61,15 +62,14 @@ it('say nothing where there is nothing to say', () => {
 it('are summed over a batch, latencies kept apart', () => {
   const binding = aBinding();
   const device = aStoredDevice();
-  expect(
-    countFacts([
-      { kind: 'bound', binding, how: 'by-host', tookMs: 100 },
-      { kind: 'bound', binding, how: 'by-host', tookMs: 300 },
-      { kind: 'bound', binding, how: 'at-once', tookMs: 0 },
-      { kind: 'device-added', device },
-      { kind: 'device-added', device },
-    ]),
-  ).toEqual([
+  const facts: Fact[] = [
+    { kind: 'bound', binding, how: 'by-host', tookMs: 100 },
+    { kind: 'bound', binding, how: 'by-host', tookMs: 300 },
+    { kind: 'bound', binding, how: 'at-once', tookMs: 0 },
+    { kind: 'device-added', device },
+    { kind: 'device-added', device },
+  ];
+  expect(sumOf(facts.flatMap(valuesOf))).toEqual([
     { name: 'ArqsBound', of: 'by-host', value: 2 },
     { name: 'ArqsBound', of: 'at-once', value: 1 },
     { name: 'DevicesAdded', value: 2 },
