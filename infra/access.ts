@@ -34,6 +34,23 @@ export interface Access {
   readonly callsOpenStack: boolean;
 }
 
+/**
+ * Whose work is traced by X-Ray: what Nova's requests and binds go through. Others would be traced for
+ * each heartbeat and each device that comes round: at 10,000 hosts that costs more than all else.
+ */
+export const traced: readonly FunctionName[] = [
+  'accelerator-requests',
+  'device-profiles',
+  'devices',
+  'deployables',
+  'attributes',
+  'versions',
+  'changes',
+  'nova-events',
+  'host-jobs',
+  'job-events',
+];
+
 /** Of whoever calls OpenStack: our own token there, which one container leaves for the others. */
 export const ownTokenAccess = {
   'service-tokens': ['GetItem', 'PutItem'],

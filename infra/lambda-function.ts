@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
   type BundlingOptions,
   LogLevel,
@@ -15,7 +15,7 @@ import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
-import { access, type FunctionName, ownTokenAccess } from './access.ts';
+import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
 import { constructId } from './construct-id.ts';
 import type { Queues } from './queues.ts';
 import {
@@ -97,6 +97,8 @@ export class LambdaFunction extends NodejsFunction {
       memorySize: memoryMb,
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
+      // The service's own segments only: its SDK would weigh in every bundle, for what log lines tell.
+      tracing: traced.includes(name) ? Tracing.ACTIVE : Tracing.DISABLED,
       // A setting of the SDK of old.
       awsSdkConnectionReuse: false,
       bundling: {

@@ -18,6 +18,7 @@ export const providerSyncMessage = z.object({
   provider_uuid: uuid,
   /** It came round in its turn, and is counted as of then; ms since 1970. */
   counted_at: z.number().int().optional(),
+  request_id: z.string().optional(),
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 

@@ -20,7 +20,7 @@ export async function succeedBind(
   const isDone = await resolve(deps, binding, (current, arqs) =>
     deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId),
   );
-  if (isDone) deps.log.info('Bound.', { instance: binding.instanceUuid, bind: binding.bindId });
+  if (isDone) deps.log.info('Bound.', namesOf(binding));
 }
 
 /**
@@ -43,11 +43,16 @@ export async function failBind(
     });
   });
   if (!isDone) return;
-  deps.log.warn('Bind failed.', {
-    instance: binding.instanceUuid,
-    bind: binding.bindId,
-    ...failure,
-  });
+  deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
+}
+
+/** What a line about a binding names; a host that answers knows of no request. */
+function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
+  return {
+    instance: instanceUuid,
+    bind: bindId,
+    ...(requestId && { request_id: requestId }),
+  };
 }
 
 /** Writes until it holds, or the binding is another, or is no longer in the state it was given in. */

@@ -6,6 +6,7 @@ import type {
   ProviderSyncMessage,
 } from '../contracts/queue-messages.ts';
 import { factsOf } from '../domain/facts.ts';
+import type { ProviderUuid } from '../domain/ids.ts';
 import { type Change, type FollowUp, followUps } from '../domain/outbox.ts';
 import { sumOf, valuesOf } from './count-facts.ts';
 
@@ -66,6 +67,15 @@ function hostJob(followUp: FollowUp): HostJobMessage[] {
 
 /** The consumer reads what is stored by then: one message says as much as ten. */
 function distinctProviders(all: readonly FollowUp[]): ProviderSyncMessage[] {
-  const uuids = all.flatMap((each) => (each.kind === 'sync-providers' ? [each.providerUuid] : []));
-  return [...new Set(uuids)].map((provider_uuid) => ({ provider_uuid }));
+  const wanted = new Map<ProviderUuid, ProviderSyncMessage>();
+  for (const each of all) {
+    if (each.kind !== 'sync-providers') continue;
+    const { providerUuid: provider_uuid, requestId: request_id } = each;
+    wanted.set(provider_uuid, {
+      ...wanted.get(provider_uuid),
+      provider_uuid,
+      ...(request_id && { request_id }),
+    });
+  }
+  return [...wanted.values()];
 }

@@ -57,6 +57,7 @@ async function createJob(
     host: binding.hostname,
     boot_id: bootId,
     bind_id: binding.bindId,
+    ...(binding.requestId && { request_id: binding.requestId }),
     steps: [...steps],
   });
   deps.log.info('The host was asked to prepare.', {

@@ -33,6 +33,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     host: release.hostname,
     boot_id: host.bootId,
     ...(release.bindId && { bind_id: release.bindId }),
+    ...(release.requestId && { request_id: release.requestId }),
     steps,
   });
   deps.log.info('The host was asked to clean up.', { job: id, host: release.hostname });

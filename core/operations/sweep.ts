@@ -81,6 +81,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
       host: release.hostname,
       release: releaseId,
       handles: release.handles.length,
+      ...(release.requestId && { request_id: release.requestId }),
     });
   },
 };

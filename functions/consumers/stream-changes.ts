@@ -3,6 +3,7 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
 import type { SetAside } from '#core/clients/queues.ts';
+import type { StatusChange } from '#core/domain/device.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
 import { jobOf, jobUuidOf, releaseOf } from '#core/store/host-work-rows.ts';
@@ -60,9 +61,21 @@ function changeOf(record: DynamoDBRecord): Change[] {
     return [{ kind: 'job', uuid, ...images(before, after, jobOf) }];
   }
   if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
-  if (sort.startsWith('DEVICE#')) return [{ kind: 'device', ...images(before, after, deviceOf) }];
+  if (sort.startsWith('DEVICE#')) {
+    const requestId = newRequest(before, after);
+    const device = images(before, after, deviceOf);
+    return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
+  }
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
   return [];
+}
+
+/** By which an operator has set a device's status, where that is what has changed. */
+function newRequest(before: Row | undefined, after: Row | undefined): string | undefined {
+  const [was, is] = [before, after].map(
+    (row) => (row?.status_change as StatusChange | undefined)?.requestId,
+  );
+  return is === was ? undefined : is;
 }
 
 type Image = NonNullable<DynamoDBRecord['dynamodb']>['NewImage'];
