@@ -5,9 +5,10 @@ import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
-import { createQueues, type Queues } from './clients/queues.ts';
+import { createQueues, createSetAside, type Queues, type SetAside } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDeps, type Deps } from './deps.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 
 export interface ConsumerDeps extends Deps {
   readonly clients: Deps['clients'] & {
@@ -17,6 +18,9 @@ export interface ConsumerDeps extends Deps {
     readonly staging: Staging;
   };
   readonly queues: Queues;
+  readonly metrics: Metrics;
+  /** Of `changes` alone. */
+  readonly setAside: SetAside;
 }
 
 /** Of one Lambda container, or one local process. */
@@ -26,7 +30,8 @@ export function createConsumerDeps(
 ): ConsumerDeps {
   const http = createHttp();
   const deps = createDeps(service, env, http);
-  const { stage, thingArnPrefix, queueUrls, staging } = deps.settings;
+  const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
+  const sqs = new SQSClient();
   const glance = createGlance({ identity: deps.clients.keystone, http });
   return {
     ...deps,
@@ -37,6 +42,8 @@ export function createConsumerDeps(
       glance,
       staging: createStaging({ ...staging, glance, clock: deps.clock }),
     },
-    queues: createQueues(new SQSClient(), queueUrls),
+    queues: createQueues(sqs, queueUrls),
+    setAside: createSetAside(sqs, deadQueueUrls.changes),
+    metrics: createMetrics(stage),
   };
 }

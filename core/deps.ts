@@ -29,6 +29,8 @@ export interface Deps {
   readonly listings: Listings;
   readonly clients: { readonly keystone: Keystone; readonly nova: Nova };
   readonly log: Log;
+  /** The request that is answered, or that led to the message that is worked on. */
+  readonly requestId?: string;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly uuid: () => string;

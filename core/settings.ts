@@ -2,7 +2,12 @@
 // system read it from the environment; `infra/` writes that environment. Secrets come by reference.
 
 import * as z from 'zod';
-import { type QueueName, queues } from './contracts/queues.ts';
+import {
+  type QueueName,
+  queues,
+  type StreamConsumerName,
+  streamConsumers,
+} from './contracts/queues.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';
 
 const flag = (byDefault: boolean) =>
@@ -118,6 +123,8 @@ export interface Settings {
     readonly image?: string;
   };
   readonly queueUrls: Readonly<Record<QueueName, string>>;
+  /** Where what cannot be made out of a stream is kept for an operator. */
+  readonly deadQueueUrls: Readonly<Record<StreamConsumerName, string>>;
 }
 
 /** Raised at start, never during a request: the deployment itself is wrong. */
@@ -128,6 +135,11 @@ export class SettingsInvalid extends Error {
 /** Environment variable that holds a queue's URL, e.g. `NOVA_EVENTS_QUEUE_URL`. */
 export function queueUrlVariable(name: QueueName): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_QUEUE_URL`;
+}
+
+/** The same of a stream consumer's dead letters, e.g. `CHANGES_DEAD_QUEUE_URL`. */
+export function deadQueueUrlVariable(name: StreamConsumerName): string {
+  return `${name.toUpperCase()}_DEAD_QUEUE_URL`;
 }
 
 /** @throws SettingsInvalid naming every variable that is missing or wrong. */
@@ -178,5 +190,8 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       // A function is given the URLs of the queues it may use and no others.
       queues.map(({ name }) => [name, env[queueUrlVariable(name)] ?? '']),
     ) as Record<QueueName, string>,
+    deadQueueUrls: Object.fromEntries(
+      streamConsumers.map((name) => [name, env[deadQueueUrlVariable(name)] ?? '']),
+    ) as Record<StreamConsumerName, string>,
   };
 }

@@ -18,6 +18,8 @@ export interface Job {
   readonly action: JobDocument['action'];
   /** What a `prepare` serves, and a `release` ends as a whole. */
   readonly bindId?: string;
+  /** The request that led to it; for the log alone. */
+  readonly requestId?: string;
   readonly steps: readonly JobStep[];
 }
 
@@ -34,7 +36,7 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
   }
   const parsed = jobDocument.safeParse(document);
   if (!parsed.success) return { refused: faultsOf(parsed.error.issues) };
-  const { host, boot_id, action } = parsed.data;
+  const { host, boot_id, action, request_id: requestId } = parsed.data;
   if (host !== hostnameOf(thing)) {
     return { refused: `The document is for ${host}; this is ${hostnameOf(thing)}.` };
   }
@@ -43,7 +45,9 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
   }
   const bindId = 'bind_id' in parsed.data ? parsed.data.bind_id?.toLowerCase() : undefined;
   const steps = 'steps' in parsed.data ? parsed.data.steps.map(normal) : [];
-  return { job: { action, ...(bindId && { bindId }), steps } };
+  return {
+    job: { action, ...(bindId && { bindId }), ...(requestId && { requestId }), steps },
+  };
 }
 
 /** As kernels write uuids, whoever wrote the document. */

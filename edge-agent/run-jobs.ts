@@ -125,7 +125,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const done = checkpoint.job(jobId, identity)?.results.length ?? 0;
     const details = steps > 0 ? { step: `${Math.min(done + 1, steps)}/${steps}` } : {};
     if (stopped.aborted || !(await handle.update('IN_PROGRESS', details))) return undefined;
-    log.info('A job has begun.', { job: jobId, action: job.action, ...details });
+    const origin = job.requestId ? { request_id: job.requestId } : {};
+    log.info('A job has begun.', { job: jobId, action: job.action, ...details, ...origin });
     const progress = trackProgress({
       steps,
       clock: deps.clock,

@@ -4,12 +4,12 @@
 // Base tables and indexes are apart: a function on Nova's path cannot read an index by mistake.
 // test/infra/access.test.ts compares this with what the functions really ask for.
 
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/tables.ts';
 import type { Noun } from '#functions/routes.ts';
 
-/** `changes` consumes the tables' streams; a queue's consumer has the queue's name. */
-export type FunctionName = Noun | QueueName | 'changes' | 'sweep';
+/** `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's name. */
+export type FunctionName = Noun | QueueName | StreamConsumerName | 'sweep';
 
 export type TableAction =
   | 'GetItem'
@@ -28,9 +28,28 @@ export interface Access {
   readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
   /** Brings images to S3, and makes the URLs by which hosts fetch them. */
   readonly stagesImages?: boolean;
+  /** Puts events on the stage's bus. */
+  readonly announces?: boolean;
   /** Validates tokens, or calls Nova, Placement or Glance: it is given the service user's password. */
   readonly callsOpenStack: boolean;
 }
+
+/**
+ * Whose work is traced by X-Ray: what Nova's requests and binds go through. Others would be traced for
+ * each heartbeat and each device that comes round: at 10,000 hosts that costs more than all else.
+ */
+export const traced: readonly FunctionName[] = [
+  'accelerator-requests',
+  'device-profiles',
+  'devices',
+  'deployables',
+  'attributes',
+  'versions',
+  'changes',
+  'nova-events',
+  'host-jobs',
+  'job-events',
+];
 
 /** Of whoever calls OpenStack: our own token there, which one container leaves for the others. */
 export const ownTokenAccess = {
@@ -79,6 +98,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
+  announcements: { announces: true, callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },

@@ -14,6 +14,7 @@ export interface Watched {
   /** Where messages end that nobody could work on or deliver; by name without the stage. */
   readonly deadQueues: Readonly<Record<string, IQueue>>;
   readonly changes: IFunction;
+  readonly announcements: IFunction;
   readonly sweep: IFunction;
 }
 
@@ -21,7 +22,11 @@ export interface Watched {
 export class Alarms extends Construct {
   readonly #stage: string;
 
-  constructor(scope: Construct, id: string, { stage, deadQueues, changes, sweep }: Watched) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { stage, deadQueues, changes, announcements, sweep }: Watched,
+  ) {
     super(scope, id);
     this.#stage = stage;
     const period = Duration.minutes(1);
@@ -34,6 +39,12 @@ export class Alarms extends Construct {
       'changes-late',
       changes.metric('IteratorAge', { period, statistic: 'max' }),
       60_000,
+      2,
+    );
+    this.#add(
+      'announcements-late',
+      announcements.metric('IteratorAge', { period, statistic: 'max' }),
+      300_000,
       2,
     );
     // Deadlines are enforced by the sweep alone; one that failed is made up for by the next.

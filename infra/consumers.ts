@@ -2,41 +2,57 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
-import { DynamoEventSource, SqsDlq, SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import {
+  DynamoEventSource,
+  type DynamoEventSourceProps,
+  SqsDlq,
+  SqsEventSource,
+} from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
-import { queueUrlVariable } from '#core/settings.ts';
+import {
+  deadLetterQueueName,
+  type QueueRow,
+  queues as queueRows,
+  type StreamConsumerName,
+} from '#core/contracts/queues.ts';
+import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import { tables as tableRows } from '#core/store/tables.ts';
 import type { FunctionName } from './access.ts';
+import { constructId } from './construct-id.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 import { queueOfLosses } from './queues.ts';
-import { followedChanges } from './stream-filters.ts';
+import { announcedChanges, type ChangePatterns, followedChanges } from './stream-filters.ts';
 
 // Nobody waits for a consumer's first moments.
 const memoryMb = 512;
-const changesTimeoutSeconds = 30;
+const streamTimeoutSeconds = 30;
+/** Others are told a moment later, and more at once. */
+const announcedWithin = Duration.seconds(1);
 const sweepTimeoutSeconds = 60;
 const sweepEvery = Duration.minutes(1);
 
-/** A function per queue, one for the tables' streams, and the sweep, each with what invokes it. */
+/** A function per queue, two for the tables' streams, and the sweep, each with what invokes it. */
 export class Consumers extends Construct {
   readonly changes: LambdaFunction;
   readonly sweep: LambdaFunction;
-  /** Changes that expired before they could be followed up. */
-  readonly expired: Queue;
+  readonly announcements: LambdaFunction;
+  /** Changes that could not be read, or expired before they could be followed up; by reader. */
+  readonly deadChanges: Readonly<Record<StreamConsumerName, Queue>>;
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
-    this.expired = queueOfLosses(
-      this,
-      'ChangesDeadQueue',
-      `${surroundings.settings.stage}-changes-dead`,
-    );
-    this.changes = this.#consumeChanges(surroundings);
+    const { stage } = surroundings.settings;
+    const deadOf = (name: StreamConsumerName) =>
+      queueOfLosses(this, `${constructId(name)}DeadQueue`, deadLetterQueueName(stage, name));
+    this.deadChanges = { changes: deadOf('changes'), announcements: deadOf('announcements') };
+    this.changes = this.#readStreams(surroundings, 'changes', followedChanges);
+    this.announcements = this.#readStreams(surroundings, 'announcements', announcedChanges, {
+      maxBatchingWindow: announcedWithin,
+    });
     this.sweep = this.#sweep(surroundings);
   }
 
@@ -57,23 +73,32 @@ export class Consumers extends Construct {
   /**
    * The streams are the outbox. A batch is tried until the records expire, 24 hours later, since to
    * skip one is to lose what follows from it; the batch is halved on the way, so that one bad record
-   * does not hold back those before it.
+   * does not hold back those before it. What cannot be read the function puts aside by itself. Each
+   * reader has its own place in the streams, of which a stream has two at most.
    */
-  #consumeChanges(surroundings: Surroundings): LambdaFunction {
+  #readStreams(
+    surroundings: Surroundings,
+    name: StreamConsumerName,
+    patterns: ChangePatterns,
+    more: Partial<DynamoEventSourceProps> = {},
+  ): LambdaFunction {
     const { tables } = surroundings;
-    const consumer = this.#function(surroundings, 'changes', changesTimeoutSeconds);
-    for (const { name } of tableRows.filter((row) => row.hasStream)) {
+    const dead = this.deadChanges[name];
+    const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
+    consumer.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
+    for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
       consumer.addEventSource(
         // The CDK's own types do not agree under exactOptionalPropertyTypes.
-        new DynamoEventSource(tables[name] as ITable, {
+        new DynamoEventSource(tables[table] as ITable, {
           // Whatever was committed before the function was there is followed up, too.
           startingPosition: StartingPosition.TRIM_HORIZON,
           batchSize: 100,
           bisectBatchOnError: true,
           reportBatchItemFailures: true,
           retryAttempts: -1,
-          onFailure: new SqsDlq(this.expired),
-          filters: followedChanges[name].map((pattern) => FilterCriteria.filter(pattern)),
+          onFailure: new SqsDlq(dead),
+          filters: patterns[table].map((pattern) => FilterCriteria.filter(pattern)),
+          ...more,
         }),
       );
     }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
   type BundlingOptions,
   LogLevel,
@@ -11,10 +11,11 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
+import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
-import { access, type FunctionName, ownTokenAccess } from './access.ts';
+import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
 import { constructId } from './construct-id.ts';
 import { acknowledgeWildcard } from './nag.ts';
 import { connectToNetwork } from './network.ts';
@@ -96,6 +97,8 @@ export class LambdaFunction extends NodejsFunction {
       memorySize: memoryMb,
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
+      // The service's own segments only: its SDK would weigh in every bundle, for what log lines tell.
+      tracing: traced.includes(name) ? Tracing.ACTIVE : Tracing.DISABLED,
       // A setting of the SDK of old.
       awsSdkConnectionReuse: false,
       bundling: {
@@ -109,6 +112,7 @@ export class LambdaFunction extends NodejsFunction {
       sendsTo = [],
       jobs = [],
       stagesImages,
+      announces,
       callsOpenStack,
     } = access[name];
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
@@ -124,6 +128,7 @@ export class LambdaFunction extends NodejsFunction {
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
+    if (announces) this.#allowAnnouncing(settings.stage);
     if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
   }
 
@@ -149,6 +154,11 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('s3', ['GetObject', 'PutObject'], [images]);
     this.#acknowledge(images, 'Images come as hosts need them, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
+  }
+
+  #allowAnnouncing(stage: string): void {
+    const bus = { service: 'events', resource: 'event-bus', resourceName: eventBusName(stage) };
+    this.#allow('events', ['PutEvents'], [Stack.of(this).formatArn(bus)]);
   }
 
   /** Jobs of this stage, for hosts of this stage. */

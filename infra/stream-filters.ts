@@ -1,5 +1,5 @@
-// Which changes of a table's rows invoke the stream consumer: those that core/domain/outbox.ts can
-// follow up, as far as a pattern can tell. A pattern may let through what nothing follows from, never
+// Which changes of a table's rows invoke the stream consumers: those that core/domain/outbox.ts can
+// follow up, or of which core/domain/facts.ts tells, as far as a pattern can tell. A pattern may let through what nothing follows from, never
 // keep back what something does; test/infra/stream-filters.test.ts holds the two together.
 //
 // Lambda matches on the record's `dynamodb` part only; a deleted row has no new image.
@@ -11,7 +11,7 @@ type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name
 
 export interface ChangePattern {
   readonly dynamodb: {
-    readonly NewImage: ImagePattern;
+    readonly NewImage?: ImagePattern;
     readonly OldImage?: ImagePattern;
   };
 }
@@ -25,13 +25,18 @@ export type Match = { readonly prefix: string } | { readonly exists: boolean };
 
 const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
 const isRestored = { unknown_since: { S: [{ exists: true }] } };
+const endOfClaim = { dynamodb: { OldImage: { pk: { S: [{ prefix: 'INSTANCE#' }] } } } } as const;
 const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
+export type ChangePatterns = Readonly<Record<StreamedTable, readonly ChangePattern[]>>;
+
 /** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
-export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePattern[]>> = {
+export const followedChanges: ChangePatterns = {
   // What is bound for an instance, and what a host is to let go of. ARQs themselves change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } }),
+    // Ends of claims are counted.
+    endOfClaim,
     changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),
   ],
   inventory: [
@@ -47,6 +52,15 @@ export const followedChanges: Readonly<Record<StreamedTable, readonly ChangePatt
     { dynamodb: { NewImage: handle, OldImage: isQuarantined } },
     // Or is trusted again after it was put back from a backup.
     { dynamodb: { NewImage: handle, OldImage: isRestored } },
+  ],
+};
+
+/** Those of which others are told; see core/operations/events-of-fact.ts. */
+export const announcedChanges: ChangePatterns = {
+  arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }), endOfClaim],
+  inventory: [
+    changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
+    changeTo({ ...handle, ...isQuarantined }),
   ],
 };
 

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { type QueueName, queues } from '#core/contracts/queues.ts';
+import { type QueueName, queues, type StreamConsumerName } from '#core/contracts/queues.ts';
 import { sweepSeconds } from '#core/domain/deadlines.ts';
 import type { Log } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
-import { handler as changes } from '#functions/consumers/changes.ts';
+import { handler as announcements } from '#functions/consumers/announcements.ts';
+import { handler as changes, type StreamHandler } from '#functions/consumers/changes.ts';
 import { handler as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { handler as hostPresence } from '#functions/consumers/host-presence.ts';
 import { handler as inventoryReports } from '#functions/consumers/inventory-reports.ts';
@@ -33,6 +34,12 @@ const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'provider-syncs': providerSyncs,
   'host-jobs': hostJobs,
   'job-events': jobEvents,
+};
+
+/** Each reads the tables' streams by itself. */
+const streamReaders: Readonly<Record<StreamConsumerName, StreamHandler>> = {
+  changes,
+  announcements,
 };
 
 export const streamTimeoutSeconds = 30;
@@ -78,18 +85,20 @@ export async function startConsumers({
       log,
     }),
   );
-  const readers = Object.entries(streamArns).map(([table, streamArn]) =>
-    startStreamPoller({
-      streams,
-      streamArn,
-      consumer: { name: 'changes', handler: changes, timeoutSeconds: streamTimeoutSeconds },
-      checkpoints: openCheckpoints(
+  const readers = Object.entries(streamReaders).flatMap(([name, handler]) =>
+    Object.entries(streamArns).map(([table, streamArn]) =>
+      startStreamPoller({
+        streams,
         streamArn,
-        checkpointDirectory && join(checkpointDirectory, `${table}.json`),
-      ),
-      ...(file && { version: file.version }),
-      log,
-    }),
+        consumer: { name, handler, timeoutSeconds: streamTimeoutSeconds },
+        checkpoints: openCheckpoints(
+          streamArn,
+          checkpointDirectory && join(checkpointDirectory, `${name}-${table}.json`),
+        ),
+        ...(file && { version: file.version }),
+        log,
+      }),
+    ),
   );
   const schedule = startSchedule({
     everySeconds: sweepSeconds,

@@ -1,8 +1,8 @@
 // The environment of every local process: where the engines are, and the deployment's settings.
 // AWS's own variables, so that the unmodified SDK finds the engines, and LocalStack or AWS as well.
 
-import { queueName, queues } from '#core/contracts/queues.ts';
-import { queueUrlVariable } from '#core/settings.ts';
+import { deadLetterQueueName, queueName, queues, streamConsumers } from '#core/contracts/queues.ts';
+import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import { serviceCredentials } from './openstack/keystone.ts';
 
 /** SQS names its account in queue URLs; the engine has one. */
@@ -15,6 +15,8 @@ export interface Endpoints {
   readonly iot?: string;
   /** Where images are staged; left out where none are. */
   readonly s3?: string;
+  /** Where events are put; left out where nobody announces any. */
+  readonly events?: string;
   readonly keystone: string;
 }
 
@@ -39,6 +41,13 @@ export function environmentFor(
     AWS_ENDPOINT_URL_SQS: endpoints.sqs,
     ...(endpoints.iot && { AWS_ENDPOINT_URL_IOT: endpoints.iot }),
     ...(endpoints.s3 && { AWS_ENDPOINT_URL_S3: endpoints.s3, CYBORG_S3_PATH_STYLE: 'true' }),
+    ...(endpoints.events && { AWS_ENDPOINT_URL_EVENTBRIDGE: endpoints.events }),
+    ...Object.fromEntries(
+      streamConsumers.map((name) => [
+        deadQueueUrlVariable(name),
+        `${endpoints.sqs}/${account}/${deadLetterQueueName(stage, name)}`,
+      ]),
+    ),
     ...Object.fromEntries(
       queues.map(({ name }) => [
         queueUrlVariable(name),

@@ -11,6 +11,7 @@ export const portNames = [
   'mqtt',
   'iot',
   's3',
+  'events',
   'keystone',
   'placement',
   'nova',
@@ -42,6 +43,7 @@ const usualPorts: Readonly<Record<PortName, number>> = {
   mqtt: 8883,
   iot: 9325,
   s3: 9326,
+  events: 9327,
 };
 
 /** The variable by which somebody else's engine or service takes the place of ours. */
@@ -49,6 +51,7 @@ export const replacedBy: Readonly<Partial<Record<PortName, string>>> = {
   dynamodb: 'AWS_ENDPOINT_URL_DYNAMODB',
   sqs: 'AWS_ENDPOINT_URL_SQS',
   s3: 'AWS_ENDPOINT_URL_S3',
+  events: 'AWS_ENDPOINT_URL_EVENTBRIDGE',
   keystone: 'KEYSTONE_URL',
   placement: 'PLACEMENT_URL',
   nova: 'NOVA_URL',
@@ -109,6 +112,7 @@ export function settingsOf(layout: Layout): Readonly<Record<string, string>> {
     sqs: process.env.AWS_ENDPOINT_URL_SQS ?? urlOf(layout, 'sqs'),
     iot: urlOf(layout, 'iot'),
     s3: urlOf(layout, 's3'),
+    events: urlOf(layout, 'events'),
     keystone: `${urlOf(layout, 'keystone')}/v3`,
   });
 }

@@ -76,6 +76,7 @@ Ready after ${seconds()}. Ctrl-C stops it.
 
 ${services.join('\n')}
   logs       .local/dev/logs
+  announced  .local/dev/events.jsonl
 
 Tokens: ${tokens.filter((token) => token in staticTokens).join(', ')}
 

@@ -7,7 +7,15 @@ import type { Log } from '#core/log.ts';
 import { host, type Layout, portVariable, urlOf } from './layout.ts';
 import type { Running } from './ports.ts';
 
-export const partNames = ['queues', 's3', 'broker', 'openstack', 'api', 'consumers'] as const;
+export const partNames = [
+  'queues',
+  's3',
+  'events',
+  'broker',
+  'openstack',
+  'api',
+  'consumers',
+] as const;
 export type PartName = (typeof partNames)[number];
 
 export async function startPart(name: PartName, layout: Layout, log: Log): Promise<Running> {
@@ -33,6 +41,16 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       port: layout.ports.s3,
       variable: portVariable('s3'),
       directory: join(layout.directory, 's3'),
+    });
+  },
+
+  async events(layout) {
+    const { startEvents } = await import('./events.ts');
+    return startEvents({
+      host,
+      port: layout.ports.events,
+      variable: portVariable('events'),
+      file: eventsFile(layout),
     });
   },
 
@@ -111,6 +129,11 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
 
 export function certificateDirectory(layout: Layout): string {
   return join(layout.directory, 'certificates');
+}
+
+/** What was announced, a line each. */
+export function eventsFile(layout: Layout): string {
+  return join(layout.directory, 'events.jsonl');
 }
 
 export function engineFile(layout: Layout): string {

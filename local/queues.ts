@@ -11,7 +11,14 @@ import {
   SetQueueAttributesCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
+import {
+  deadLetterQueueName,
+  type QueueName,
+  queueName,
+  queues,
+  type StreamConsumerName,
+  streamConsumers,
+} from '#core/contracts/queues.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';
@@ -109,9 +116,7 @@ export async function createQueues(
 ): Promise<Readonly<Record<QueueName, string>>> {
   const urls = await Promise.all(
     queues.map(async (row) => {
-      const deadLetters = await createQueue(client, deadLetterQueueName(stage, row.name), {
-        MessageRetentionPeriod: `${deadLettersKeptSeconds}`,
-      });
+      const deadLetters = await createDeadQueue(client, stage, row.name);
       const url = await createQueue(client, queueName(stage, row.name), {
         VisibilityTimeout: `${row.visibilitySeconds}`,
         RedrivePolicy: JSON.stringify({
@@ -122,7 +127,18 @@ export async function createQueues(
       return [row.name, url] as const;
     }),
   );
+  await Promise.all(streamConsumers.map((name) => createDeadQueue(client, stage, name)));
   return Object.fromEntries(urls) as Record<QueueName, string>;
+}
+
+function createDeadQueue(
+  client: SQSClient,
+  stage: string,
+  name: QueueName | StreamConsumerName,
+): Promise<string> {
+  return createQueue(client, deadLetterQueueName(stage, name), {
+    MessageRetentionPeriod: `${deadLettersKeptSeconds}`,
+  });
 }
 
 /** A queue that is there with other attributes, of an earlier version of ours, gets these. */

@@ -61,6 +61,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   for (const name of partNames) {
     if (name === 'queues' && layout.replaced.includes('sqs')) continue;
     if (name === 's3' && layout.replaced.includes('s3')) continue;
+    if (name === 'events' && layout.replaced.includes('events')) continue;
     processes.set(name, child(name, partCommand(name, layout), environment, options));
   }
   for (const agent of options.agents) {

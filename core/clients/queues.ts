@@ -1,6 +1,6 @@
 // Sending to SQS. A message is accepted by SQS or the call fails: nothing is dropped in between.
 
-import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { QueueName } from '../contracts/queues.ts';
 
 export interface Queues {
@@ -31,5 +31,22 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
         }
       }
     },
+  };
+}
+
+/** Keeps for an operator what a stream's consumer will never work on; the cause is part of it. */
+export type SetAside = (what: {
+  readonly cause: string;
+  readonly [more: string]: unknown;
+}) => Promise<void>;
+
+/** Well below what a message may be. */
+const asideBytesMax = 200_000;
+
+export function createSetAside(client: Pick<SQSClient, 'send'>, url: string): SetAside {
+  return async (what) => {
+    const text = JSON.stringify(what);
+    const body = text.length > asideBytesMax ? JSON.stringify({ cause: what.cause }) : text;
+    await client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: body }));
   };
 }

@@ -90,6 +90,11 @@ const envelope = {
   host: z.string().refine(isHostname),
   /** The boot of the host that it was decided for; under any other it is refused. */
   boot_id: z.guid(),
+  /** The request that led here, for both ends' logs. */
+  request_id: z
+    .string()
+    .regex(/^req-[0-9a-f-]{36}$/)
+    .optional(),
 };
 
 export const jobDocument = z.discriminatedUnion('action', [

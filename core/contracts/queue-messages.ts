@@ -16,6 +16,9 @@ export type NovaEventMessage = z.infer<typeof novaEventMessage>;
 /** Something changed about the device of this provider: make Placement match. */
 export const providerSyncMessage = z.object({
   provider_uuid: uuid,
+  /** It came round in its turn, and is counted as of then; ms since 1970. */
+  counted_at: z.number().int().optional(),
+  request_id: z.string().optional(),
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 

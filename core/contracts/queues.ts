@@ -75,6 +75,13 @@ export const queues = [
   },
 ] as const satisfies readonly QueueRow[];
 
+/**
+ * Who reads the tables' streams. A stream has no dead-letter queue of its own; what cannot be read, or
+ * has expired before it could be worked on, ends in these.
+ */
+export const streamConsumers = ['changes', 'announcements'] as const;
+export type StreamConsumerName = (typeof streamConsumers)[number];
+
 export type QueueName = (typeof queues)[number]['name'];
 
 /** The queue's name in one stage, e.g. `dev-nova-events`; its dead-letter queue adds `-dead`. */
@@ -82,6 +89,6 @@ export function queueName(stage: string, name: QueueName): string {
   return `${stage}-${name}`;
 }
 
-export function deadLetterQueueName(stage: string, name: QueueName): string {
-  return `${queueName(stage, name)}-dead`;
+export function deadLetterQueueName(stage: string, name: QueueName | StreamConsumerName): string {
+  return `${stage}-${name}-dead`;
 }

@@ -83,8 +83,37 @@ export interface InstanceBinding {
   /** The request that asked for it. */
   readonly requestId?: string;
   readonly failure?: string;
+  readonly failureCause?: BindFailureCause;
+  /** When it was last bound or failed, where that took time; ISO 8601. */
+  readonly resolvedAt?: string;
   /** Since when Nova knows no such instance; ISO 8601. */
   readonly absentSince?: string;
+}
+
+/** Why binds fail, as far as it can be counted; the failure's sentence says more. */
+export const bindFailureCauses = [
+  /** The host did not answer in time. */
+  'deadline',
+  /** The host's job failed: it could not make it ready. */
+  'host',
+  /** The host has booted meanwhile. */
+  'boot',
+  /** The host has never reported. */
+  'agent',
+  /** The host no longer has the device, or says too little of it. */
+  'device',
+  /** Something of the last holder is left on the device. */
+  'quarantine',
+  /** The image is not there, or cannot be used. */
+  'image',
+  /** More than one job can carry. */
+  'size',
+] as const;
+export type BindFailureCause = (typeof bindFailureCauses)[number];
+
+export interface BindFailure {
+  readonly cause: BindFailureCause;
+  readonly reason: string;
 }
 
 /** For which instances a host works, and the boot that the work was decided for. */

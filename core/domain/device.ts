@@ -59,6 +59,7 @@ export interface StatusChange {
   readonly by: string;
   readonly at: string;
   readonly reason?: string;
+  readonly requestId?: string;
 }
 
 export interface Device {

@@ -19,7 +19,13 @@ export type Change =
       readonly after?: JobNote;
     }
   | { readonly kind: 'release'; readonly before?: HostRelease; readonly after?: HostRelease }
-  | { readonly kind: 'device'; readonly before?: Device; readonly after?: Device }
+  | {
+      readonly kind: 'device';
+      readonly before?: Device;
+      readonly after?: Device;
+      /** That set its status just now. */
+      readonly requestId?: string;
+    }
   | { readonly kind: 'handle'; readonly before?: AttachHandle; readonly after?: AttachHandle };
 
 export type FollowUp =
@@ -27,7 +33,11 @@ export type FollowUp =
   | { readonly kind: 'start-bind'; readonly binding: InstanceBinding }
   | { readonly kind: 'make-again'; readonly jobUuid: string }
   | { readonly kind: 'start-release'; readonly release: HostRelease }
-  | { readonly kind: 'sync-providers'; readonly providerUuid: ProviderUuid };
+  | {
+      readonly kind: 'sync-providers';
+      readonly providerUuid: ProviderUuid;
+      readonly requestId?: string;
+    };
 
 export function followUps(change: Change): FollowUp[] {
   switch (change.kind) {
@@ -43,7 +53,7 @@ export function followUps(change: Change): FollowUp[] {
         : [];
     case 'device':
       // The device's own provider is always the first.
-      return syncOf(change.after?.providers[0]);
+      return syncOf(change.after?.providers[0], change.requestId);
     case 'handle':
       return handleFollowUps(change);
   }
@@ -74,6 +84,7 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   return before.quarantine !== after.quarantine || isReleased ? syncOf(after.providerUuid) : [];
 }
 
-function syncOf(providerUuid: ProviderUuid | undefined): FollowUp[] {
-  return providerUuid ? [{ kind: 'sync-providers', providerUuid }] : [];
+function syncOf(providerUuid: ProviderUuid | undefined, requestId?: string): FollowUp[] {
+  if (!providerUuid) return [];
+  return [{ kind: 'sync-providers', providerUuid, ...(requestId && { requestId }) }];
 }

@@ -28,6 +28,8 @@ export function planCleaning(
     return wasMadeReady ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
   });
   if (handles.length === 0) return undefined;
+  // It follows from what asked for its end; from its bind where nobody did.
+  const requestId = deps.requestId ?? binding.requestId;
   const release: HostRelease = {
     id: deps.uuid() as ReleaseId,
     bindId: binding.bindId,
@@ -35,7 +37,7 @@ export function planCleaning(
     hostname: binding.hostname,
     handles,
     startedAt: new Date(deps.clock()).toISOString(),
-    ...(binding.requestId && { requestId: binding.requestId }),
+    ...(requestId && { requestId }),
   };
   const dueAt = new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString();
   return { release, dueAt };

@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from './cleaning.ts';
@@ -20,7 +20,7 @@ export async function succeedBind(
   const isDone = await resolve(deps, binding, (current, arqs) =>
     deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId),
   );
-  if (isDone) deps.log.info('Bound.', { instance: binding.instanceUuid, bind: binding.bindId });
+  if (isDone) deps.log.info('Bound.', namesOf(binding));
 }
 
 /**
@@ -30,11 +30,11 @@ export async function succeedBind(
 export async function failBind(
   deps: Deps,
   binding: InstanceBinding,
-  reason: string,
+  failure: BindFailure,
 ): Promise<void> {
   const isDone = await resolve(deps, binding, (current, arqs) => {
     const cleaning = planCleaning(deps, current, arqs, true);
-    return deps.store.bindings.fail(current, reason, {
+    return deps.store.bindings.fail(current, failure, {
       arqs,
       fate: 'unbound',
       left: [],
@@ -43,11 +43,16 @@ export async function failBind(
     });
   });
   if (!isDone) return;
-  deps.log.warn('Bind failed.', {
-    instance: binding.instanceUuid,
-    bind: binding.bindId,
-    reason,
-  });
+  deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
+}
+
+/** What a line about a binding names; a host that answers knows of no request. */
+function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
+  return {
+    instance: instanceUuid,
+    bind: bindId,
+    ...(requestId && { request_id: requestId }),
+  };
 }
 
 /** Writes until it holds, or the binding is another, or is no longer in the state it was given in. */

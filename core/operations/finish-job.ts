@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
 import { endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
@@ -27,13 +27,12 @@ const finish: Readonly<Record<JobKind, Finish>> = {
     if (!release) return;
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(release);
-      deps.log.info('The host has cleaned up.', { host: release.hostname, release: releaseId });
+      deps.log.info('The host has cleaned up.', namesOf(release));
       return;
     }
     await deps.store.releases.quarantine(release, reasonOf(event));
     deps.log.error('The host could not clean up.', {
-      host: release.hostname,
-      release: releaseId,
+      ...namesOf(release),
       reason: reasonOf(event),
     });
   },
@@ -63,7 +62,8 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     const { host } = await deps.store.inventory.host(binding.hostname);
     if (host.bootId !== note.bootId) await failUnlessStartedOver(deps, binding);
     else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
-    else if (note.instances.length === 1) await failBind(deps, binding, reasonOf(event));
+    else if (note.instances.length === 1)
+      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
     // One of many could not be made; which, shows when each is tried by itself.
     else await startOverAlone(deps, host, binding);
   }
@@ -79,7 +79,12 @@ function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | unde
 /** A bind that the host's boot has overtaken fails; what was provisioning is provisioned anew. */
 async function failUnlessStartedOver(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
-  await failBind(deps, binding, `Host ${binding.hostname} has booted in the meantime.`);
+  const reason = `Host ${binding.hostname} has booted in the meantime.`;
+  await failBind(deps, binding, { cause: 'boot', reason });
+}
+
+function namesOf({ hostname, id, requestId }: HostRelease) {
+  return { host: hostname, release: id, ...(requestId && { request_id: requestId }) };
 }
 
 function reasonOf({ operation, statusDetails }: JobEvent): string {

@@ -62,7 +62,7 @@ async function workFor(
     await succeedBind(deps, binding, inventory.host.bootId);
   } catch (error) {
     if (!(error instanceof WorkImpossible)) throw error;
-    await failBind(deps, binding, error.message);
+    await failBind(deps, binding, { cause: error.cause, reason: error.message });
   }
   return [];
 }
@@ -96,6 +96,7 @@ async function createJob(
       throw new RetryLater(error.message, bootRetrySeconds(attempt, deps.random()));
     }
     if (!(error instanceof JobTooLarge)) throw error;
-    for (const { binding } of work) await failBind(deps, binding, error.message);
+    const failure = { cause: 'size', reason: error.message } as const;
+    for (const { binding } of work) await failBind(deps, binding, failure);
   }
 }

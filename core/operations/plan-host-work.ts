@@ -4,7 +4,7 @@
 import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import type { BindFailureCause, InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
@@ -26,6 +26,12 @@ export interface HostWork {
 /** It cannot be done; the message says why. */
 export class WorkImpossible extends Error {
   override readonly name = 'WorkImpossible';
+  override readonly cause: BindFailureCause;
+
+  constructor(cause: BindFailureCause, message: string) {
+    super(message);
+    this.cause = cause;
+  }
 }
 
 /** What one ARQ holds, and where. */
@@ -53,7 +59,7 @@ export async function planHostWork(
   const held = arqs.map((arq) => heldBy(arq, providers, addresses));
   checkHandles(held.map(({ handle }) => handle));
   const regions = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
-    throw error instanceof ImageUnusable ? new WorkImpossible(error.message) : error;
+    throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
   });
   return {
     steps: [...regions.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
@@ -86,7 +92,8 @@ function heldBy(
   const handle = provider?.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
   const address = addresses.get(provider?.deployable.deviceUuid ?? '');
   if (!handle || handle.isGone || !address) {
-    throw new WorkImpossible(`Host ${hostname} no longer has the device of ${providerUuid}.`);
+    const what = `the device of ${providerUuid}`;
+    throw new WorkImpossible('device', `Host ${hostname} no longer has ${what}.`);
   }
   return { arq, handle, address };
 }
@@ -94,7 +101,7 @@ function heldBy(
 function checkHandles(handles: readonly AttachHandle[]): void {
   const quarantine = handles.find((handle) => handle.quarantine)?.quarantine;
   if (quarantine !== undefined) {
-    throw new WorkImpossible(`The holder before was not cleaned up: ${quarantine}`);
+    throw new WorkImpossible('quarantine', `The holder before was not cleaned up: ${quarantine}`);
   }
   const waiting = handles.filter((handle) => handle.release !== undefined);
   if (waiting.length > 0) {
@@ -108,7 +115,9 @@ function checkHandles(handles: readonly AttachHandle[]): void {
 function mdevSteps(deps: ConsumerDeps, { arq, handle, address }: Held): CreateMdevStep[] {
   if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
   const type = handle.info.asked_type;
-  if (!type) throw new WorkImpossible(`Attach handle ${handle.uuid} says no type of mdev.`);
+  if (!type) {
+    throw new WorkImpossible('device', `Attach handle ${handle.uuid} says no type of mdev.`);
+  }
   const { bindId } = arq.binding;
   return [{ kind: 'create-mdev', bind_id: bindId, address, uuid: handle.uuid, type }];
 }

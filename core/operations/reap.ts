@@ -35,10 +35,12 @@ async function reapPage(deps: ConsumerDeps): Promise<void> {
     if (binding && (await isGone(deps, binding))) gone.push(binding);
   }
   if (gone.length > releasesMax) {
+    deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
     deps.log.error('Too many instances are gone; none is released.', { count: gone.length });
   } else if (gone.length > 0 && (await seesServersOfOthers(deps))) {
     for (const binding of gone) {
       await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
+      deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
       deps.log.warn('Released what was held for an instance that is gone.', {
         instance: binding.instanceUuid,
         absent_since: binding.absentSince,
@@ -82,6 +84,9 @@ async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
   const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
   const projects = await nova.projectsWithServers();
   const sees = projects.some((project) => project !== own?.projectId);
-  if (!sees) deps.log.error('Nova shows us no server of another project; nothing is released.');
+  if (!sees) {
+    deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+    deps.log.error('Nova shows us no server of another project; nothing is released.');
+  }
   return sees;
 }

@@ -17,7 +17,7 @@ export async function reconcile(deps: ConsumerDeps): Promise<void> {
     const page = await deps.listings.devicesAfter(after, pageSize);
     const due = page.filter((device) => device.uuid < end);
     const messages = due.flatMap(({ providers: [provider_uuid] }) =>
-      provider_uuid ? [{ provider_uuid }] : [],
+      provider_uuid ? [{ provider_uuid, counted_at: deps.clock() }] : [],
     );
     if (messages.length > 0) await deps.queues.send('provider-syncs', messages);
     const last = page.at(-1);

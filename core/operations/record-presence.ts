@@ -1,12 +1,12 @@
+import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { PresenceEvent } from '../contracts/queue-messages.ts';
-import type { Deps } from '../deps.ts';
 import type { Presence } from '../domain/device.ts';
 import { supersedes } from '../domain/presence.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 
 /** Notes that a host's agent came or went; what is older than what is known changes nothing. */
 export async function recordPresence(
-  deps: Deps,
+  deps: ConsumerDeps,
   hostname: string,
   event: PresenceEvent,
 ): Promise<void> {
@@ -22,5 +22,8 @@ export async function recordPresence(
   if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
     throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
   }
+  deps.metrics.put([
+    { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
+  ]);
   deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

@@ -25,7 +25,13 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
     const step = await imageStep(deps, deployable, device.address, program.imageId);
     await deps.store.regions.forgetFunction(program.providerUuid);
     const id = jobId(deps.settings.stage, 'prog', release.id);
-    const envelope = { version: 1, host: hostname, boot_id: host.bootId } as const;
+    const { requestId: request_id } = release;
+    const envelope = {
+      version: 1,
+      host: hostname,
+      boot_id: host.bootId,
+      ...(request_id && { request_id }),
+    } as const;
     await deps.clients.jobs.create(id, { ...envelope, action: 'program', steps: [step] });
     deps.log.info('The host was asked to program.', { job: id, host: hostname });
   } catch (error) {
@@ -42,7 +48,8 @@ export async function endProgram(
 ): Promise<void> {
   await deps.store.regions.endProgram(release, failure ? 'failed' : 'done', failure);
   await deps.store.releases.confirm(release);
-  const what = { host: release.hostname, ...release.program };
+  const { hostname, program, requestId } = release;
+  const what = { host: hostname, ...program, ...(requestId && { request_id: requestId }) };
   if (failure) deps.log.error('A region was not programmed.', { ...what, reason: failure });
   else deps.log.info('A region was programmed.', what);
 }

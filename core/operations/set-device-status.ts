@@ -31,9 +31,15 @@ export async function setDeviceStatus(
       by: caller.userId,
       at: new Date(deps.clock()).toISOString(),
       ...(reason !== undefined && { reason }),
+      requestId: caller.requestId,
     };
     if (await deps.store.inventory.putStatus(device, change)) {
-      deps.log.info('Device status set.', { device: device.uuid, ...change });
+      deps.log.info('Device status set.', {
+        device: device.uuid,
+        status,
+        by: caller.userId,
+        reason,
+      });
       return;
     }
   }

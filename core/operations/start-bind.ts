@@ -23,7 +23,8 @@ export async function startBind(
   const inventory = await deps.store.inventory.host(binding.hostname);
   const { bootId } = inventory.host;
   if (bootId === undefined) {
-    await failBind(deps, binding, `Host ${binding.hostname} has never reported.`);
+    const reason = `Host ${binding.hostname} has never reported.`;
+    await failBind(deps, binding, { cause: 'agent', reason });
     return;
   }
   try {
@@ -32,7 +33,8 @@ export async function startBind(
     else await createJob(deps, binding, bootId, work);
   } catch (error) {
     if (!(error instanceof WorkImpossible || error instanceof JobTooLarge)) throw error;
-    await failBind(deps, binding, error.message);
+    const cause = error instanceof WorkImpossible ? error.cause : 'size';
+    await failBind(deps, binding, { cause, reason: error.message });
   }
 }
 
@@ -55,6 +57,7 @@ async function createJob(
     host: binding.hostname,
     boot_id: bootId,
     bind_id: binding.bindId,
+    ...(binding.requestId && { request_id: binding.requestId }),
     steps: [...steps],
   });
   deps.log.info('The host was asked to prepare.', {

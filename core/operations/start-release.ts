@@ -35,6 +35,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     host: release.hostname,
     boot_id: host.bootId,
     ...(ended && { bind_id: ended }),
+    ...(release.requestId && { request_id: release.requestId }),
     steps,
   });
   deps.log.info('The host was asked to clean up.', { job: id, host: release.hostname });

@@ -66,7 +66,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     if (await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) return;
     const waited = Math.round(waitedMs / 1000);
     const reason = `Host ${binding.hostname} did not make it ready within ${waited} s.`;
-    await failBind(deps, binding, reason);
+    await failBind(deps, binding, { cause: 'deadline', reason });
   },
 
   async release(deps, releaseId) {
@@ -81,6 +81,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
       host: release.hostname,
       release: releaseId,
       handles: release.handles.length,
+      ...(release.requestId && { request_id: release.requestId }),
     });
   },
 };

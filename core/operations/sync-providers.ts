@@ -2,10 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
+import { censusOf, handleUses } from '../domain/census.ts';
 import type { Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { type WantedProvider, wantedProviders, withheld } from '../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
+import type { HostInventory } from '../store/hosts.ts';
 import { attestHandles } from './attest-handles.ts';
 import { findRival, type Rival } from './find-rival.ts';
 import { markDamage } from './mark-damage.ts';
@@ -22,6 +24,7 @@ const changeRoundsMax = 5;
  * afterwards whether it wrote what is stored: two that overlap leave nothing of the older.
  *
  * @param attempt which delivery this is, from 1
+ * @param countedAt as of when the device's handles are to be counted on the way, if they are
  * @throws RetryLater while the compute node's provider is not there yet, something is still
  *   allocated from a provider that is gone, or Placement is away
  */
@@ -29,10 +32,13 @@ export async function syncProviders(
   deps: ConsumerDeps,
   providerUuid: ProviderUuid,
   attempt: number,
+  countedAt?: number,
 ): Promise<void> {
   const written = new Set<ProviderUuid>();
   for (let round = 1; round <= changeRoundsMax; round++) {
     const before = await readDevice(deps, providerUuid);
+    const isCounted = countedAt !== undefined && round === 1;
+    if (before && isCounted) countDevice(deps, before, countedAt);
     try {
       if (before) await syncDevice(deps, before);
       else await removeUnstored(deps, providerUuid, written);
@@ -54,6 +60,7 @@ export async function syncProviders(
 interface StoredDevice {
   /** The provider that the message names. */
   readonly named: StoredProvider;
+  readonly inventory: HostInventory;
   /** Undefined where its row has gone before those of its providers. */
   readonly device: Device | undefined;
   readonly providers: readonly StoredProvider[];
@@ -67,13 +74,28 @@ async function readDevice(
   const named = await deps.store.inventory.provider(providerUuid);
   if (!named) return undefined;
   const { hostname, deviceUuid } = named.deployable;
-  const { devices } = await deps.store.inventory.host(hostname);
-  const device = devices.find((each) => each.uuid === deviceUuid);
-  if (!device) return { named, device, providers: [], wanted: [] };
+  const inventory = await deps.store.inventory.host(hostname);
+  const device = inventory.devices.find((each) => each.uuid === deviceUuid);
+  if (!device) return { named, inventory, device, providers: [], wanted: [] };
   const providers = (
     await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
   ).filter((provider) => provider !== undefined);
-  return { named, device, providers, wanted: wantedProviders(device, providers) };
+  return { named, inventory, device, providers, wanted: wantedProviders(device, providers) };
+}
+
+/** What Placement says is of no concern: what is counted is what is stored. */
+function countDevice(
+  deps: ConsumerDeps,
+  { device, providers, inventory }: StoredDevice,
+  at: number,
+): void {
+  if (!device) return;
+  const { handles, host } = censusOf(device, providers, inventory, deps.clock());
+  const counts = handleUses.map(
+    (use) => ({ name: 'Handles', of: use, value: handles[use] }) as const,
+  );
+  deps.metrics.put(counts, at);
+  if (host) deps.metrics.put([{ name: 'Hosts', of: host, value: 1 }], at);
 }
 
 async function syncDevice(
@@ -129,6 +151,7 @@ async function withhold(
     const isThere = await deps.clients.placement.getProvider(provider.uuid);
     if (isThere) await putInventories(deps, withheld(provider));
   }
+  deps.metrics.put([{ name: 'DevicesOfferedTwice', value: 1 }]);
   deps.log.error(
     rival.isNovas
       ? 'Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent’s.'

@@ -1,5 +1,6 @@
 import { ServiceUnavailable } from '../clients/http.ts';
 import type { ExternalEvent } from '../clients/nova.ts';
+import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { NovaEventMessage } from '../contracts/queue-messages.ts';
 import type { Deps } from '../deps.ts';
 import { type InstanceBinding, isResolved } from '../domain/arq.ts';
@@ -20,7 +21,7 @@ const retrySecondsMax = 15;
  * @throws RetryLater while it has to be said again
  */
 export async function tellNova(
-  deps: Deps,
+  deps: ConsumerDeps,
   message: NovaEventMessage,
   attempt: number,
 ): Promise<void> {
@@ -30,11 +31,13 @@ export async function tellNova(
   const log = deps.log.child({ instance: binding.instanceUuid, bind: binding.bindId });
   const waitedSeconds = (deps.clock() - Date.parse(binding.startedAt)) / 1000;
   if (waitedSeconds > novaWaitsSeconds) {
+    deps.metrics.put([{ name: 'NovaNotTold', value: 1 }]);
     log.error('Nova was not told in time.', { state: binding.state, attempt });
     return;
   }
   try {
     const outcomes = await deps.clients.nova.postExternalEvents(await eventsOf(deps, binding));
+    countTold(deps, binding);
     log.info('Nova was told.', { state: binding.state, codes: outcomes.map(({ code }) => code) });
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
@@ -47,6 +50,12 @@ export async function tellNova(
       failedAgainSeconds,
     );
   }
+}
+
+/** A failure is said again and again: how long that takes is no measure. */
+function countTold(deps: ConsumerDeps, { state, startedAt }: InstanceBinding): void {
+  if (state !== 'Bound') return;
+  deps.metrics.put([{ name: 'NovaToldAfter', value: deps.clock() - Date.parse(startedAt) }]);
 }
 
 async function eventsOf(deps: Deps, binding: InstanceBinding): Promise<ExternalEvent[]> {

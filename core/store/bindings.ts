@@ -1,7 +1,7 @@
 // Claims and releases: one transaction over ARQs, attach handles and the instance's row. Each row
 // carries its own condition, so that of any number of claims on a handle exactly one holds.
 
-import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
+import type { BindFailure, HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import {
@@ -53,7 +53,7 @@ export interface BindingStore {
     bootId?: string,
   ): Promise<boolean>;
   /** BindFailed, all of it; the handles are given back. False as above. */
-  fail(binding: InstanceBinding, reason: string, release: Release): Promise<boolean>;
+  fail(binding: InstanceBinding, failure: BindFailure, release: Release): Promise<boolean>;
 }
 
 /** What a host was asked to do, and under which boot. */
@@ -146,6 +146,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         // Made again after a boot, it is said to Nova anew.
         resolveInstance(tables, binding, {
           state: 'Bound',
+          resolved_at: now,
           ...(binding.state === 'provisioning' && { started_at: now }),
           ...(bootId && { boot_id: bootId }),
         }),
@@ -153,11 +154,16 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done';
     },
 
-    async fail(binding, reason, release) {
+    async fail(binding, { cause, reason }, release) {
       const outcome = await transact(client, [
         ...release.arqs.map((arq) => resolveArq(tables, arq, 'BindFailed', release.now, reason)),
         ...giveBack(tables, release),
-        resolveInstance(tables, binding, { state: 'BindFailed', failure: reason }),
+        resolveInstance(tables, binding, {
+          state: 'BindFailed',
+          failure: reason,
+          failure_cause: cause,
+          resolved_at: release.now,
+        }),
       ]);
       return outcome === 'done';
     },

@@ -1,6 +1,12 @@
 // Rows as DynamoDB holds them, and back. Attribute names are snake_case; what is undefined is left out.
 
-import type { Arq, ArqBinding, Attachment, InstanceBinding } from '../domain/arq.ts';
+import type {
+  Arq,
+  ArqBinding,
+  Attachment,
+  BindFailureCause,
+  InstanceBinding,
+} from '../domain/arq.ts';
 import type { Attribute } from '../domain/attribute.ts';
 import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
 import type { Group } from '../domain/device-profile.ts';
@@ -130,6 +136,8 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
     boot_id: binding.bootId,
     request_id: binding.requestId,
     failure: binding.failure,
+    failure_cause: binding.failureCause,
+    resolved_at: binding.resolvedAt,
     absent_since: binding.absentSince,
     ...(dueAt && { due: duePartitions.binding, due_at: dueAt }),
   };
@@ -148,6 +156,8 @@ export function instanceOf(row: Row): InstanceBinding {
     boot_id?: string;
     request_id?: string;
     failure?: string;
+    failure_cause?: BindFailureCause;
+    resolved_at?: string;
     absent_since?: string;
   };
   return {
@@ -162,6 +172,8 @@ export function instanceOf(row: Row): InstanceBinding {
     ...(stored.boot_id && { bootId: stored.boot_id }),
     ...(stored.request_id && { requestId: stored.request_id }),
     ...(stored.failure && { failure: stored.failure }),
+    ...(stored.failure_cause && { failureCause: stored.failure_cause }),
+    ...(stored.resolved_at && { resolvedAt: stored.resolved_at }),
     ...(stored.absent_since && { absentSince: stored.absent_since }),
   };
 }

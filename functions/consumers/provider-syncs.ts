@@ -8,7 +8,12 @@ export const makeConsumer = queueConsumer(
   'provider-syncs',
   providerSyncMessage,
   (deps, message, { attempt }) =>
-    syncProviders(deps, message.provider_uuid as ProviderUuid, attempt),
+    syncProviders(
+      deps,
+      message.provider_uuid as ProviderUuid,
+      attempt,
+      attempt === 1 ? message.counted_at : undefined,
+    ),
 );
 
 export const handler = makeConsumer();

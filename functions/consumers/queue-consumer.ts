@@ -69,8 +69,9 @@ async function consume<Message>(
   try {
     const body: unknown = JSON.parse(record.body);
     const message = schema.parse(body);
-    log = log.child(originOf(body));
-    await work({ ...deps, log }, message, { attempt });
+    const requestId = originOf(body);
+    if (requestId) log = log.child({ request_id: requestId });
+    await work({ ...deps, log, ...(requestId && { requestId }) }, message, { attempt });
     return true;
   } catch (error) {
     if (error instanceof RetryLater) {
@@ -88,9 +89,9 @@ async function consume<Message>(
 }
 
 /** The request that led to the message, where it says so. */
-function originOf(body: unknown): Record<string, unknown> {
+function originOf(body: unknown): string | undefined {
   const { request_id: requestId } = body as { request_id?: unknown };
-  return typeof requestId === 'string' ? { request_id: requestId } : {};
+  return typeof requestId === 'string' ? requestId : undefined;
 }
 
 async function hide(

@@ -204,7 +204,7 @@ async function run(
   if (!action) throw new TypeError(`${event.rawPath} has no action.`);
   const { schemas } = action;
   const reply = await action.run({
-    deps: { ...deps, log: exchange.log },
+    deps: { ...deps, log: exchange.log, requestId: exchange.requestId },
     // Only open routes have none, and they do not ask who it is.
     caller: caller as Caller,
     microversion: version,

@@ -129,7 +129,7 @@ describe('what takes more than a file', () => {
 
     const binding = await world.deps.store.arqs.binding(instance);
     if (!binding) throw new Error('Nothing is bound.');
-    await failBind(world.deps, binding, 'The board is on fire.');
+    await failBind(world.deps, binding, { cause: 'host', reason: 'The board is on fire.' });
     const failed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
     expect([failed.status, failed.json.error]).toEqual([409, expect.stringContaining('on fire')]);
     note('GET', '/v2/accelerator_requests', failed);

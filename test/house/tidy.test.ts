@@ -102,7 +102,7 @@ describe('every file', () => {
     const entries = [
       // Bundles take the last of these in place of a package.
       /^infra\/(app|biome|bundle-agent|cost\/main|lambda-credentials)\.ts$/,
-      /^local\/(main|demo|openapi|part)\.ts$/,
+      /^local\/(main|demo|openapi|event-schemas|part)\.ts$/,
       /^operate\/[a-z]+\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^test\//,

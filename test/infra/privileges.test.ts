@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { tableName, tables } from '#core/store/tables.ts';
-import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
+import { access, type FunctionName, ownTokenAccess, traced } from '#infra/access.ts';
 import { type Statement, stage, statementOf, synthesize } from './synthesized.ts';
 
 const stack = synthesize();
@@ -19,7 +19,7 @@ const granted: Statement[] = [
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
   {
     resource: /^\*$/,
-    because: 'that AWS IoT tells of jobs is a setting of the account, without ARN',
+    because: 'that AWS IoT tells of jobs is a setting of the account, and traces have no ARN',
   },
   { resource: /:job\/test-\*$/, because: 'jobs are made as hosts need them, named by the stage' },
   {
@@ -52,11 +52,24 @@ describe('privileges', () => {
     }
   });
 
-  it('on everything are for a single setting', () => {
+  it('on everything are for a setting of the account, and for traces', () => {
     const onEverything = granted.filter(({ resources }) => resources.includes('*'));
-    expect(onEverything.flatMap(({ actions }) => actions)).toEqual([
+    expect([...new Set(onEverything.flatMap(({ actions }) => actions))].sort()).toEqual([
       'iot:UpdateEventConfigurations',
+      'xray:PutTelemetryRecords',
+      'xray:PutTraceSegments',
     ]);
+  });
+
+  it('to trace are those of the functions that are traced', () => {
+    const tracing = names.filter((name) =>
+      stack.allowedTo(name).some(({ actions }) => actions.includes('xray:PutTraceSegments')),
+    );
+    expect(tracing.sort()).toEqual([...traced].sort());
+    for (const name of names) {
+      const { TracingConfig } = stack.functionNamed(name).properties;
+      expect(TracingConfig?.Mode).toBe(traced.includes(name) ? 'Active' : undefined);
+    }
   });
 
   it('come from this stack alone, not from policies that AWS maintains', () => {

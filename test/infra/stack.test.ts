@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { imageBytesMax } from '#core/clients/staging.ts';
-import { queues } from '#core/contracts/queues.ts';
+import { queues, streamConsumers } from '#core/contracts/queues.ts';
 import { sweepSeconds } from '#core/domain/deadlines.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/tables.ts';
@@ -143,39 +143,57 @@ describe('the staging bucket', () => {
 });
 
 describe('streams', () => {
-  const sources = sourcesOf('changes');
+  const readers = streamConsumers.map((name) => ({ name, sources: sourcesOf(name) }));
 
-  it('are consumed where the table of tables says so, from the first record on', () => {
-    const streamed = tables.filter((row) => row.hasStream).map((row) => `${stage}-${row.name}`);
-    expect(sources.map((source) => source.EventSourceArn)).toEqual(
-      streamed.map((name) => `stream of ${name}`),
-    );
-    for (const source of sources) expect(source.StartingPosition).toBe('TRIM_HORIZON');
-  });
+  it.each(readers)(
+    'are read by $name where the table of tables says so, from the first record on',
+    ({ sources }) => {
+      const streamed = tables.filter((row) => row.hasStream).map((row) => `${stage}-${row.name}`);
+      expect(sources.map((source) => source.EventSourceArn)).toEqual(
+        streamed.map((name) => `stream of ${name}`),
+      );
+      for (const source of sources) expect(source.StartingPosition).toBe('TRIM_HORIZON');
+    },
+  );
 
-  it('lose nothing: a batch comes again until it expires, and then is put aside', () => {
-    for (const source of sources) {
-      expect(source).toMatchObject({
-        MaximumRetryAttempts: -1,
-        BisectBatchOnFunctionError: true,
-        FunctionResponseTypes: ['ReportBatchItemFailures'],
+  it.each(readers)(
+    'lose nothing for $name: a batch comes again until it expires, and then is put aside',
+    ({ name, sources }) => {
+      for (const source of sources) {
+        expect(source).toMatchObject({
+          MaximumRetryAttempts: -1,
+          BisectBatchOnFunctionError: true,
+          FunctionResponseTypes: ['ReportBatchItemFailures'],
+        });
+        expect(source.MaximumRecordAgeInSeconds).toBeUndefined();
+        expect(source.DestinationConfig.OnFailure.Destination).toMatch(
+          new RegExp(`:test-${name}-dead$`),
+        );
+      }
+      const { deadQueueUrls } = loadSettings(
+        stack.functionNamed(name).properties.Environment.Variables,
+      );
+      expect(deadQueueUrls).toEqual({
+        changes: '',
+        announcements: '',
+        [name]: `https://sqs/000000000000/test-${name}-dead`,
       });
-      expect(source.MaximumRecordAgeInSeconds).toBeUndefined();
-      expect(source.DestinationConfig.OnFailure.Destination).toMatch(/:test-changes-dead$/);
-    }
-  });
+    },
+  );
 
   it('time out as on one machine', () => {
-    expect(stack.functionNamed('changes').properties.Timeout).toBe(streamTimeoutSeconds);
+    for (const { name } of readers) {
+      expect(stack.functionNamed(name).properties.Timeout).toBe(streamTimeoutSeconds);
+    }
   });
 });
 
 describe('functions', () => {
-  it('are one per noun, per queue, for the streams and for the sweep', () => {
+  it('are one per noun, per queue, per reader of the streams, and the sweep', () => {
     const expected = [
       ...new Set(routes.map((row) => row.noun)),
       ...queues.map((row) => row.name),
-      'changes',
+      ...streamConsumers,
       'sweep',
     ];
     expect(functions.map(({ properties }) => properties.FunctionName).sort()).toEqual(
@@ -232,6 +250,22 @@ describe('functions', () => {
   });
 });
 
+describe('the event bus', () => {
+  it('is written to by the announcements alone', () => {
+    const announcing = functionNames.filter((name) =>
+      stack.allowedTo(name).some(({ actions }) => actions.includes('events:PutEvents')),
+    );
+    expect(announcing).toEqual(['announcements']);
+    const [allowed] = stack
+      .allowedTo('announcements')
+      .filter(({ actions }) => actions.includes('events:PutEvents'));
+    const [bus] = stack.ofType('AWS::Events::EventBus');
+    expect(allowed?.resources).toEqual([
+      `arn:aws:events:us-east-1:000000000000:event-bus/${bus?.properties.Name}`,
+    ]);
+  });
+});
+
 describe('the sweep', () => {
   it('comes as often as on one machine', () => {
     const [schedule] = stack.ofType('AWS::Scheduler::Schedule');
@@ -253,6 +287,7 @@ describe('names', () => {
     ['AWS::Logs::LogGroup', 'LogGroupName'],
     ['AWS::ApiGatewayV2::Api', 'Name'],
     ['AWS::Scheduler::Schedule', 'Name'],
+    ['AWS::Events::EventBus', 'Name'],
     ['AWS::IoT::TopicRule', 'RuleName'],
     ['AWS::IoT::ThingType', 'ThingTypeName'],
     ['AWS::IoT::Policy', 'PolicyName'],

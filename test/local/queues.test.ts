@@ -19,7 +19,7 @@ import {
   StartMessageMoveTaskCommand,
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { queues as queueTable } from '#core/contracts/queues.ts';
+import { queues as queueTable, streamConsumers } from '#core/contracts/queues.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
 import { sqsAt } from './clients.ts';
 
@@ -346,7 +346,7 @@ it('makes all queues of a stage with their dead-letter queues, also when they ar
   expect(await createQueues(sqs, 'test')).toEqual(urls);
 
   const { QueueUrls = [] } = await sqs.send(new ListQueuesCommand({ QueueNamePrefix: 'test-' }));
-  expect(QueueUrls).toHaveLength(queueTable.length * 2);
+  expect(QueueUrls).toHaveLength(queueTable.length * 2 + streamConsumers.length);
   const attributes = await attributesOf(urls['nova-events']);
   expect(attributes.VisibilityTimeout).not.toBe('1');
   expect(attributes.RedrivePolicy).toContain('test-nova-events-dead');

@@ -7,6 +7,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { reap } from '#core/operations/reap.ts';
 import { reconcile } from '#core/operations/reconcile.ts';
 import { sweep } from '#core/operations/sweep.ts';
@@ -238,6 +239,8 @@ export function createWorld(
                   for (const message of messages) queues.put(queue, JSON.stringify(message));
                 }),
         },
+        metrics: noMetrics,
+        setAside: ({ cause }) => Promise.reject(new Error(cause)),
         log: silentLog,
         clock: timeline.now,
         uuid: random.uuid,

@@ -2,6 +2,7 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { loadSettings } from '#core/settings.ts';
 
 type Partly<T> = T extends (...args: never[]) => unknown
@@ -21,6 +22,7 @@ export function someDeps(given: Partly<ConsumerDeps>): ConsumerDeps {
   return {
     settings: someSettings,
     log: silentLog,
+    metrics: noMetrics,
     clock: () => Date.parse('2026-07-01T01:02:03.000Z'),
     ...given,
   } as ConsumerDeps;

@@ -3,7 +3,12 @@
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Row } from '#core/store/rows.ts';
-import { type AttributePattern, followedChanges, type Match } from '#infra/stream-filters.ts';
+import {
+  type AttributePattern,
+  type ChangePatterns,
+  followedChanges,
+  type Match,
+} from '#infra/stream-filters.ts';
 
 export type Table = keyof typeof followedChanges;
 
@@ -14,9 +19,13 @@ export interface Change {
 }
 
 /** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
-export function invokes({ table, before, after }: Change): boolean {
-  return followedChanges[table].some(
-    ({ dynamodb: { NewImage, OldImage = {} } }) => fits(after, NewImage) && fits(before, OldImage),
+export function invokes(
+  { table, before, after }: Change,
+  patterns: ChangePatterns = followedChanges,
+): boolean {
+  return patterns[table].some(
+    ({ dynamodb: { NewImage = {}, OldImage = {} } }) =>
+      fits(after, NewImage) && fits(before, OldImage),
   );
 }
 

@@ -6,11 +6,13 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import { startApi } from '#local/api.ts';
 import { type Consumers, startConsumers } from '#local/consumers.ts';
 import { createTables } from '#local/dynamodb.ts';
 import { environmentFor } from '#local/environment.ts';
+import { type DeliveredEvent, type EventsOptions, startEvents } from '#local/events.ts';
 import { startGlance } from '#local/openstack/glance.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
 import { startNova } from '#local/openstack/nova.ts';
@@ -52,12 +54,16 @@ export interface World {
   /** As Nova asks: the user's token and its own service token. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
   readonly consumers: Consumers | undefined;
+  /** What EventBridge was told. */
+  readonly announced: readonly DeliveredEvent[];
   stop(): Promise<void>;
 }
 
 export interface WorldOptions {
   /** Whether streams and queues are consumed. */
   readonly consumers?: boolean;
+  /** EventBridge's code for an event that it does not take. */
+  readonly eventsFail?: EventsOptions['fails'];
   /** Settings beside the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -65,14 +71,22 @@ export interface WorldOptions {
 const loopback = { host: '127.0.0.1', port: 0 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const [engines, keystone] = await Promise.all([startEngines(), startKeystone(loopback)]);
+  const { eventsFail } = options;
+  const announced: DeliveredEvent[] = [];
+  const onEvent = (event: DeliveredEvent) => void announced.push(event);
+  const [engines, events, keystone] = await Promise.all([
+    startEngines(),
+    startEvents({ ...loopback, onEvent, ...(eventsFail && { fails: eventsFail }) }),
+    startKeystone(loopback),
+  ]);
   const placement = await startPlacement({ ...loopback, keystoneUrl: keystone.url });
   keystone.announce('placement', placement.url);
   const environment = environmentFor(stage, {
     ...engines,
+    events: events.url,
     keystone: keystone.url,
   });
-  const silent = { POWERTOOLS_LOG_LEVEL: 'SILENT' };
+  const silent = { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' };
   Object.assign(process.env, environment, engines.variables, silent, options.settings);
   await createTables(new DynamoDBClient(), stage);
   // An endpoint has URLs of its own.
@@ -110,15 +124,16 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
-  const all: Running[] = [glance, nova, api, placement, keystone, engines];
+  const all: Running[] = [glance, nova, api, placement, keystone, events, engines];
   return {
-    deps: { ...createConsumerDeps('test'), log: silentLog },
+    deps: { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics },
     apiUrl: api.url,
     urls: { keystone: keystone.url, placement: placement.url, nova: nova.url, glance: glance.url },
     ask,
     asNova: (method, path, body) =>
       ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
     consumers,
+    announced,
     stop: async () => {
       await consumers?.stop();
       for (const each of all) await each.stop();

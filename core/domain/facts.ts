@@ -1,0 +1,94 @@
+// What a committed change of a row tells the world: a bind that ended, a device that came or went. It is
+// counted (core/operations/count-facts.ts) and announced (core/operations/announce.ts); what has to be
+// done because of a change is in outbox.ts.
+
+import type { BindFailureCause, InstanceBinding } from './arq.ts';
+import type { AttachHandle, Device } from './device.ts';
+import type { ArqUuid } from './ids.ts';
+import type { Change } from './outbox.ts';
+
+/** What a bind had to wait for: nothing, its host, or its host after a boot. */
+export const bindKinds = ['at-once', 'by-host', 'after-boot'] as const;
+export type BindKind = (typeof bindKinds)[number];
+
+export type Fact =
+  | {
+      readonly kind: 'bound';
+      readonly binding: InstanceBinding;
+      readonly how: BindKind;
+      /** Milliseconds. */
+      readonly tookMs: number;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly binding: InstanceBinding;
+      /** Rows of before causes were kept have none. */
+      readonly cause: BindFailureCause | 'unknown';
+    }
+  /** Of these ARQs: the instance may keep others. */
+  | {
+      readonly kind: 'released';
+      readonly binding: InstanceBinding;
+      readonly arqUuids: readonly ArqUuid[];
+    }
+  | { readonly kind: 'device-added'; readonly device: Device }
+  | { readonly kind: 'device-removed'; readonly device: Device }
+  | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
+
+export function factsOf(change: Change): Fact[] {
+  switch (change.kind) {
+    case 'instance':
+      return [...resolution(change), ...released(change)];
+    case 'device':
+      return deviceFacts(change);
+    case 'handle': {
+      const { before, after } = change;
+      const isNews = after?.quarantine !== undefined && before?.quarantine === undefined;
+      return isNews
+        ? [{ kind: 'quarantined', handle: after, reason: after.quarantine as string }]
+        : [];
+    }
+    case 'job':
+    case 'release':
+      return [];
+  }
+}
+
+type InstanceChange = Extract<Change, { kind: 'instance' }>;
+
+function resolution({ before, after }: InstanceChange): Fact[] {
+  if (!after) return [];
+  const earlier = before?.bindId === after.bindId ? before : undefined;
+  if (earlier?.state === after.state) return [];
+  if (after.state === 'BindFailed') {
+    return [{ kind: 'failed', binding: after, cause: after.failureCause ?? 'unknown' }];
+  }
+  if (after.state !== 'Bound') return [];
+  // What is bound again after a boot has been started anew by then.
+  const startedAt = Date.parse((earlier ?? after).startedAt);
+  const resolvedAt = Date.parse(after.resolvedAt ?? after.startedAt);
+  return [
+    { kind: 'bound', binding: after, how: howBound(earlier), tookMs: resolvedAt - startedAt },
+  ];
+}
+
+function howBound(earlier: InstanceBinding | undefined): BindKind {
+  if (!earlier) return 'at-once';
+  return earlier.state === 'provisioning' ? 'after-boot' : 'by-host';
+}
+
+/** What a failed bind had claimed went back when it failed. */
+function released({ before, after }: InstanceChange): Fact[] {
+  if (!before || before.state === 'BindFailed') return [];
+  const kept = after?.bindId === before.bindId ? after.arqUuids : [];
+  const arqUuids = before.arqUuids.filter((uuid) => !kept.includes(uuid));
+  return arqUuids.length > 0 ? [{ kind: 'released', binding: before, arqUuids }] : [];
+}
+
+function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Fact[] {
+  // A row is deleted long after its device was marked as gone.
+  if (!after) return [];
+  const wasThere = before !== undefined && !before.isGone;
+  if (wasThere === !after.isGone) return [];
+  return [{ kind: wasThere ? 'device-removed' : 'device-added', device: after }];
+}

@@ -1,0 +1,42 @@
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { createEvents } from '#core/clients/events.ts';
+import { createSetAside } from '#core/clients/queues.ts';
+import { createLog } from '#core/log.ts';
+import { type Announcer, announce, eventsOfChange } from '#core/operations/announce.ts';
+import { loadSettings } from '#core/settings.ts';
+import type { StreamHandler } from './changes.ts';
+import { decideChanges } from './stream-changes.ts';
+
+/**
+ * The tables' streams → events for others. It reads beside `changes`, at its own pace: while EventBridge
+ * is away it stands still and goes on later, and no bind waits for it.
+ */
+export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
+  let announcer: Announcer | undefined;
+  return async (event) => {
+    announcer ??= makeAnnouncer();
+    const { stage } = announcer;
+    const changes = await decideChanges(announcer, event.Records, (change, occasion) =>
+      eventsOfChange(change, { ...occasion, stage }),
+    );
+    const events = changes.map(({ decision }) => decision);
+    const first = await announce(announcer, events);
+    const failed = first === undefined ? undefined : changes[first];
+    return {
+      batchItemFailures: failed ? [{ itemIdentifier: failed.sequenceNumber }] : [],
+    };
+  };
+}
+
+export const handler = announcementsConsumer();
+
+function createAnnouncer(): Announcer {
+  const { stage, deadQueueUrls } = loadSettings(process.env);
+  return {
+    stage,
+    events: createEvents(new EventBridgeClient(), stage),
+    log: createLog('announcements'),
+    setAside: createSetAside(new SQSClient(), deadQueueUrls.announcements),
+  };
+}

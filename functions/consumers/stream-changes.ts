@@ -1,0 +1,90 @@
+// What a stream's records tell, as its consumers read them.
+
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBRecord } from 'aws-lambda';
+import type { SetAside } from '#core/clients/queues.ts';
+import type { StatusChange } from '#core/domain/device.ts';
+import type { Change } from '#core/domain/outbox.ts';
+import type { Log } from '#core/log.ts';
+import { jobOf, jobUuidOf, releaseOf } from '#core/store/host-work-rows.ts';
+import { deviceOf, handleOf, instanceOf, type Row } from '#core/store/rows.ts';
+
+/** When a change was committed, and the stream's own name of it, the same whenever it is read. */
+export interface Occasion {
+  readonly id: string;
+  /** Milliseconds since 1970, to the second. */
+  readonly at: number;
+}
+
+export interface Decided<T> {
+  readonly sequenceNumber: string;
+  readonly decision: T;
+}
+
+/**
+ * What is decided of each change of a row that something can follow from, in the stream's order. What
+ * cannot be read or decided, as of rows that were edited by hand, is set aside with its cause: it would
+ * come again for a day, and hold up everything behind it.
+ */
+export async function decideChanges<T>(
+  { log, setAside }: { readonly log: Log; readonly setAside: SetAside },
+  records: readonly DynamoDBRecord[],
+  decide: (change: Change, occasion: Occasion) => T,
+): Promise<Decided<T>[]> {
+  const all: Decided<T>[] = [];
+  for (const record of records) {
+    const { eventID: id = '', dynamodb } = record;
+    const occasion = { id, at: (dynamodb?.ApproximateCreationDateTime ?? 0) * 1000 };
+    const sequenceNumber = dynamodb?.SequenceNumber ?? '';
+    try {
+      for (const change of changeOf(record)) {
+        all.push({ sequenceNumber, decision: decide(change, occasion) });
+      }
+    } catch (error) {
+      log.error('A change could not be read.', { keys: dynamodb?.Keys, error });
+      await setAside({ cause: String(error), record });
+    }
+  }
+  return all;
+}
+
+/** The change of a row that something can follow from; most rows are none. */
+function changeOf(record: DynamoDBRecord): Change[] {
+  const before = imageOf(record.dynamodb?.OldImage);
+  const after = imageOf(record.dynamodb?.NewImage);
+  const key = String((after ?? before)?.pk);
+  const sort = String((after ?? before)?.sk ?? '');
+  if (key.startsWith('INSTANCE#'))
+    return [{ kind: 'instance', ...images(before, after, instanceOf) }];
+  if (key.startsWith('JOB#')) {
+    const uuid = jobUuidOf(after ?? before ?? {});
+    return [{ kind: 'job', uuid, ...images(before, after, jobOf) }];
+  }
+  if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
+  if (sort.startsWith('DEVICE#')) {
+    const requestId = newRequest(before, after);
+    const device = images(before, after, deviceOf);
+    return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
+  }
+  if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
+  return [];
+}
+
+/** By which an operator has set a device's status, where that is what has changed. */
+function newRequest(before: Row | undefined, after: Row | undefined): string | undefined {
+  const [was, is] = [before, after].map(
+    (row) => (row?.status_change as StatusChange | undefined)?.requestId,
+  );
+  return is === was ? undefined : is;
+}
+
+type Image = NonNullable<DynamoDBRecord['dynamodb']>['NewImage'];
+
+function imageOf(image: Image): Row | undefined {
+  // Lambda's types and the SDK's describe the same JSON.
+  return image && unmarshall(image as Parameters<typeof unmarshall>[0]);
+}
+
+function images<T>(before: Row | undefined, after: Row | undefined, read: (row: Row) => T) {
+  return { ...(before && { before: read(before) }), ...(after && { after: read(after) }) };
+}

@@ -1,0 +1,11 @@
+// `npm run -s events`: JSON Schema of each event's detail, by detail-type.
+
+import * as z from 'zod';
+import { eventDetails } from '#core/contracts/events.ts';
+
+const schemas = Object.entries(eventDetails).map(([type, schema]) => [
+  type,
+  // Fields may be added to a version: nobody should refuse what they do not know.
+  z.toJSONSchema(schema, { io: 'input' }),
+]);
+console.log(JSON.stringify(Object.fromEntries(schemas), null, 2));

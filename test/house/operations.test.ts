@@ -1,0 +1,50 @@
+// What documents show for operators are the tables as they are.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { eventBusName, eventDetails, eventSource } from '#core/contracts/events.ts';
+import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+
+const textOf = (name: string) =>
+  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+const handbook = textOf('operations.md');
+
+it('docs/operations.md shows every metric, and no other', () => {
+  const rowOf = ({ name, unit, dimension, from, meaning }: MetricRow) => {
+    const by = dimension ? `${dimension.name}: ${dimension.values.join(', ')}` : '';
+    return `| \`${name}\` | ${unit} | ${by} | \`${from}\` | ${meaning} |`;
+  };
+  const table = handbook.split('| metric |')[1]?.split('\n\n')[0] ?? '';
+  expect(table.split('\n').slice(2)).toEqual(metrics.map(rowOf));
+});
+
+describe('docs/events.md', () => {
+  const document = textOf('events.md');
+  const sections = document.split(/^## /m);
+
+  it('names the bus and the source', () => {
+    expect(document).toContain(`\`${eventBusName('<stage>')}\``);
+    expect(document).toContain(`\`${eventSource}\``);
+  });
+
+  it('has a section for each event, and no other', () => {
+    const titles = sections.slice(2).map((section) => section.split('\n')[0]);
+    expect(titles).toEqual(Object.keys(eventDetails));
+  });
+
+  it.each(Object.entries(eventDetails))('says what is in %s', (type, schema) => {
+    const section = sections.find((each) => each.startsWith(`${type}\n`)) ?? '';
+    const { description = '', properties = {} } = z.toJSONSchema(schema, { io: 'input' });
+    expect(section).toContain(description);
+    const rows = Object.entries(properties).map(([name, property]) => rowOf(name, property));
+    expect(section.split('\n').filter((line) => line.startsWith('| `'))).toEqual(rows);
+  });
+
+  /** Field, what it is, and what it says. */
+  function rowOf(name: string, property: unknown): string {
+    const of = property as z.core.JSONSchema.JSONSchema;
+    const values = of.enum?.join(', ') ?? of.const ?? of.format ?? of.type;
+    return `| \`${name}\` | ${values} | ${of.description ?? ''} |`;
+  }
+});

@@ -1,0 +1,174 @@
+// What others are told of, through the streams, the deployed consumers and the unmodified AWS client.
+
+import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
+import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { failBind } from '#core/operations/finish-bind.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { instanceRow } from '#core/store/rows.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aBinding, aTarget } from '#test/support/builders.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let isAway = false;
+let sequence = 1;
+const provider = providerUuid('cmp1_FakeDevice');
+
+beforeAll(async () => {
+  world = await startWorld({
+    consumers: true,
+    eventsFail: () => (isAway ? 'InternalFailure' : undefined),
+  });
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'cmp1' }),
+  });
+  await report([aDevice({ handles: 4 })]);
+  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
+  await world.ask('POST', '/v2/device_profiles', { body });
+});
+afterAll(() => world.stop());
+
+async function report(devices: Parameters<typeof aReport>[0]) {
+  const next = aReport(devices, { sequence });
+  sequence += 1;
+  await applyReport(world.deps, 'cmp1', next, Date.now());
+}
+
+async function createArq(): Promise<ArqUuid> {
+  const body = { device_profile_name: 'fpga' };
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
+  return json.arqs[0].uuid;
+}
+
+async function bind(instance: string): Promise<ArqUuid> {
+  const arq = await createArq();
+  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
+  expect([bound.status, bound.text]).toEqual([202, '']);
+  return arq;
+}
+
+const release = (instance: string) =>
+  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+
+/** Details of the events of one kind about something, by the value of any of their fields. */
+function told(type: EventType, about: string) {
+  return world.announced
+    .filter((event) => event['detail-type'] === type)
+    .map(({ detail }) => detail)
+    .filter((detail) => Object.values(detail).includes(about));
+}
+
+const instanceOf = (number: number) => `aaaaaaaa-0000-4000-8000-00000000000${number}`;
+
+describe('others are told', () => {
+  it('of a device that its host comes to have', async () => {
+    await eventually(() => told('Device added', 'cmp1')).toMatchObject([
+      { hostname: 'cmp1', address: '0000:0c:00.0', type: 'FPGA', provider_uuids: [provider] },
+    ]);
+  });
+
+  it('of an ARQ that is bound, and of its release', async () => {
+    const instance = instanceOf(1);
+    const arq = await bind(instance);
+    await eventually(() => told('ARQ bound', arq)).toMatchObject([
+      { instance_uuid: instance, hostname: 'cmp1', how: 'at-once', took_ms: 0 },
+    ]);
+    const [bound] = told('ARQ bound', arq);
+    expect(bound?.request_id).toMatch(/^req-/);
+    await release(instance);
+    await eventually(() => told('ARQ released', arq)).toMatchObject([
+      { instance_uuid: instance, was: 'Bound', bind_id: bound?.bind_id },
+    ]);
+  });
+
+  it('of a bind that failed, and why', async () => {
+    const { arqs, bindings, inventory } = world.deps.store;
+    const uuid = await createArq();
+    const arq = (await arqs.byUuids([uuid])).get(uuid);
+    const handle = (await inventory.provider(provider))?.handles[0];
+    if (!arq || !handle) throw new Error('There is nothing to bind.');
+    const instanceUuid = instanceOf(2) as InstanceUuid;
+    const bindId = 'bbbbbbbb-0000-4000-8000-000000000001' as const;
+    const binding = aBinding({
+      ...{ instanceUuid, bindId: bindId as never, state: 'BindStarted', arqUuids: [uuid] },
+      startedAt: new Date().toISOString(),
+    });
+    const target = aTarget({ arqUuid: uuid, instanceUuid });
+    await bindings.claim(binding, [{ arq, target, handle }], binding.startedAt);
+    await failBind(world.deps, binding, { cause: 'image', reason: 'There is no such image.' });
+    await eventually(() => told('ARQ failed', uuid)).toMatchObject([
+      { cause: 'image', reason: 'There is no such image.' },
+    ]);
+    await release(instanceUuid);
+  });
+
+  it('of a device that is gone', async () => {
+    await report([]);
+    await eventually(() => told('Device removed', 'cmp1')).toMatchObject([{ hostname: 'cmp1' }]);
+    await report([aDevice({ handles: 4 })]);
+    await eventually(() => told('Device added', 'cmp1')).toHaveLength(2);
+  });
+
+  it('by events as they are documented, each with an id of its own', () => {
+    for (const event of world.announced) {
+      expect(event.source).toBe(eventSource);
+      const schema = eventDetails[event['detail-type'] as EventType];
+      expect(schema.parse(event.detail)).toEqual(event.detail);
+      expect(Math.abs(Date.parse(event.time) - Date.now())).toBeLessThan(10 * 60_000);
+    }
+    const ids = world.announced.map(({ detail }) => detail.id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe('while EventBridge is away', () => {
+  it('what follows from changes goes on, and is told when it is back', async () => {
+    isAway = true;
+    const arq = await bind(instanceOf(3));
+    const other = aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other' });
+    await report([aDevice({ handles: 4 }), other]);
+    // Both streams have been followed to here, by the reader that binds depend on.
+    const { placement } = world.deps.clients;
+    await eventually(() => placement.getProvider(providerUuid('cmp1_Other'))).toBeDefined();
+    expect((await release(instanceOf(3))).status).toBe(204);
+    expect(told('ARQ bound', arq)).toEqual([]);
+    isAway = false;
+    await eventually(() => told('ARQ released', arq)).toHaveLength(1);
+    expect(told('ARQ bound', arq)).toHaveLength(1);
+    await eventually(() => told('Device added', '0000:0d:00.0')).toHaveLength(1);
+  });
+});
+
+describe('a row that nobody can read', () => {
+  it('is set aside with its cause by both readers, and holds up nothing behind it', async () => {
+    const { arq_uuids, ...damaged } = instanceRow(
+      aBinding({ instanceUuid: instanceOf(9) as InstanceUuid }),
+    );
+    const { documents } = createDocuments();
+    await documents.send(new PutCommand({ TableName: 'test-arqs', Item: damaged }));
+    const arq = await bind(instanceOf(4));
+    await eventually(() => told('ARQ bound', arq)).toHaveLength(1);
+    const sqs = new SQSClient();
+    for (const QueueUrl of Object.values(world.deps.settings.deadQueueUrls)) {
+      const { Messages = [] } = await sqs.send(
+        new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 10 }),
+      );
+      expect(JSON.parse(Messages[0]?.Body ?? '{}')).toMatchObject({
+        cause: expect.stringContaining('TypeError'),
+        record: { dynamodb: { Keys: { pk: { S: `INSTANCE#${instanceOf(9)}` } } } },
+      });
+    }
+    sqs.destroy();
+  });
+});

@@ -1,0 +1,135 @@
+// The request's id, from its answer to the last line that follows from it: in every function, in the
+// host's job, and back.
+
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
+import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const host = 'cmp1';
+const provider = providerUuid('cmp1_FakeGpu');
+const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+const lines: Readonly<Record<string, unknown>>[] = [];
+const jobs: JobDocument[] = [];
+let world: World;
+let jobService: Server;
+
+beforeAll(async () => {
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, 'write').mockImplementation((text) => {
+      const line = String(text);
+      if (line.startsWith('{')) lines.push(JSON.parse(line));
+      return true;
+    });
+  }
+  jobService = createServer(async (request, response) => {
+    if (request.method === 'PUT') {
+      const { document } = (await json(request)) as { document?: string };
+      if (document) jobs.push(JSON.parse(document));
+    }
+    response.end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(jobService, 'listening');
+  const { port } = jobService.address() as AddressInfo;
+  world = await startWorld({
+    consumers: true,
+    settings: {
+      POWERTOOLS_LOG_LEVEL: 'INFO',
+      CYBORG_ATTACH_TYPES: 'MDEV',
+      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+    },
+  });
+  const mdevs = aDevice({
+    type: 'GPU',
+    provider_suffix: 'FakeGpu',
+    offers: {
+      resource_class: 'VGPU',
+      traits: [],
+      attach_handles: [{ type: 'MDEV', info: { asked_type: 'nvidia-223', uuid: '1' } }],
+    },
+  });
+  await applyReport(world.deps, host, aReport([mdevs]), Date.now());
+  const body = [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }];
+  await world.ask('POST', '/v2/device_profiles', { body });
+});
+afterAll(async () => {
+  await world.stop();
+  jobService.closeAllConnections();
+  jobService.close();
+  vi.restoreAllMocks();
+});
+
+/** What the functions have said of the request, by its answer's id. */
+const said = (id: string, message: string) =>
+  lines.filter((line) => line.request_id === id && line.message === message);
+
+function idOf({ headers }: { headers: Headers }): string {
+  return headers.get('x-openstack-request-id') ?? '';
+}
+
+async function endJob(kind: JobKind, uuid: string) {
+  const event: JobEvent = {
+    eventType: 'JOB_EXECUTION',
+    operation: 'succeeded',
+    jobId: jobId('test', kind, uuid),
+    thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${host}`,
+    timestamp: 1,
+  };
+  const payload = Buffer.from(JSON.stringify(event)).toString('base64');
+  const MessageBody = JSON.stringify({ thing: 'x', topic: 'any', received_at: 1, payload });
+  const QueueUrl = world.deps.settings.queueUrls['job-events'];
+  await new SQSClient().send(new SendMessageCommand({ QueueUrl, MessageBody }));
+}
+
+it('goes from a bind to the host, and on to Nova', async () => {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'vgpu',
+  });
+  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const body = { [created.json.arqs[0].uuid]: operations };
+  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+  expect(bound.status).toBe(202);
+  const id = idOf(bound);
+  expect(said(id, 'Bind started.')).toHaveLength(1);
+  await eventually(() => said(id, 'The host was asked to prepare.')).toHaveLength(1);
+  expect(jobs).toMatchObject([{ action: 'prepare', request_id: id }]);
+  const binding = await world.deps.store.arqs.binding(instance);
+  await endJob('bind', binding?.bindId ?? '');
+  await eventually(() => said(id, 'Bound.')).toHaveLength(1);
+  await eventually(() => said(id, 'Nova was told.')).toHaveLength(1);
+});
+
+it('goes from a delete to the host, and back', async () => {
+  const ended = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  expect(ended.status).toBe(204);
+  const id = idOf(ended);
+  await eventually(() => said(id, 'The host was asked to clean up.')).toHaveLength(1);
+  expect(jobs.at(-1)).toMatchObject({ action: 'release', request_id: id });
+  const stored = await world.deps.store.inventory.provider(provider);
+  await endJob('free', stored?.handles[0]?.release ?? '');
+  await eventually(() => said(id, 'The host has cleaned up.')).toHaveLength(1);
+});
+
+it('goes from an operator’s word about a device to Placement', async () => {
+  const { json: listed } = await world.ask('GET', '/v2/devices');
+  const uuid = listed.devices[0].uuid as DeviceUuid;
+  const disabled = await world.ask('POST', `/v2/devices/${uuid}/disable`);
+  expect(disabled.status).toBe(204);
+  // Nova knows no such compute node here, so that there is something to say.
+  const id = idOf(disabled);
+  await eventually(
+    () => said(id, 'Placement cannot be synchronised yet.').length,
+  ).toBeGreaterThanOrEqual(1);
+});

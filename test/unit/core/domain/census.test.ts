@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { censusOf } from '#core/domain/census.ts';
+import type { AttachHandle, Device, Host } from '#core/domain/device.ts';
+import type { DeviceUuid } from '#core/domain/ids.ts';
+import {
+  aDeployable,
+  anArq,
+  anInstanceUuid,
+  aStoredDevice,
+  aStoredHandle,
+} from '#test/support/builders.ts';
+
+const now = Date.parse('2026-07-01T12:00:00Z');
+const device = aStoredDevice();
+const host: Host = {
+  hostname: 'cmp1',
+  epoch: 1,
+  sequence: 1,
+  presence: { isConnected: true, at: '2026-07-01T01:00:00Z' },
+};
+const claim = { arqUuid: anArq().uuid, instanceUuid: anInstanceUuid };
+const release = 'release-1' as AttachHandle['release'] & string;
+
+function handlesOf(handles: readonly Partial<AttachHandle>[], of: Device = device) {
+  const stored = handles.map((given, index) => aStoredHandle({ index, ...given }));
+  const providers = [{ deployable: aDeployable(), handles: stored }];
+  return censusOf(of, providers, { host, devices: [of] }, now).handles;
+}
+
+const none = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
+
+describe('a handle is counted', () => {
+  it.each([
+    ['free', {}],
+    ['claimed', { claim }],
+    // The claim waits behind the release.
+    ['claimed', { claim, release }],
+    ['claimed', { claim, isGone: true }],
+    ['releasing', { release }],
+    ['quarantined', { release, quarantine: 'not blanked' }],
+  ] as const)('as %s: %j', (use, given) => {
+    expect(handlesOf([given])).toEqual({ ...none, [use]: 1 });
+  });
+
+  it('not at all when it is gone and nobody’s', () => {
+    expect(handlesOf([{ isGone: true }])).toEqual(none);
+  });
+
+  it('as withheld where its device is in maintenance', () => {
+    const maintained = aStoredDevice({ status: 'maintaining' });
+    expect(handlesOf([{}, { claim }], maintained)).toEqual({ ...none, withheld: 1, claimed: 1 });
+  });
+});
+
+describe('a host is counted', () => {
+  const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
+    censusOf(of, [], { host: { ...host, ...given }, devices }, now).host;
+
+  it('as present, absent, or unknown where nothing was heard', () => {
+    const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
+    expect(hostOf({})).toBe('present');
+    expect(hostOf({ presence: left })).toBe('absent');
+    // It reports: it is there, whatever became of the word.
+    expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
+    const { presence, ...unheard } = host;
+    expect(censusOf(device, [], { host: unheard, devices: [device] }, now).host).toBe('unknown');
+  });
+
+  it('once, however many devices it has', () => {
+    const other = aStoredDevice({ uuid: 'ffffffff-0000-4000-8000-000000000000' as DeviceUuid });
+    expect(hostOf({}, device, [other, device])).toBe('present');
+    expect(hostOf({}, other, [other, device])).toBeUndefined();
+  });
+});

@@ -1,0 +1,84 @@
+// What CloudWatch reads from the log, line by line.
+
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { metrics as table } from '#core/contracts/metrics.ts';
+import type { Fact } from '#core/domain/facts.ts';
+import { createMetrics } from '#core/metrics.ts';
+import { sumOf, valuesOf } from '#core/operations/count-facts.ts';
+import { aBinding, aStoredDevice } from '#test/support/builders.ts';
+
+const written: string[] = [];
+beforeEach(() => {
+  written.length = 0;
+  vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+const lines = () => written.map((line) => JSON.parse(line));
+
+it('are lines with the stage and at most one dimension more', () => {
+  createMetrics('test').put([
+    { name: 'ArqsFailed', of: 'image', value: 2 },
+    { name: 'ArqsFailed', of: 'deadline', value: 1 },
+    { name: 'DevicesAdded', value: 3 },
+  ]);
+  const of = (name: string, dimensions: string[]) => ({
+    Timestamp: expect.any(Number),
+    CloudWatchMetrics: [
+      {
+        Namespace: 'Cyborg',
+        Dimensions: [['service', 'stage', ...dimensions]],
+        Metrics: [{ Name: name, Unit: 'Count' }],
+      },
+    ],
+  });
+  const common = { service: 'cyborg', stage: 'test' };
+  expect(lines()).toEqual([
+    { _aws: of('ArqsFailed', ['cause']), ...common, cause: 'image', ArqsFailed: 2 },
+    { _aws: of('ArqsFailed', ['cause']), ...common, cause: 'deadline', ArqsFailed: 1 },
+    { _aws: of('DevicesAdded', []), ...common, DevicesAdded: 3 },
+  ]);
+});
+
+it('speak of the time that they are said to', () => {
+  const at = Date.now() - 60_000;
+  const metrics = createMetrics('test');
+  metrics.put([{ name: 'Hosts', of: 'present', value: 1 }], at);
+  metrics.put([{ name: 'DevicesAdded', value: 1 }]);
+  const [first, second] = lines();
+  expect(first._aws.Timestamp).toBe(at);
+  expect(second._aws.Timestamp).toBeGreaterThan(at);
+});
+
+it('say nothing where there is nothing to say', () => {
+  createMetrics('test').put([]);
+  expect(written).toEqual([]);
+});
+
+it('are summed over a batch, latencies kept apart', () => {
+  const binding = aBinding();
+  const device = aStoredDevice();
+  const facts: Fact[] = [
+    { kind: 'bound', binding, how: 'by-host', tookMs: 100 },
+    { kind: 'bound', binding, how: 'by-host', tookMs: 300 },
+    { kind: 'bound', binding, how: 'at-once', tookMs: 0 },
+    { kind: 'device-added', device },
+    { kind: 'device-added', device },
+  ];
+  expect(sumOf(facts.flatMap(valuesOf))).toEqual([
+    { name: 'ArqsBound', of: 'by-host', value: 2 },
+    { name: 'ArqsBound', of: 'at-once', value: 1 },
+    { name: 'DevicesAdded', value: 2 },
+    { name: 'BindLatency', of: 'by-host', value: 100 },
+    { name: 'BindLatency', of: 'by-host', value: 300 },
+  ]);
+});
+
+it('make at most sixty-four metrics of a stage', () => {
+  const dimensions = table.map((row) => ('dimension' in row ? row.dimension.values.length : 1));
+  expect(dimensions.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(64);
+});
