@@ -30,7 +30,12 @@ const outcome = z.object({
 });
 export type JobOutcome = z.infer<typeof outcome>;
 
-const mark = z.object({ address: z.string(), type: z.string() });
+const mark = z.object({
+  address: z.string(),
+  type: z.string(),
+  /** Of its attach handle, when it was last asked for. */
+  epoch: z.number().optional(),
+});
 export type MdevMark = z.infer<typeof mark>;
 
 const jobRecord = z.object({
@@ -117,7 +122,8 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
         const results = previous?.results ?? [];
         const mdevs = marked(before.mdevs, intent);
         // A claim that is made again after a crash finds its own mark.
-        const marks = mdevs !== before.mdevs || (previous?.claim?.marks ?? false);
+        const isNew = Object.keys(mdevs).length > Object.keys(before.mdevs).length;
+        const marks = isNew || (previous?.claim?.marks ?? false);
         const claim = { step: results.length, intent, marks };
         return { ...withJob(before, jobId, { execution, claim, results }), mdevs };
       }),
@@ -162,9 +168,11 @@ function withJob(before: State, jobId: string, record: JobRecord): State {
   return { ...before, jobs: Object.fromEntries([...kept, [jobId, record]]) };
 }
 
-function marked(mdevs: State['mdevs'], { kind, uuid, address, type }: Intent): State['mdevs'] {
+function marked(mdevs: State['mdevs'], intent: Intent): State['mdevs'] {
+  const { kind, uuid, address, type, epoch } = intent;
   if (kind !== 'create-mdev' || !uuid || !address || !type) return mdevs;
-  return mdevs[uuid] ? mdevs : { ...mdevs, [uuid]: { address, type } };
+  const known = mdevs[uuid] ?? { address, type };
+  return { ...mdevs, [uuid]: { ...known, ...(epoch && { epoch: Number(epoch) }) } };
 }
 
 function unmarked(mdevs: State['mdevs'], claim: Claim, result: StepResult): State['mdevs'] {

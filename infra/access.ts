@@ -17,7 +17,8 @@ export type TableAction =
   | 'Query'
   | 'PutItem'
   | 'UpdateItem'
-  | 'DeleteItem';
+  | 'DeleteItem'
+  | 'ConditionCheckItem';
 
 export interface Access {
   readonly tables?: Readonly<Partial<Record<TableName, readonly TableAction[]>>>;
@@ -61,6 +62,9 @@ const listed = ['by-kind', 'by-created'] as const;
 /** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
 const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'] as const;
 
+/** Whoever finishes a bind does so under the boot of its host. */
+const finishing = ['Query', 'UpdateItem', 'ConditionCheckItem'] as const;
+
 export const access: Readonly<Record<FunctionName, Access>> = {
   // Answers unknown paths, too, and those to holders of a token only.
   versions: { callsOpenStack: true },
@@ -101,14 +105,14 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   announcements: { announces: true, callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
-    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    tables: { arqs: wholeRows, inventory: finishing },
     jobs: ['CreateJob', 'CancelJob'],
     stagesImages: true,
     callsOpenStack: true,
   },
   'job-events': {
     // What could not be made with others after a boot is tried by itself.
-    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    tables: { arqs: wholeRows, inventory: finishing },
     callsOpenStack: false,
   },
   'inventory-reports': {
@@ -126,7 +130,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   sweep: {
     // Whoever asks what became of a job does what its event would have done.
-    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    tables: { arqs: wholeRows, inventory: finishing },
     jobs: ['DescribeJobExecution'],
     // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
     indexes: { arqs: ['by-due', 'by-kind'], inventory: ['by-kind'] },

@@ -55,6 +55,11 @@ export type CheckRegionStep = z.infer<typeof checkRegionStep>;
 
 const mdev = {
   ...ofBind,
+  /**
+   * Of the attach handle: when it was claimed, and after it was given back. What was made under this one
+   * or a later is not what a release is about: that can only be a late one.
+   */
+  epoch: z.number().int().optional(),
   address: pciAddress,
   uuid: z.guid(),
   /** E.g. `nvidia-223`; a directory's name in sysfs. */

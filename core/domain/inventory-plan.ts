@@ -120,7 +120,6 @@ export function planDevice(
   hostname: string,
   stored: { readonly device: Device; readonly providers: readonly StoredProvider[] } | undefined,
   discovered: DiscoveredDevice,
-  epoch: number,
   now: string,
 ): DevicePlan {
   const was = stored?.device;
@@ -152,7 +151,7 @@ export function planDevice(
     ({ deployable }) => !deployables.some((each) => each.providerUuid === deployable.providerUuid),
   );
   const handles = wanted.flatMap(({ deployable, offering }) =>
-    (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, epoch)),
+    (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, now)),
   );
   const storedHandles = new Map(
     (stored?.providers ?? []).flatMap((each) =>
@@ -262,7 +261,7 @@ function wantedProvider(
 function wantedHandle(
   deployable: Deployable,
   handle: Offering['attachHandles'][number],
-  epoch: number,
+  now: string,
 ): AttachHandle {
   const info = Object.entries(handle.info).sort(([a], [b]) => (a < b ? -1 : 1));
   const identity = [handle.type, ...info.flat()];
@@ -271,7 +270,8 @@ function wantedHandle(
     providerUuid: deployable.providerUuid,
     type: handle.type,
     info: handle.info,
-    epoch,
+    // It may have been there before, under a lower number: releases are rarer than milliseconds.
+    epoch: Date.parse(now),
     isGone: false,
   };
 }

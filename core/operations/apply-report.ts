@@ -70,12 +70,11 @@ async function applyUnderLease(
   );
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
-  const { epoch } = host;
-  const order = epoch * reportsPerEpoch + Math.max(report.sequence, host.sequence);
+  const order = host.epoch * reportsPerEpoch + Math.max(report.sequence, host.sequence);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
     const was = stored.get(discovered.address);
-    await putDevice(deps, hostname, was, discovered, epoch, order);
+    await putDevice(deps, hostname, was, discovered, order);
   }
   for (const device of plan.retire) {
     await deps.store.inventory.putDevice(
@@ -148,11 +147,10 @@ async function putDevice(
   hostname: string,
   was: Device | undefined,
   discovered: DiscoveredDevice,
-  epoch: number,
   order: number,
 ): Promise<void> {
   const stored = was && { device: was, providers: await providersOf(deps, was) };
-  const plan: DevicePlan = planDevice(hostname, stored, discovered, epoch, nowOf(deps));
+  const plan: DevicePlan = planDevice(hostname, stored, discovered, nowOf(deps));
   await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan), order);
 }
 

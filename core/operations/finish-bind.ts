@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from './cleaning.ts';
@@ -11,16 +12,24 @@ const roundsMax = 30;
  * The host has made everything ready.
  *
  * @param bootId under which it has; undefined where it had nothing to do
+ * @throws RetryLater where that is gone: the host has booted again
  */
 export async function succeedBind(
   deps: Deps,
   binding: InstanceBinding,
   bootId?: string,
 ): Promise<void> {
-  const isDone = await resolve(deps, binding, (current, arqs) =>
-    deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId),
-  );
+  const isDone = await resolve(deps, binding, async (current, arqs) => {
+    if (await deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId)) return true;
+    if (bootId !== undefined) await refuseOtherBoot(deps, current.hostname, bootId);
+    return false;
+  });
   if (isDone) deps.log.info('Bound.', namesOf(binding));
+}
+
+async function refuseOtherBoot(deps: Deps, hostname: string, bootId: string): Promise<void> {
+  const { host } = await deps.store.inventory.host(hostname);
+  if (host.bootId !== bootId) throw new RetryLater(`Host ${hostname} has booted again.`, 1);
 }
 
 /**

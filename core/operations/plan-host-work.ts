@@ -119,5 +119,6 @@ function mdevSteps(deps: ConsumerDeps, { arq, handle, address }: Held): CreateMd
     throw new WorkImpossible('device', `Attach handle ${handle.uuid} says no type of mdev.`);
   }
   const { bindId } = arq.binding;
-  return [{ kind: 'create-mdev', bind_id: bindId, address, uuid: handle.uuid, type }];
+  const { uuid, epoch } = handle;
+  return [{ kind: 'create-mdev', bind_id: bindId, address, uuid, type, epoch }];
 }

@@ -57,7 +57,7 @@ async function stepsFor(
       const step = { address, ...(release.bindId && { bind_id: release.bindId }) };
       const type = handle.info.asked_type;
       if (handle.type === 'MDEV' && type !== undefined) {
-        return [{ kind: 'remove-mdev', ...step, uuid: handle.uuid, type }];
+        return [{ kind: 'remove-mdev', ...step, uuid: handle.uuid, type, epoch: handle.epoch }];
       }
       const region = provider && (await regionLeft(deps, provider, release));
       return [{ kind: 'settle', ...step, ...(region && { region }) }];

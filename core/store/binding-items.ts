@@ -52,8 +52,7 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
       TableName: tables.inventory,
       Key: handleKey(handle.providerUuid, handle.uuid),
       UpdateExpression: 'SET arq_uuid = :arq, instance_uuid = :instance',
-      // The epoch has grown if the handle was claimed and released, or its host has booted, since
-      // it was read.
+      // The epoch has grown if the handle was claimed and released since it was read.
       ConditionExpression:
         'epoch = :epoch AND attribute_not_exists(arq_uuid) AND ' +
         'attribute_not_exists(quarantine) AND attribute_not_exists(unknown_since) AND ' +

@@ -18,7 +18,7 @@ import {
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseRow } from './host-work-rows.ts';
-import { duePartitions, handleKey, instanceKey, instanceRow } from './rows.ts';
+import { duePartitions, handleKey, hostKey, instanceKey, instanceRow } from './rows.ts';
 import { type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface BindingStore {
@@ -45,7 +45,10 @@ export interface BindingStore {
   ): Promise<boolean>;
   /** What is provisioning is looked after again at that time. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
-  /** Bound, all of it. False if the binding is another by now, or resolved already. */
+  /**
+   * Bound, all of it. False if the binding is another by now, or resolved already; or if its host has
+   * booted again since the boot under which it was made ready.
+   */
   succeed(
     binding: InstanceBinding,
     arqs: readonly BoundArq[],
@@ -150,6 +153,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           ...(binding.state === 'provisioning' && { started_at: now }),
           ...(bootId && { boot_id: bootId }),
         }),
+        ...(bootId ? [underBoot(tables, binding.hostname, bootId)] : []),
       ]);
       return outcome === 'done';
     },
@@ -166,6 +170,17 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         }),
       ]);
       return outcome === 'done';
+    },
+  };
+}
+
+function underBoot({ inventory }: BindingTables, hostname: string, bootId: string): TransactItem {
+  return {
+    ConditionCheck: {
+      TableName: inventory,
+      Key: hostKey(hostname),
+      ConditionExpression: 'boot_id = :boot',
+      ExpressionAttributeValues: { ':boot': bootId },
     },
   };
 }

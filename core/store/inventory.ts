@@ -57,11 +57,9 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
       await eachOf(plan.deployables, (deployable) =>
-        putKept(client, table, deployableRow(deployable)),
+        putKept(client, table, { ...deployableRow(deployable), report_order: reportOrder }),
       );
-      await putKept(client, table, deviceRow(plan.device, reportOrder), {
-        condition: 'attribute_not_exists(report_order) OR report_order <= :report_order',
-      });
+      await putKept(client, table, deviceRow(plan.device, reportOrder));
     },
 
     async doubt({ hostname, uuid, digest }) {
@@ -152,20 +150,15 @@ async function forgetDigest(
   });
 }
 
-/** Writes a row but keeps a status that an operator has set. */
-async function putKept(
-  client: Documents,
-  table: string,
-  row: Row,
-  { condition }: { condition?: string } = {},
-): Promise<void> {
+/** Writes a row unless it is a later report's, but keeps a status that an operator has set. */
+async function putKept(client: Documents, table: string, row: Row): Promise<void> {
   const { pk, sk, status, ...attributes } = row;
   const set = setting(attributes);
   await updateIf(client, {
     TableName: table,
     Key: { pk, sk },
     UpdateExpression: `${set.expression}, #status = if_not_exists(#status, :status)`,
-    ...(condition && { ConditionExpression: condition }),
+    ConditionExpression: 'attribute_not_exists(report_order) OR report_order <= :report_order',
     ExpressionAttributeNames: { ...set.names, '#status': 'status' },
     ExpressionAttributeValues: { ...set.values, ':status': status },
   });

@@ -1,5 +1,5 @@
 import type { Deps } from '#core/deps.ts';
-import { type Arq, isResolved, type ShownState } from '#core/domain/arq.ts';
+import { type Arq, type InstanceBinding, isResolved, type ShownState } from '#core/domain/arq.ts';
 import { type Caller, isAdmin, maySee } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
@@ -15,8 +15,9 @@ export const getAll = action(
   async ({ deps, caller, query, base }) => {
     const { instance, bind_state: bindState, ...page } = query;
     if (instance !== undefined) {
-      const arqs = await arqsOfInstance(deps, caller, instance.toLowerCase());
-      const states = await shownStates(deps, arqs);
+      const binding = await visibleBinding(deps, caller, instance.toLowerCase());
+      const arqs = binding ? await arqsOf(deps, binding) : [];
+      const states = await shownStates(deps, arqs, binding);
       checkResolution(instance, arqs, states, bindState);
       return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
     }
@@ -36,11 +37,18 @@ export const getAll = action(
   },
 );
 
-async function arqsOfInstance(deps: Deps, caller: Caller, instance: string): Promise<Arq[]> {
+async function visibleBinding(
+  deps: Deps,
+  caller: Caller,
+  instance: string,
+): Promise<InstanceBinding | undefined> {
   const binding = await deps.store.arqs.binding(instance);
-  if (!binding || !maySee(caller, binding.projectId)) return [];
-  const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
-  return binding.arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []);
+  return binding && maySee(caller, binding.projectId) ? binding : undefined;
+}
+
+async function arqsOf(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]> {
+  const arqs = await deps.store.arqs.byUuids(arqUuids);
+  return arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []);
 }
 
 /**

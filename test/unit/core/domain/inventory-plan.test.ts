@@ -45,7 +45,7 @@ function applied(plan: DevicePlan, before: readonly AttachHandle[] = []) {
 }
 
 function stored(device: ReportedDevice) {
-  return applied(planDevice('cmp1', undefined, discovered(device), 1, now));
+  return applied(planDevice('cmp1', undefined, discovered(device), now));
 }
 
 function reportOf(devices: readonly ReportedDevice[], given: Parameters<typeof aReport>[1] = {}) {
@@ -129,7 +129,7 @@ describe('planning a device', () => {
 
   it('adds nothing and drops nothing the second time', () => {
     const device = aDevice({ handles: 3 });
-    const again = planDevice('cmp1', stored(device), discovered(device), 1, now);
+    const again = planDevice('cmp1', stored(device), discovered(device), now);
     expect(again).toMatchObject({ addHandles: [], dropHandles: [], reviveHandles: [] });
   });
 
@@ -144,7 +144,6 @@ describe('planning a device', () => {
       'cmp1',
       undefined,
       discovered(aDevice({ regions: [region] })),
-      1,
       now,
     );
     expect(deployables.map(({ name }) => name)).toEqual([
@@ -158,7 +157,7 @@ describe('planning a device', () => {
   it('keeps a region that is gone until Placement has let go of it', () => {
     const region = { name: 'region0', resource_class: 'FPGA', traits: [], attach_handles: [] };
     const before = stored(aDevice({ regions: [region] }));
-    const { deployables, device } = planDevice('cmp1', before, discovered(aDevice()), 1, now);
+    const { deployables, device } = planDevice('cmp1', before, discovered(aDevice()), now);
     expect(deployables.map(({ isGone }) => isGone)).toEqual([false, true]);
     expect(device.providers).toHaveLength(2);
   });
@@ -167,7 +166,7 @@ describe('planning a device', () => {
     const before = stored(aDevice());
     const disabled = { ...before, device: { ...before.device, status: 'maintaining' as const } };
     expect(
-      planDevice('cmp1', disabled, discovered(aDevice({ handles: 5 })), 1, now).device.status,
+      planDevice('cmp1', disabled, discovered(aDevice({ handles: 5 })), now).device.status,
     ).toBe('maintaining');
   });
 
@@ -179,7 +178,7 @@ describe('planning a device', () => {
       .flatMap(({ handles }) => handles)
       .map((handle) => ({ ...handle, claim }));
     const left = applied(retired, inUse);
-    const back = planDevice('cmp1', left, discovered(aDevice()), 1, now);
+    const back = planDevice('cmp1', left, discovered(aDevice()), now);
     expect(back.reviveHandles).toHaveLength(2);
     expect(back.device.isGone).toBe(false);
   });
@@ -193,7 +192,6 @@ describe('planning a device', () => {
             'cmp1',
             stored(aDevice({ handles: before })),
             discovered(aDevice({ handles: after })),
-            1,
             now,
           ),
           stored(aDevice({ handles: before })).providers.flatMap(({ handles }) => handles),
