@@ -29,6 +29,8 @@ export interface Server {
   arqs: readonly ShownArq[];
   /** Where its ARQs were last bound. */
   patch?: Readonly<Record<string, readonly object[]>>;
+  /** Whether the control plane had heard of its host's boot when it was last asked. */
+  isBootKnown: boolean;
   /** An operator has taken its ARQs from it. */
   isRobbed: boolean;
 }
@@ -97,6 +99,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       profile,
       status: 'BUILD',
       arqs: [],
+      isBootKnown: false,
       isRobbed: false,
     };
     servers.push(server);
@@ -246,6 +249,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
   /** An empty list is an error to Nova, and so is any answer but 200. */
   async function list(process: Process, server: Server): Promise<ShownArq[] | undefined> {
     const path = `/accelerator_requests?instance=${server.uuid}`;
+    const node = hosts.find(({ name }) => name === server.host);
+    server.isBootKnown = node !== undefined && parts.knowsBoot(node);
     let answer = await api(process, 'GET', path);
     if (parts.seesFailedBinds && answer.status === 409) {
       answer = await api(process, 'GET', `${path}&bind_state=resolved`);

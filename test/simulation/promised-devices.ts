@@ -6,7 +6,7 @@ import type { Violate } from './violation.ts';
 
 /** L2: what it was promised is what it runs with. */
 export function checkDevices(parts: NovaParts, server: Server, uuids: readonly string[]): void {
-  const { hosts, violate, knowsBoot } = parts;
+  const { hosts, violate } = parts;
   // What an operator has taken away meanwhile is the operator's affair.
   if (server.isRobbed) return;
   const host = hosts.find(({ name }) => name === server.host);
@@ -18,7 +18,7 @@ export function checkDevices(parts: NovaParts, server: Server, uuids: readonly s
       violate('L2', `${server.uuid} is ACTIVE, but ARQ ${arq.uuid} (${arq.state}) has no device`);
       continue;
     }
-    if (!host?.isUp || !knowsBoot(host)) continue;
+    if (!host?.isUp || !server.isBootKnown) continue;
     checkDevice(violate, server, host, arq);
   }
 }
