@@ -144,8 +144,8 @@ it('is finished by whoever runs it again, wherever it died, and leaves no other 
       );
     }
   }
-  // Principals, thing, its making, certificate, its description, two attachments, endpoint, activation.
-  expect(deaths).toBe(18);
+  // Principals, thing, its making, certificate, two attachments, endpoint, activation.
+  expect(deaths).toBe(16);
 });
 
 it('refuses a second certificate, unless it is asked for', async () => {
