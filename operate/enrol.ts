@@ -33,24 +33,27 @@ npm run -s enrol -- --stage <stage> --list
 --at        where the folder will be on the host; ${installedAt}
 --keep      with --retire: the certificate to keep, where it is not the one the host connects with`;
 
-const { values: given, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    stage: { type: 'string' },
-    out: { type: 'string' },
-    settings: { type: 'string' },
-    port: { type: 'string', default: '8883' },
-    ca: { type: 'string' },
-    at: { type: 'string', default: installedAt },
-    keep: { type: 'string' },
-    rotate: { type: 'boolean', default: false },
-    retire: { type: 'boolean', default: false },
-    revoke: { type: 'boolean', default: false },
-    list: { type: 'boolean', default: false },
-  },
-});
+function readOptions() {
+  return parseArgs({
+    allowPositionals: true,
+    options: {
+      stage: { type: 'string' },
+      out: { type: 'string' },
+      settings: { type: 'string' },
+      port: { type: 'string', default: '8883' },
+      ca: { type: 'string' },
+      at: { type: 'string', default: installedAt },
+      keep: { type: 'string' },
+      rotate: { type: 'boolean', default: false },
+      retire: { type: 'boolean', default: false },
+      revoke: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+    },
+  });
+}
 
 async function main(): Promise<void> {
+  const { values: given, positionals } = readOptions();
   const { stage } = given;
   if (stage === undefined) throw new EnrolmentRefused(usage);
   const registry = createRegistry(new IoTClient(), stage);

@@ -1,16 +1,21 @@
 // `npm run reconcile -- <host> …`: what is stored of these hosts' devices, beside Placement and what the
 // hosts last reported. A dry run: it changes nothing. With `--repair` Placement is made to hold what is
-// stored, as it is once an hour anyway. The settings are those of the functions, from the environment.
+// stored, as it is once an hour anyway. The settings are those of the functions, from the environment
+// or from `--environment <file>`.
 
+import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
-
-const hostnames = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const isRepair = process.argv.includes('--repair');
+import { loadEnvironment } from './environment.ts';
 
 async function main(): Promise<void> {
+  const { values: given, positionals: hostnames } = parseArgs({
+    allowPositionals: true,
+    options: { repair: { type: 'boolean', default: false }, environment: { type: 'string' } },
+  });
   if (hostnames.length === 0) throw new Error('Name the hosts: npm run reconcile -- cmp1 cmp2');
+  if (given.environment !== undefined) loadEnvironment(given.environment);
   const deps = createConsumerDeps('reconcile');
   let differences = 0;
   for (const hostname of hostnames) {
@@ -19,7 +24,7 @@ async function main(): Promise<void> {
     console.log(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) print(row);
     differences += differing;
-    if (!isRepair) continue;
+    if (!given.repair) continue;
     const { devices } = await deps.store.inventory.host(hostname);
     for (const { providers } of devices) {
       if (providers[0]) await syncProviders(deps, providers[0], 1);

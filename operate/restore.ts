@@ -9,7 +9,7 @@ import { createDocuments } from '#core/store/documents.ts';
 
 const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
 
-<suffix>    behind the stage's names in those of the restored tables: -restored for prod-arqs-restored
+<suffix>    what the restored tables' names end with: restored, for prod-arqs-restored
 <ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
 --apply     write; without it, what would be written is counted`;
 
@@ -42,6 +42,9 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  const isAbsent = error.name === 'ResourceNotFoundException';
+  console.error(
+    isAbsent ? 'Not all of these tables are there; nothing was written.' : error.message,
+  );
   process.exitCode = 2;
 });

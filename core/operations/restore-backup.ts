@@ -7,7 +7,7 @@ import { type TableName, tableName } from '../store/tables.ts';
 export interface Restoration {
   readonly backups: BackupStore;
   readonly stage: string;
-  /** The backup's tables have the stage's names and this behind them. */
+  /** What the names of the backup's tables end with, behind the stage's own and a hyphen. */
   readonly suffix: string;
   /** Of the backup; ISO 8601. */
   readonly moment: string;
@@ -35,9 +35,15 @@ const parallelMax = 16;
  * again, from the same backup.
  */
 export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {
-  if (!restoration.isDryRun) await withholdAll(restoration);
+  const { backups, stage, suffix, isDryRun } = restoration;
+  // All of it is there, or nothing is written.
+  const read = new Map<TableName, ReadonlyMap<string, Row>>();
+  for (const table of restoredTables) {
+    read.set(table, await backups.rows(`${tableName(stage, table)}-${suffix}`));
+  }
+  if (!isDryRun) await withholdAll(restoration);
   const done: RestoredTable[] = [];
-  for (const table of restoredTables) done.push(await restoreTable(restoration, table));
+  for (const [table, from] of read) done.push(await restoreTable(restoration, table, from));
   return done;
 }
 
@@ -50,11 +56,12 @@ async function withholdAll({ backups, stage, moment }: Restoration): Promise<voi
 }
 
 async function restoreTable(
-  { backups, stage, suffix, moment, isDryRun }: Restoration,
+  { backups, stage, moment, isDryRun }: Restoration,
   table: TableName,
+  from: ReadonlyMap<string, Row>,
 ): Promise<RestoredTable> {
   const name = tableName(stage, table);
-  const [from, to] = [await backups.rows(`${name}${suffix}`), await backups.rows(name)];
+  const to = await backups.rows(name);
   const put: Row[] = [];
   const deleted: Row[] = [];
   for (const key of new Set([...from.keys(), ...to.keys()])) {

@@ -40,12 +40,13 @@ export async function examineHosts(patient: Patient): Promise<Finding[]> {
 
 async function hostsWithDevices({ deps }: Patient): Promise<string[]> {
   const hosts = new Set<string>();
-  let after = '';
+  // Before any uuid; DynamoDB compares no key with an empty text.
+  let after = '0';
   for (;;) {
     const devices = await deps.listings.devicesAfter(after, devicesPerPage);
     for (const { hostname } of devices) hosts.add(hostname);
     if (devices.length < devicesPerPage) return [...hosts];
-    after = devices.at(-1)?.uuid ?? '';
+    after = devices.at(-1)?.uuid ?? after;
   }
 }
 

@@ -45,7 +45,8 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
 
   await registry.ensureThing(thing);
   const certificate = own ?? (await registry.issue(certificateRequest(thing, key)));
-  await registry.attach(certificate, thing);
+  if (!own) await registry.attach(certificate, thing);
+  await registry.allow(certificate);
   folder.write('authorities.pem', enrolment.authorities);
   if (enrolment.settings) {
     folder.write('agent.json', enrolment.settings(await registry.endpoint()));

@@ -25,10 +25,10 @@ export function openHostFolder(path: string): HostFolder {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const read = (name: string) =>
     existsSync(join(path, name)) ? readFileSync(join(path, name), 'utf8') : undefined;
-  // Under its name there is all of a file or nothing.
-  const write = (name: string, text: string, mode: number) => {
+  // Under its name there is all of a file or nothing; settings may hold a proxy's password.
+  const write = (name: string, text: string) => {
     const next = join(path, `${name}.next`);
-    writeFileSync(next, text, { mode, flush: true });
+    writeFileSync(next, text, { mode: 0o600, flush: true });
     renameSync(next, join(path, name));
   };
   return {
@@ -36,11 +36,11 @@ export function openHostFolder(path: string): HostFolder {
       const stored = read('key.pem');
       if (stored !== undefined) return createPrivateKey(stored);
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      write('key.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600);
+      write('key.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
       return privateKey;
     },
     certificate: () => read('certificate.pem'),
-    write: (name, text) => write(name, text, 0o644),
+    write,
   };
 }
 

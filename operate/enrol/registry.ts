@@ -38,8 +38,10 @@ export interface Registry {
   certificatesOf(thing: string): Promise<HostCertificate[]>;
   /** Nobody can connect with it yet. */
   issue(request: string): Promise<HostCertificate>;
-  /** To this thing and no other, with the stage's policy for hosts. */
+  /** To this thing and no other. */
   attach(certificate: HostCertificate, thing: string): Promise<void>;
+  /** It may do what the stage's hosts may. */
+  allow(certificate: HostCertificate): Promise<void>;
   activate(certificate: HostCertificate): Promise<void>;
   /** For good. AWS ends its connections within a few minutes. */
   revoke(certificate: HostCertificate, thing: string): Promise<void>;
@@ -107,7 +109,8 @@ export function createRegistry(client: IoTClient, stage: string): Registry {
           setAsActive: false,
         }),
       );
-      return describe(answer.certificateArn ?? '');
+      const { certificateId: id = '', certificateArn: arn = '', certificatePem: pem = '' } = answer;
+      return { id, arn, status: 'INACTIVE', pem, createdAt: new Date() };
     },
 
     async attach({ arn }, thing) {
@@ -118,6 +121,9 @@ export function createRegistry(client: IoTClient, stage: string): Registry {
           thingPrincipalType: 'EXCLUSIVE_THING',
         }),
       );
+    },
+
+    async allow({ arn }) {
       await client.send(new AttachPolicyCommand({ policyName: ours, target: arn }));
     },
 

@@ -1,7 +1,6 @@
 // A backup is put back: nothing of what it says is handed out before hosts and Placement have been asked.
 // Nova's servers are said here; DynamoDB, Placement, the API and the operations are real.
 
-import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
@@ -13,8 +12,8 @@ import { restoreBackup } from '#core/operations/restore-backup.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
 import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { type TableName, tableName, tables } from '#core/store/tables.ts';
-import { tableInput } from '#local/dynamodb.ts';
+import { type TableName, tableName } from '#core/store/tables.ts';
+import { backUpTables } from '#test/support/backup.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -179,21 +178,10 @@ async function gone(instance: string): Promise<void> {
   servers.delete(instance);
 }
 
-/** As DynamoDB does it: tables of their own, without streams. */
 async function backUp(): Promise<void> {
   suffixes += 1;
-  suffix = `-${suffixes}`;
-  moment = new Date().toISOString();
-  const client = new DynamoDBClient();
-  for (const table of tables) {
-    const name = tableName(stage, table.name);
-    const { StreamSpecification: _, ...input } = tableInput(stage, table);
-    await client.send(new CreateTableCommand({ ...input, TableName: `${name}${suffix}` }));
-    for (const row of (await backups.rows(name)).values()) {
-      await backups.put(`${name}${suffix}`, row);
-    }
-  }
-  client.destroy();
+  suffix = String(suffixes);
+  moment = await backUpTables(backups, stage, suffix);
 }
 
 function restore(store = backups, isDryRun = false) {

@@ -144,8 +144,8 @@ it('is finished by whoever runs it again, wherever it died, and leaves no other 
       );
     }
   }
-  // Principals, thing, its making, certificate, its description, two attachments, endpoint, activation.
-  expect(deaths).toBe(18);
+  // Principals, thing, its making, certificate, two attachments, endpoint, activation.
+  expect(deaths).toBe(16);
 });
 
 it('refuses a second certificate, unless it is asked for', async () => {
@@ -245,5 +245,8 @@ it('lists hosts, and tells how it is used', async () => {
   const usage = run('operate/enrol.ts', environment);
   expect(await usage.exited()).toBe(1);
   expect(usage.output()).toContain('--rotate');
+  const unknown = run('operate/enrol.ts', environment, ['--stage', stage, '--delete']);
+  expect(await unknown.exited()).toBe(2);
+  expect(unknown.output()).toMatch(/^TypeError: Unknown option '--delete'[^\n]*\n$/);
   expect(await createRegistry(iot.client(), stage).things()).toContain('test:cmp1:example');
 });

@@ -1,0 +1,31 @@
+// What operators' commands take from the stack is there.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { computeNodeName } from '#core/contracts/topics.ts';
+import type { FunctionName } from '#infra/access.ts';
+import { stage, synthesize } from './synthesized.ts';
+
+const stack = synthesize();
+
+it.each(['operations.md', 'deploy.md'])(
+  'the function of whose settings %s speaks has all that the doctor looks at',
+  (page) => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
+    const [, name] =
+      /get-function-configuration --function-name (?:prod|\$STAGE)-([a-z-]+) /.exec(text) ?? [];
+    const { properties } = stack.functionNamed(name as FunctionName);
+    const variables = properties.Environment.Variables;
+    expect(variables.CYBORG_STAGE).toBe(stage);
+    expect(variables.CYBORG_OS_PASSWORD).not.toBe('');
+    expect(variables.CYBORG_STAGING_BUCKET).toBeDefined();
+  },
+);
+
+it('thing type and policy go by the name that enrolment uses', () => {
+  const [type] = stack.ofType('AWS::IoT::ThingType');
+  const [policy] = stack.ofType('AWS::IoT::Policy');
+  expect(type?.properties.ThingTypeName).toBe(computeNodeName(stage));
+  expect(policy?.properties.PolicyName).toBe(computeNodeName(stage));
+});

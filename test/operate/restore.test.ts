@@ -1,0 +1,77 @@
+// The command by which a backup is put back, as docs/operations.md has it.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { backUpTables } from '#test/support/backup.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
+import { run } from '../agent/agent-process.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice()]), Date.now());
+});
+afterAll(() => world.stop());
+
+async function restore(...options: readonly string[]): Promise<[number | null, string]> {
+  const command = run('operate/restore.ts', process.env as Record<string, string>, options);
+  const code = await command.exited();
+  return [code, command.output()];
+}
+
+async function withheld(): Promise<number> {
+  const provider = await world.deps.store.inventory.provider(providerUuid('cmp1_FakeDevice'));
+  return provider?.handles.filter(({ unknownSince }) => unknownSince).length ?? 0;
+}
+
+it('refuses what it does not understand, and tables that are not there', async () => {
+  const before = await withheld();
+  expect(await restore('--stage', stage)).toEqual([2, expect.stringContaining('--suffix')]);
+  const later = new Date(Date.now() + 60_000).toISOString();
+  expect(await restore('--stage', stage, '--suffix', 'restored', '--moment', later)).toEqual([
+    2,
+    expect.stringContaining('--moment'),
+  ]);
+  expect(
+    await restore(
+      '--stage',
+      stage,
+      '--suffix',
+      'none',
+      '--moment',
+      '2026-07-01T00:00:00Z',
+      '--apply',
+    ),
+  ).toEqual([2, expect.stringContaining('Not all of these tables are there; nothing was written')]);
+  expect(await withheld()).toBe(before);
+});
+
+it('counts first, and writes when it is told to', async () => {
+  const moment = await backUpTables(backupStore(createDocuments().documents), stage, 'restored');
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+  const [look, apply, ...others] = [...page.matchAll(/^ *npm run -s restore -- (.*)$/gm)].map(
+    ([, options = '']) =>
+      options
+        .replace('prod', stage)
+        .replace(/\d{4}-\S+Z/, moment)
+        .split(' '),
+  );
+  expect(others).toEqual([]);
+
+  const counted = await restore(...(look ?? []));
+  expect(counted).toEqual([
+    0,
+    expect.stringMatching(/inventory: 5 rows in the backup; \d+ would be/),
+  ]);
+  expect(counted[1]).toContain('Nothing was written');
+  expect(await withheld()).toBe(0);
+
+  expect(await restore(...(apply ?? []))).toEqual([0, expect.stringContaining('Put back.')]);
+  expect(await withheld()).toBe(2);
+});
