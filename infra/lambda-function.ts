@@ -47,6 +47,7 @@ export interface LambdaFunctionProps {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
+const unneeded = fileURLToPath(new URL('unneeded-clients.ts', import.meta.url));
 
 /** Room for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
@@ -58,7 +59,6 @@ const bundling: BundlingOptions = {
   minify: true,
   mainFields: ['module', 'main'],
   bundleAwsSDK: true,
-  esbuildArgs: { '--alias:@aws-sdk/credential-provider-node': credentials },
   logLevel: LogLevel.WARNING,
   // Packages that are still CommonJS require Node's own modules.
   banner:
@@ -103,6 +103,7 @@ export class LambdaFunction extends NodejsFunction {
       awsSdkConnectionReuse: false,
       bundling: {
         ...bundling,
+        esbuildArgs: aliasesFor(name),
         metafile: scope.node.tryGetContext(metafileContext) === true,
       },
     });
@@ -175,6 +176,19 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('iot', ofThings, [things]);
     this.#acknowledge(things, 'Jobs go to any host of the stage, and hosts come and go.');
   }
+}
+
+/** Clients that a function may not use are left out of its bundle. */
+function aliasesFor(name: FunctionName): Record<string, string> {
+  const { jobs, stagesImages } = access[name];
+  const left = [
+    ...(jobs ? [] : ['@aws-sdk/client-iot']),
+    ...(stagesImages ? [] : ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']),
+  ];
+  return {
+    '--alias:@aws-sdk/credential-provider-node': credentials,
+    ...Object.fromEntries(left.map((client) => [`--alias:${client}`, unneeded])),
+  };
 }
 
 /** Empty where it is of no use: what a function does not know it cannot give away. */

@@ -7,9 +7,9 @@ import { type Priced, prices } from './prices.ts';
 export const taken = {
   /** Mean duration of a function behind the API, and of a consumer, once warm. */
   requestMs: 40,
-  consumerMs: 150,
+  consumerMs: 100,
   changesMs: 30,
-  /** Calls of Keystone, Placement or Nova, over whatever road there is. */
+  /** What it calls of Keystone, Placement or Nova; one request in ten has a token that is not known. */
   openStackMs: 200,
   /** A consumer that brings a new image from Glance to S3, and the image. */
   imageMs: 10_000,
@@ -77,7 +77,9 @@ function ofUnits(units: Units): Bill {
   return sum([
     { apiRequest: units.requests },
     ofFunction(units.requests, taken.requestMs + taken.openStackMs / 10, memory.request),
-    ofFunction(consumed, taken.consumerMs + taken.openStackMs, memory.consumer),
+    // What rules bring is for consumers that never call OpenStack.
+    ofFunction(units.ruled, taken.consumerMs, memory.consumer),
+    ofFunction(consumed - units.ruled, taken.consumerMs + taken.openStackMs, memory.consumer),
     ofFunction(units.changes, taken.changesMs, memory.consumer),
     {
       writeUnit: units.writes,

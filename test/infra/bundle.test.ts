@@ -2,15 +2,16 @@
 // credentials breaks shows nowhere else.
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { access, type FunctionName } from '#infra/access.ts';
 import { LambdaFunction } from '#infra/lambda-function.ts';
 import { createQueues } from '#infra/queues.ts';
-import { readSettings } from '#infra/settings.ts';
+import { metafileContext, readSettings } from '#infra/settings.ts';
 import { createStagingBucket } from '#infra/staging.ts';
 import { createTables } from '#infra/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -22,21 +23,22 @@ const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundle-'));
 
 beforeAll(async () => {
   world = await startWorld();
-  bundle = makeBundle();
+  bundle = join(makeBundle('device-profiles', 'functions/device-profiles/handler.ts'), 'index.mjs');
 });
 afterAll(async () => {
   await world.stop();
   rmSync(directory, { recursive: true });
 });
 
-function makeBundle(): string {
-  const app = new App({ context: contextOfProject(), outdir: directory });
+/** Returns the directory that would be deployed, with esbuild's account of what is in it. */
+function makeBundle(name: FunctionName, entry: string): string {
+  const context = { ...contextOfProject(), [metafileContext]: true };
+  const outdir = join(directory, name);
+  const app = new App({ context, outdir });
   const stack = new Stack(app, 'bundle');
   const settings = readSettings(app.node);
   const tables = createTables(stack, settings);
   const queues = createQueues(stack, settings);
-  const name = 'device-profiles';
-  const entry = `functions/${name}/handler.ts`;
   new LambdaFunction(
     stack,
     { settings, tables, queues, staging: createStagingBucket(stack, settings) },
@@ -46,7 +48,7 @@ function makeBundle(): string {
   const [code] = Object.values(template.Resources as Record<string, { Properties: Code }>).flatMap(
     ({ Properties }) => Properties.Code ?? [],
   );
-  return join(directory, `asset.${code?.S3Key.replace('.zip', '')}`, 'index.mjs');
+  return join(outdir, `asset.${code?.S3Key.replace('.zip', '')}`);
 }
 
 interface Code {
@@ -94,5 +96,23 @@ describe('a deployed bundle', () => {
     });
     expect(statusCode).toBe(500);
     expect(output).toContain('The environment has no AWS credentials');
+  });
+});
+
+describe.each(['nova-events', 'sweep', 'host-jobs'] as const)('the bundle of %s', (name) => {
+  it('has the clients of the services that it may use, and no others', async () => {
+    const made = makeBundle(name, `functions/consumers/${name}.ts`);
+    const account = readFileSync(join(made, 'index.meta.json'), 'utf8');
+    const has = (client: string) => account.includes(`node_modules/@aws-sdk/${client}/`);
+    expect([has('client-iot'), has('client-s3')]).toEqual([
+      access[name].jobs !== undefined,
+      access[name].stagesImages === true,
+    ]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '-e',
+      `console.log(typeof (await import(${JSON.stringify(join(made, 'index.mjs'))})).handler)`,
+    ]);
+    expect(stdout.trim()).toBe('function');
   });
 });

@@ -36,6 +36,17 @@ describe('the bill', () => {
     for (const { source } of Object.values(prices)) expect(source).toMatch(/20\d\d/);
   });
 
+  it.each([
+    ['PCI', countedUnits.pci],
+    ['vGPU', countedUnits.vgpu],
+    ['FPGA, programmed', countedUnits.fpga],
+  ])('is made of what the document says of %s', (name, units) => {
+    const row = document.split('\n').find((line) => line.startsWith(`| ${name} | 5 |`)) ?? '';
+    const [, , requests, writes, reads, messages, jobs] = row.split('|').map(Number.parseFloat);
+    const expected = [units.requests, units.writes, units.reads, units.messages, units.jobs];
+    expect([requests, writes, reads, messages, jobs]).toEqual(expected);
+  });
+
   it('is the one in the document', () => {
     expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
     const idle = rowsOf([scaled(billOfIdleHost(), 10_000)]);

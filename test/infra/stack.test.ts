@@ -105,6 +105,13 @@ describe('queues', () => {
   });
 });
 
+it('messages stay hidden for six times what a consumer may take, but where somebody waits', () => {
+  // Lambda's advice is for few deliveries; those below have many, and core/contracts/queues.ts says why.
+  const sooner = queues.filter((row) => row.visibilitySeconds < 6 * row.timeoutSeconds);
+  expect(sooner.map(({ name }) => name)).toEqual(['nova-events', 'host-jobs', 'job-events']);
+  for (const row of sooner) expect(row.receiveCountMax).toBeGreaterThanOrEqual(60);
+});
+
 describe('the staging bucket', () => {
   const [bucket] = stack.ofType('AWS::S3::Bucket');
 
