@@ -25,6 +25,7 @@ const memoryMb = 1024;
 /** The HTTP API of functions/gateway.ts and a function for each noun. */
 export class Api extends Construct {
   readonly url: string;
+  readonly apiId: string;
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
@@ -51,6 +52,7 @@ export class Api extends Construct {
     }
     this.#addStage(api, surroundings);
     this.url = api.apiEndpoint;
+    this.apiId = api.apiId;
   }
 
   #integration(surroundings: Surroundings, noun: Noun): HttpLambdaIntegration {

@@ -9,7 +9,6 @@ import {
 } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
-import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import {
   deadLetterQueueName,
@@ -35,24 +34,14 @@ const sweepEvery = Duration.minutes(1);
 
 /** A function per queue, two for the tables' streams, and the sweep, each with what invokes it. */
 export class Consumers extends Construct {
-  readonly changes: LambdaFunction;
-  readonly sweep: LambdaFunction;
-  readonly announcements: LambdaFunction;
-  /** Changes that could not be read, or expired before they could be followed up; by reader. */
-  readonly deadChanges: Readonly<Record<StreamConsumerName, Queue>>;
-
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
-    const { stage } = surroundings.settings;
-    const deadOf = (name: StreamConsumerName) =>
-      deadQueue(this, `${constructId(name)}DeadQueue`, deadLetterQueueName(stage, name));
-    this.deadChanges = { changes: deadOf('changes'), announcements: deadOf('announcements') };
-    this.changes = this.#readStreams(surroundings, 'changes', followedChanges);
-    this.announcements = this.#readStreams(surroundings, 'announcements', announcedChanges, {
+    this.#readStreams(surroundings, 'changes', followedChanges);
+    this.#readStreams(surroundings, 'announcements', announcedChanges, {
       maxBatchingWindow: announcedWithin,
     });
-    this.sweep = this.#sweep(surroundings);
+    this.#sweep(surroundings);
   }
 
   #consumeQueue(surroundings: Surroundings, row: QueueRow & (typeof queueRows)[number]): void {
@@ -80,9 +69,10 @@ export class Consumers extends Construct {
     name: StreamConsumerName,
     patterns: ChangePatterns,
     more: Partial<DynamoEventSourceProps> = {},
-  ): LambdaFunction {
-    const { tables } = surroundings;
-    const dead = this.deadChanges[name];
+  ): void {
+    const { tables, settings } = surroundings;
+    const deadName = deadLetterQueueName(settings.stage, name);
+    const dead = deadQueue(this, `${constructId(name)}DeadQueue`, deadName);
     const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
     consumer.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
     for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
@@ -101,10 +91,9 @@ export class Consumers extends Construct {
         }),
       );
     }
-    return consumer;
   }
 
-  #sweep(surroundings: Surroundings): LambdaFunction {
+  #sweep(surroundings: Surroundings): void {
     const { stage } = surroundings.settings;
     const consumer = this.#function(surroundings, 'sweep', sweepTimeoutSeconds);
     new Schedule(this, 'SweepSchedule', {
@@ -114,7 +103,6 @@ export class Consumers extends Construct {
       // The next sweep finds whatever this one did not.
       target: new LambdaInvoke(consumer, { retryAttempts: 0, maxEventAge: sweepEvery }),
     });
-    return consumer;
   }
 
   #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {

@@ -20,6 +20,9 @@ export interface DeploymentSettings {
   /** Tables survive the stack and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  /** Who is told of alarms: a topic of the operator's, or one of our own by mail. */
+  readonly alarmTopicArn?: string;
+  readonly alarmEmail?: string;
   /** The Keystone of the example: good for a look at the template, not for a deployment. */
   readonly isExample: boolean;
 }
@@ -79,6 +82,11 @@ const own = z.object({
     .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
     .default(RetentionDays.THREE_MONTHS),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+  alarmTopicArn: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, 'not the ARN of an SNS topic')
+    .optional(),
+  alarmEmail: z.email('not an address for mail').optional(),
 });
 
 /** @throws DeploymentInvalid */
@@ -97,6 +105,11 @@ export function readSettings(node: Node): DeploymentSettings {
   const environment = Object.fromEntries(passed);
   const faults = [
     ...faultsOfFunctions(environment),
+    ...(parsed.data?.alarmTopicArn && parsed.data.alarmEmail
+      ? [
+          'alarmEmail: the topic of alarmTopicArn has its own subscriptions; leave one of the two out',
+        ]
+      : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
   ];
   if (!parsed.success || faults.length > 0) {
@@ -106,6 +119,7 @@ export function readSettings(node: Node): DeploymentSettings {
     );
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
+  const { alarmTopicArn, alarmEmail } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -115,6 +129,8 @@ export function readSettings(node: Node): DeploymentSettings {
     ),
     keepData,
     logRetention: logRetentionDays,
+    ...(alarmTopicArn && { alarmTopicArn }),
+    ...(alarmEmail && { alarmEmail }),
     isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
   };
 }
