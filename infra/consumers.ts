@@ -16,7 +16,7 @@ import {
   queues as queueRows,
   type StreamConsumerName,
 } from '#core/contracts/queues.ts';
-import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
+import { queueUrlVariable } from '#core/settings.ts';
 import { tables as tableRows } from '#core/store/tables.ts';
 import type { FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
@@ -56,6 +56,8 @@ export class Consumers extends Construct {
     );
     // By this it hides a message until it is worth another try.
     consumer.addEnvironment(queueUrlVariable(row.name), queue.queueUrl);
+    const dead = queue.deadLetterQueue?.queue;
+    if (dead) consumer.allowSettingAside(row.name, dead);
   }
 
   /**
@@ -74,7 +76,7 @@ export class Consumers extends Construct {
     const deadName = deadLetterQueueName(settings.stage, name);
     const dead = deadQueue(this, `${constructId(name)}DeadQueue`, deadName);
     const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
-    consumer.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
+    consumer.allowSettingAside(name, dead);
     for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
       consumer.addEventSource(
         // The CDK's own types do not agree under exactOptionalPropertyTypes.
