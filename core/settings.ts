@@ -123,8 +123,8 @@ export interface Settings {
     readonly image?: string;
   };
   readonly queueUrls: Readonly<Record<QueueName, string>>;
-  /** Where what cannot be made out of a stream is kept for an operator. */
-  readonly deadQueueUrls: Readonly<Record<StreamConsumerName, string>>;
+  /** Where what cannot be read is kept for an operator. */
+  readonly deadQueueUrls: Readonly<Record<QueueName | StreamConsumerName, string>>;
 }
 
 /** Raised at start, never during a request: the deployment itself is wrong. */
@@ -132,14 +132,17 @@ export class SettingsInvalid extends Error {
   override readonly name = 'SettingsInvalid';
 }
 
+/** Each has dead letters of its own. */
+export const consumerNames = [...queues.map(({ name }) => name), ...streamConsumers];
+
 /** Environment variable that holds a queue's URL, e.g. `NOVA_EVENTS_QUEUE_URL`. */
 export function queueUrlVariable(name: QueueName): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_QUEUE_URL`;
 }
 
-/** The same of a stream consumer's dead letters, e.g. `CHANGES_DEAD_QUEUE_URL`. */
-export function deadQueueUrlVariable(name: StreamConsumerName): string {
-  return `${name.toUpperCase()}_DEAD_QUEUE_URL`;
+/** The same of its dead letters, or a stream reader's, e.g. `CHANGES_DEAD_QUEUE_URL`. */
+export function deadQueueUrlVariable(name: QueueName | StreamConsumerName): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_DEAD_QUEUE_URL`;
 }
 
 /** @throws SettingsInvalid naming every variable that is missing or wrong. */
@@ -191,7 +194,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       queues.map(({ name }) => [name, env[queueUrlVariable(name)] ?? '']),
     ) as Record<QueueName, string>,
     deadQueueUrls: Object.fromEntries(
-      streamConsumers.map((name) => [name, env[deadQueueUrlVariable(name)] ?? '']),
-    ) as Record<StreamConsumerName, string>,
+      consumerNames.map((name) => [name, env[deadQueueUrlVariable(name)] ?? '']),
+    ) as Record<QueueName | StreamConsumerName, string>,
   };
 }

@@ -2,65 +2,216 @@ import { Duration } from 'aws-cdk-lib';
 import {
   Alarm,
   ComparisonOperator,
+  type IAlarmAction,
   type IMetric,
+  MathExpression,
+  Stats,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import type { IFunction } from 'aws-cdk-lib/aws-lambda';
-import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import type { HostState } from '#core/domain/census.ts';
+import {
+  apiMetric,
+  deadQueueNames,
+  functionMetric,
+  hour,
+  ownMetric,
+  ownMetrics,
+  queueMetric,
+  sumOf,
+  tableMetric,
+} from './metrics.ts';
 
 export interface Watched {
   readonly stage: string;
-  /** Where messages end that nobody could work on or deliver; by name without the stage. */
-  readonly deadQueues: Readonly<Record<string, IQueue>>;
-  readonly changes: IFunction;
-  readonly announcements: IFunction;
-  readonly sweep: IFunction;
+  readonly apiId: string;
+  /** What is told of each change of state. */
+  readonly action: IAlarmAction | undefined;
 }
 
-/** What an operator is told of. docs/operations.md has an entry for each, by its name. */
-export class Alarms extends Construct {
-  readonly #stage: string;
+interface AlarmRow {
+  /** Without the stage. docs/operations.md has an entry for each. */
+  readonly name: string;
+  readonly metric: IMetric;
+  readonly threshold: number;
+  /** Of so many periods of the metric in a row. */
+  readonly periods: number;
+}
 
-  constructor(
-    scope: Construct,
-    id: string,
-    { stage, deadQueues, changes, announcements, sweep }: Watched,
-  ) {
-    super(scope, id);
-    this.#stage = stage;
-    const period = Duration.minutes(1);
-    for (const [name, queue] of Object.entries(deadQueues)) {
-      const visible = queue.metricApproximateNumberOfMessagesVisible({ period });
-      this.#add(name, visible, 1, 1);
-    }
+const minute = { period: Duration.minutes(1) };
+
+/** What operators are told of. Each metric of each costs $0.10 a month. */
+function rowsOf({ stage, apiId }: Watched): AlarmRow[] {
+  const failures = (['deadline', 'host', 'device', 'quarantine'] as const).map((cause) =>
+    ownMetric(stage, 'ArqsFailed', cause),
+  );
+  const bindFunctions = ['changes', 'nova-events', 'host-jobs', 'job-events'] as const;
+  const hosts = (state: HostState) => ownMetric(stage, 'Hosts', state, { period: hour });
+  const [present, absent, unknown] = [hosts('present'), hosts('absent'), hosts('unknown')];
+  const lateness = { ...minute, statistic: Stats.MAXIMUM };
+  return [
+    ...deadQueueNames.map((name) => ({
+      name,
+      metric: queueMetric(stage, name, 'ApproximateNumberOfMessagesVisible', lateness),
+      threshold: 1,
+      periods: 1,
+    })),
+
+    { name: 'api-errors', metric: apiMetric(apiId, '5xx'), threshold: 5, periods: 1 },
     // Whatever follows from a committed change waits behind the streams. A bind has 240 s.
-    this.#add(
-      'changes-late',
-      changes.metric('IteratorAge', { period, statistic: 'max' }),
-      60_000,
-      2,
-    );
-    this.#add(
-      'announcements-late',
-      announcements.metric('IteratorAge', { period, statistic: 'max' }),
-      300_000,
-      2,
-    );
+    {
+      name: 'changes-late',
+      metric: functionMetric(stage, 'changes', 'IteratorAge', lateness),
+      threshold: 60_000,
+      periods: 2,
+    },
+    {
+      name: 'announcements-late',
+      metric: functionMetric(stage, 'announcements', 'IteratorAge', lateness),
+      threshold: 300_000,
+      periods: 2,
+    },
     // Deadlines are enforced by the sweep alone; one that failed is made up for by the next.
-    this.#add('sweep-fails', sweep.metricErrors({ period }), 1, 3);
-  }
+    {
+      name: 'sweep-fails',
+      metric: functionMetric(stage, 'sweep', 'Errors', minute),
+      threshold: 1,
+      periods: 3,
+    },
+    {
+      name: 'consumers-fail',
+      metric: sumOf(
+        'errors',
+        bindFunctions.map((name) => functionMetric(stage, name, 'Errors')),
+      ),
+      threshold: 3,
+      periods: 2,
+    },
+    {
+      name: 'functions-throttled',
+      metric: sumOf(
+        'throttles',
+        (['accelerator-requests', 'changes'] as const).map((name) =>
+          functionMetric(stage, name, 'Throttles'),
+        ),
+      ),
+      threshold: 1,
+      periods: 2,
+    },
+    {
+      name: 'tables-throttled',
+      metric: sumOf(
+        'throttles',
+        (['arqs', 'inventory'] as const).flatMap((table) => [
+          tableMetric(stage, table, 'ReadThrottleEvents'),
+          tableMetric(stage, table, 'WriteThrottleEvents'),
+        ]),
+      ),
+      threshold: 10,
+      periods: 2,
+    },
 
-  #add(name: string, metric: IMetric, threshold: number, evaluationPeriods: number): void {
-    new Alarm(this, name, {
-      alarmName: `${this.#stage}-${name}`,
-      alarmDescription: `See ${name} in docs/operations.md.`,
-      metric,
-      threshold,
-      evaluationPeriods,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-      // Idle queues and functions say nothing.
-      treatMissingData: TreatMissingData.NOT_BREACHING,
+    // Causes that are ours or the hosts'. That an image is not there is the profile's doing.
+    { name: 'binds-fail', metric: sumOf('failed', failures), threshold: 5, periods: 1 },
+    {
+      name: 'binds-slow',
+      metric: ownMetric(stage, 'BindLatency', 'by-host', { statistic: 'p90' }),
+      threshold: 120_000,
+      periods: 2,
+    },
+    { name: 'nova-not-told', metric: ownMetric(stage, 'NovaNotTold'), threshold: 1, periods: 1 },
+    {
+      name: 'placement-late',
+      metric: queueMetric(stage, 'provider-syncs', 'ApproximateAgeOfOldestMessage', {
+        statistic: Stats.MAXIMUM,
+      }),
+      threshold: hour.toSeconds(),
+      periods: 3,
+    },
+
+    {
+      name: 'handles-quarantined',
+      metric: ownMetric(stage, 'Handles', 'quarantined', { period: hour }),
+      threshold: 1,
+      periods: 1,
+    },
+    {
+      name: 'devices-offered-twice',
+      metric: ownMetric(stage, 'DevicesOfferedTwice', undefined, { period: hour }),
+      threshold: 1,
+      periods: 1,
+    },
+    {
+      name: 'reaper-refuses',
+      metric: sumOf('refused', ownMetrics(stage, 'ReaperRefused')),
+      threshold: 1,
+      periods: 3,
+    },
+    // Many at once: a network, a rack, or a policy. One host shows in hosts-absent.
+    {
+      name: 'hosts-lost',
+      metric: new MathExpression({
+        expression: 'lost - FILL(back, 0)',
+        usingMetrics: {
+          lost: ownMetric(stage, 'AgentsDisconnected'),
+          back: ownMetric(stage, 'AgentsConnected'),
+        },
+        label: 'lost and not back',
+      }),
+      threshold: 10,
+      periods: 1,
+    },
+    {
+      name: 'hosts-absent',
+      metric: new MathExpression({
+        expression: '100 * SUM([absent, unknown]) / SUM([present, absent, unknown])',
+        usingMetrics: { present, absent, unknown },
+        label: '% of hosts',
+        period: hour,
+      }),
+      threshold: 10,
+      periods: 1,
+    },
+    // Each host says every five minutes that it is there.
+    {
+      name: 'reports-silent',
+      metric: new MathExpression({
+        expression: 'IF(present >= 1 AND FILL(sent, 0) < 1, 1, 0)',
+        usingMetrics: {
+          present,
+          sent: queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent', { period: hour }),
+        },
+        label: 'silent',
+        period: hour,
+      }),
+      threshold: 1,
+      periods: 1,
+    },
+  ];
+}
+
+/** What an operator is told of, if there is anybody to tell. */
+export class Alarms extends Construct {
+  readonly all: readonly Alarm[];
+
+  constructor(scope: Construct, id: string, watched: Watched) {
+    super(scope, id);
+    this.all = rowsOf(watched).map(({ name, metric, threshold, periods }) => {
+      const alarm = new Alarm(this, name, {
+        alarmName: `${watched.stage}-${name}`,
+        alarmDescription: `See ${name} in docs/operations.md.`,
+        metric,
+        threshold,
+        evaluationPeriods: periods,
+        comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        // Idle queues and functions say nothing.
+        treatMissingData: TreatMissingData.NOT_BREACHING,
+      });
+      if (watched.action) {
+        alarm.addAlarmAction(watched.action);
+        alarm.addOkAction(watched.action);
+      }
+      return alarm;
     });
   }
 }

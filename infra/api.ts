@@ -29,6 +29,7 @@ const memoryMb = 1024;
 /** The HTTP API of functions/gateway.ts and a function for each noun. */
 export class Api extends Construct {
   readonly url: string;
+  readonly apiId: string;
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
@@ -67,6 +68,7 @@ export class Api extends Construct {
         'in Cyborg’s form; an authorizer of API Gateway would answer in its own.',
     );
     this.url = domain ? `https://${domain.name}` : api.apiEndpoint;
+    this.apiId = api.apiId;
   }
 
   #integration(surroundings: Surroundings, noun: Noun): HttpLambdaIntegration {

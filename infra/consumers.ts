@@ -10,7 +10,6 @@ import {
 } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Schedule, ScheduleExpression, TimeWindow } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
-import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import {
   deadLetterQueueName,
@@ -18,7 +17,7 @@ import {
   queues as queueRows,
   type StreamConsumerName,
 } from '#core/contracts/queues.ts';
-import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
+import { queueUrlVariable } from '#core/settings.ts';
 import { tables as tableRows } from '#core/store/tables.ts';
 import type { FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
@@ -36,24 +35,14 @@ const sweepEvery = Duration.minutes(1);
 
 /** A function per queue, two for the tables' streams, and the sweep, each with what invokes it. */
 export class Consumers extends Construct {
-  readonly changes: LambdaFunction;
-  readonly sweep: LambdaFunction;
-  readonly announcements: LambdaFunction;
-  /** Changes that could not be read, or expired before they could be followed up; by reader. */
-  readonly deadChanges: Readonly<Record<StreamConsumerName, Queue>>;
-
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
-    const { stage } = surroundings.settings;
-    const deadOf = (name: StreamConsumerName) =>
-      queueOfLosses(this, `${constructId(name)}DeadQueue`, deadLetterQueueName(stage, name));
-    this.deadChanges = { changes: deadOf('changes'), announcements: deadOf('announcements') };
-    this.changes = this.#readStreams(surroundings, 'changes', followedChanges);
-    this.announcements = this.#readStreams(surroundings, 'announcements', announcedChanges, {
+    this.#readStreams(surroundings, 'changes', followedChanges);
+    this.#readStreams(surroundings, 'announcements', announcedChanges, {
       maxBatchingWindow: announcedWithin,
     });
-    this.sweep = this.#sweep(surroundings);
+    this.#sweep(surroundings);
   }
 
   #consumeQueue(surroundings: Surroundings, row: QueueRow & (typeof queueRows)[number]): void {
@@ -68,6 +57,8 @@ export class Consumers extends Construct {
     );
     // By this it hides a message until it is worth another try.
     consumer.addEnvironment(queueUrlVariable(row.name), queue.queueUrl);
+    const dead = queue.deadLetterQueue?.queue;
+    if (dead) consumer.allowSettingAside(row.name, dead);
   }
 
   /**
@@ -81,11 +72,12 @@ export class Consumers extends Construct {
     name: StreamConsumerName,
     patterns: ChangePatterns,
     more: Partial<DynamoEventSourceProps> = {},
-  ): LambdaFunction {
-    const { tables } = surroundings;
-    const dead = this.deadChanges[name];
+  ): void {
+    const { tables, settings } = surroundings;
+    const deadName = deadLetterQueueName(settings.stage, name);
+    const dead = queueOfLosses(this, `${constructId(name)}DeadQueue`, deadName);
     const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
-    consumer.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
+    consumer.allowSettingAside(name, dead);
     for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
       consumer.addEventSource(
         // The CDK's own types do not agree under exactOptionalPropertyTypes.
@@ -102,10 +94,9 @@ export class Consumers extends Construct {
         }),
       );
     }
-    return consumer;
   }
 
-  #sweep(surroundings: Surroundings): LambdaFunction {
+  #sweep(surroundings: Surroundings): void {
     const { stage } = surroundings.settings;
     const consumer = this.#function(surroundings, 'sweep', sweepTimeoutSeconds);
     const role = new Role(this, 'SweepScheduleRole', {
@@ -131,7 +122,6 @@ export class Consumers extends Construct {
         role: role.withoutPolicyUpdates(),
       }),
     });
-    return consumer;
   }
 
   #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {

@@ -5,8 +5,10 @@ import { eventBusName } from '#core/contracts/events.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { Consumers } from './consumers.ts';
+import { Dashboard } from './dashboard.ts';
 import { HostConnections } from './iot.ts';
-import { createQueues, deadQueuesOf } from './queues.ts';
+import { createNotification } from './notification.ts';
+import { createQueues } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 import { createStagingBucket } from './staging.ts';
 import { createTables } from './tables.ts';
@@ -32,25 +34,22 @@ export class CyborgStack extends Stack {
     const queues = createQueues(this, settings);
     const staging = createStagingBucket(this, settings);
     const api = new Api(this, 'Api', { settings, tables, queues, staging });
-    const consumers = new Consumers(this, 'Consumers', { settings, tables, queues, staging });
+    new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const bus = new EventBus(this, 'EventBus', { eventBusName: eventBusName(settings.stage) });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
-    new Alarms(this, 'Alarms', {
-      stage: settings.stage,
-      deadQueues: {
-        ...deadQueuesOf(queues),
-        'changes-dead': consumers.deadChanges.changes,
-        'announcements-dead': consumers.deadChanges.announcements,
-        'rules-dead': hosts.undelivered,
-      },
-      changes: consumers.changes,
-      announcements: consumers.announcements,
-      sweep: consumers.sweep,
-    });
+    const { stage } = settings;
+    const { apiId } = api;
+    const action = createNotification(this, settings);
+    const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, action });
+    const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, alarms });
 
     new CfnOutput(this, 'Endpoint', {
       value: `${api.url}/accelerator/v2`,
       description: 'Of the service `accelerator` in the Keystone catalog',
+    });
+    new CfnOutput(this, 'DashboardName', {
+      value: dashboard.name,
+      description: 'In CloudWatch: is it healthy, and if not where',
     });
     new CfnOutput(this, 'EventBusName', {
       value: bus.eventBusName,

@@ -10,10 +10,11 @@ import {
 } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
-import { queueUrlVariable } from '#core/settings.ts';
+import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
+import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
 import { constructId } from './construct-id.ts';
@@ -131,6 +132,12 @@ export class LambdaFunction extends NodejsFunction {
     if (stagesImages) this.#allowStaging(staging);
     if (announces) this.#allowAnnouncing(settings.stage);
     if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
+  }
+
+  /** To keep for an operator what it cannot read. */
+  allowSettingAside(name: QueueName | StreamConsumerName, dead: IQueue): void {
+    this.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
+    this.#allow('sqs', ['SendMessage'], [dead.queueArn]);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {

@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { constructId } from './construct-id.ts';
@@ -7,16 +7,6 @@ import { acknowledge } from './nag.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 export type Queues = Readonly<Record<QueueName, Queue>>;
-
-/** Of the queues that {@link createQueues} has made, by name without the stage. */
-export function deadQueuesOf(made: Queues): Record<string, IQueue> {
-  return Object.fromEntries(
-    queues.flatMap(({ name }) => {
-      const dead = made[name].deadLetterQueue;
-      return dead ? [[`${name}-dead`, dead.queue]] : [];
-    }),
-  );
-}
 
 /** The queues of core/contracts/queues.ts, each with a dead-letter queue. */
 export function createQueues(scope: Construct, { stage }: DeploymentSettings): Queues {

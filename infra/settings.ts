@@ -29,6 +29,9 @@ export interface DeploymentSettings {
   readonly domain?: Domain;
   /** Without it functions reach OpenStack over the internet. */
   readonly network?: Network;
+  /** Who is told of alarms: a topic of the operator's, or one of our own by mail. */
+  readonly alarmTopicArn?: string;
+  readonly alarmEmail?: string;
   /** The Keystone of the example: good for a look at the template, not for a deployment. */
   readonly isExample: boolean;
 }
@@ -121,6 +124,11 @@ const own = z.object({
   /** With the others together within the smallest quota that AWS gives an account, 2,500 a second. */
   novaRequestsPerSecond: perSecond.default(2000),
   otherRequestsPerSecond: perSecond.default(20),
+  alarmTopicArn: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, 'not the ARN of an SNS topic')
+    .optional(),
+  alarmEmail: z.email('not an address for mail').optional(),
 });
 
 /** @throws DeploymentInvalid */
@@ -142,6 +150,11 @@ export function readSettings(node: Node): DeploymentSettings {
   const environment = Object.fromEntries(passed);
   const faults = [
     ...faultsOfFunctions(environment),
+    ...(parsed.data?.alarmTopicArn && parsed.data.alarmEmail
+      ? [
+          'alarmEmail: the topic of alarmTopicArn has its own subscriptions; leave one of the two out',
+        ]
+      : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...contradictionsIn(given),
     ...unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]),
@@ -154,6 +167,7 @@ export function readSettings(node: Node): DeploymentSettings {
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, subnetIds, securityGroupIds } = parsed.data;
+  const { alarmTopicArn, alarmEmail } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -169,6 +183,8 @@ export function readSettings(node: Node): DeploymentSettings {
     },
     ...(domainName && certificateArn && { domain: { name: domainName, certificateArn } }),
     ...(subnetIds && securityGroupIds && { network: { subnetIds, securityGroupIds } }),
+    ...(alarmTopicArn && { alarmTopicArn }),
+    ...(alarmEmail && { alarmEmail }),
     isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
   };
 }

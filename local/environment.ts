@@ -1,8 +1,8 @@
 // The environment of every local process: where the engines are, and the deployment's settings.
 // AWS's own variables, so that the unmodified SDK finds the engines, and LocalStack or AWS as well.
 
-import { deadLetterQueueName, queueName, queues, streamConsumers } from '#core/contracts/queues.ts';
-import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
+import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import { serviceCredentials } from './openstack/keystone.ts';
 
 /** SQS names its account in queue URLs; the engine has one. */
@@ -43,7 +43,7 @@ export function environmentFor(
     ...(endpoints.s3 && { AWS_ENDPOINT_URL_S3: endpoints.s3, CYBORG_S3_PATH_STYLE: 'true' }),
     ...(endpoints.events && { AWS_ENDPOINT_URL_EVENTBRIDGE: endpoints.events }),
     ...Object.fromEntries(
-      streamConsumers.map((name) => [
+      consumerNames.map((name) => [
         deadQueueUrlVariable(name),
         `${endpoints.sqs}/${account}/${deadLetterQueueName(stage, name)}`,
       ]),

@@ -1,7 +1,7 @@
 import { inventoryReport } from '#core/contracts/inventory-report.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
-import { hostOf, parsePayload } from './payload.ts';
+import { hostOf, readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's report → stored inventory. */
@@ -10,8 +10,8 @@ export const makeConsumer = queueConsumer(
   ruleEnvelope,
   async (deps, envelope) => {
     const hostname = hostOf(deps, envelope);
-    const report = hostname && parsePayload(deps, inventoryReport, envelope);
-    if (report) await applyReport(deps, hostname, report, envelope.received_at);
+    const report = readPayload(inventoryReport, envelope);
+    await applyReport(deps, hostname, report, envelope.received_at);
   },
 );
 

@@ -1,13 +1,12 @@
 import { jobEvent } from '#core/contracts/job-document.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
-import { parsePayload } from './payload.ts';
+import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's job has ended → what it was for goes on. */
 export const makeConsumer = queueConsumer('job-events', ruleEnvelope, async (deps, envelope) => {
-  const event = parsePayload(deps, jobEvent, envelope);
-  if (event) await finishJob(deps, event);
+  await finishJob(deps, readPayload(jobEvent, envelope));
 });
 
 export const handler = makeConsumer();

@@ -3,31 +3,28 @@ import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
 import { hostnameOf, isHostname, isThingOf } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 
-/**
- * What a rule's envelope holds. A payload that is not what it should be will not become it by another
- * delivery: it is logged with its sender and dropped, and undefined returned.
- */
-export function parsePayload<T>(
-  deps: Deps,
-  schema: z.ZodType<T>,
-  envelope: RuleEnvelope,
-): T | undefined {
+/** A message that no further delivery makes readable; the text says why. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable';
+}
+
+/** What JSON text holds. @throws Unreadable */
+export function readJson<T>(schema: z.ZodType<T>, text: string): T {
   try {
-    return schema.parse(JSON.parse(Buffer.from(envelope.payload, 'base64').toString('utf8')));
+    return schema.parse(JSON.parse(text));
   } catch (error) {
-    deps.log.error('Refused a payload.', {
-      thing: envelope.thing,
-      topic: envelope.topic,
-      error: (error as Error).message.slice(0, 1000),
-    });
-    return undefined;
+    throw new Unreadable((error as Error).message.slice(0, 1000));
   }
 }
 
-/** Whose message it is, by its topic. A thing that cannot be a host's is refused as above. */
-export function hostOf(deps: Deps, { thing, topic }: RuleEnvelope): string | undefined {
+/** What a rule's envelope holds. @throws Unreadable */
+export function readPayload<T>(schema: z.ZodType<T>, { payload }: RuleEnvelope): T {
+  return readJson(schema, Buffer.from(payload, 'base64').toString('utf8'));
+}
+
+/** Whose message it is, by its topic. @throws Unreadable where that cannot be a host of this stage */
+export function hostOf({ settings }: Deps, { thing }: RuleEnvelope): string {
   const hostname = hostnameOf(thing);
-  if (isThingOf(deps.settings.stage, thing) && isHostname(hostname)) return hostname;
-  deps.log.error('Refused a thing that cannot be a host of this stage.', { thing, topic });
-  return undefined;
+  if (isThingOf(settings.stage, thing) && isHostname(hostname)) return hostname;
+  throw new Unreadable(`${JSON.stringify(thing)} cannot be a host of this stage.`);
 }

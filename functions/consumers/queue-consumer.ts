@@ -1,12 +1,15 @@
 // The shell around every queue's consumer: parse the body, run the work for each record by itself,
-// and report which records have to come again. Each runs at least once, in any order.
+// and report which records have to come again. Each runs at least once, in any order. What cannot be
+// read goes to the dead-letter queue at once: if it came again and again, a host that publishes rubbish
+// would have consumers work on that instead of on what others report.
 
-import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type * as z from 'zod';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import { type QueueName, queues } from '#core/contracts/queues.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { readJson, Unreadable } from './payload.ts';
 
 export interface Delivery {
   /** From 1. */
@@ -67,25 +70,54 @@ async function consume<Message>(
   const attempt = Number(record.attributes.ApproximateReceiveCount);
   let log = deps.log.child({ message_id: record.messageId });
   try {
-    const body: unknown = JSON.parse(record.body);
-    const message = schema.parse(body);
-    const requestId = originOf(body);
+    const message = readJson(schema, record.body);
+    const requestId = originOf(message);
     if (requestId) log = log.child({ request_id: requestId });
     await work({ ...deps, log, ...(requestId && { requestId }) }, message, { attempt });
     return true;
   } catch (error) {
-    if (error instanceof RetryLater) {
-      await hide(parts.sqs(), deps.settings.queueUrls[queue], record, error.seconds);
-    } else {
-      // It comes again after the queue's visibility, and in the end goes to the dead-letter queue.
-      log.error('The message could not be worked on.', {
-        error,
-        attempt,
-        body: record.body.slice(0, 500),
-      });
+    const isLast = attempt >= receiveCountMax(queue);
+    const isDone = error instanceof Unreadable;
+    if (isDone || isLast || !(error instanceof RetryLater)) {
+      const message = isDone
+        ? 'The message cannot be read.'
+        : 'The message could not be worked on.';
+      log.error(message, { error, attempt, is_last: isLast, body: record.body.slice(0, 500) });
     }
-    return false;
+    const { queueUrls, deadQueueUrls } = deps.settings;
+    try {
+      if (isDone) await setAside(parts.sqs(), deadQueueUrls[queue], record, error);
+      if (error instanceof RetryLater) {
+        await hide(parts.sqs(), queueUrls[queue], record, error.seconds);
+      }
+      return isDone;
+    } catch (fault) {
+      // It comes again after the queue's visibility, and no other of its batch with it.
+      log.warn('SQS was not told what becomes of the message.', { error: fault });
+      return false;
+    }
   }
+}
+
+function receiveCountMax(queue: QueueName): number {
+  return queues.find(({ name }) => name === queue)?.receiveCountMax ?? Number.POSITIVE_INFINITY;
+}
+
+/** Keeps the message where an operator finds it, with its cause. */
+async function setAside(
+  sqs: Pick<SQSClient, 'send'>,
+  deadQueueUrl: string,
+  record: SQSRecord,
+  { message }: Unreadable,
+): Promise<void> {
+  const cause = { DataType: 'String', StringValue: message || 'unknown' };
+  await sqs.send(
+    new SendMessageCommand({
+      QueueUrl: deadQueueUrl,
+      MessageBody: record.body,
+      MessageAttributes: { cause },
+    }),
+  );
 }
 
 /** The request that led to the message, where it says so. */

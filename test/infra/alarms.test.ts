@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { stage, synthesize } from './synthesized.ts';
 
 const stack = synthesize();
@@ -11,12 +12,12 @@ it('watch every dead-letter queue', () => {
     .ofType('AWS::SQS::Queue')
     .map(({ properties }) => properties.QueueName)
     .filter((name) => name.endsWith('-dead'));
-  const watched = alarms.flatMap(({ MetricName, Dimensions }) =>
-    MetricName === 'ApproximateNumberOfMessagesVisible' ? [Dimensions[0].Value] : [],
-  );
-  expect(watched).toHaveLength(dead.length);
-  const named = (id: string) => dead.find((name) => id.includes(name));
-  expect(alarms.flatMap(({ AlarmName }) => named(AlarmName) ?? []).sort()).toEqual(dead.sort());
+  const watched = alarms.flatMap(({ AlarmName, MetricName, Dimensions }) => {
+    if (MetricName !== 'ApproximateNumberOfMessagesVisible') return [];
+    expect(Dimensions[0].Value).toBe(AlarmName);
+    return [AlarmName];
+  });
+  expect(watched.sort()).toEqual(dead.sort());
 });
 
 it('have an entry each in the operator’s handbook, which has no other', () => {
@@ -28,3 +29,81 @@ it('have an entry each in the operator’s handbook, which has no other', () => 
 it('stay silent while nothing happens', () => {
   for (const alarm of alarms) expect(alarm.TreatMissingData).toBe('notBreaching');
 });
+
+it('watch functions, queues, tables and an API that are there', () => {
+  const there = new Set([
+    ...stack.ofType('AWS::Lambda::Function').map(({ properties }) => properties.FunctionName),
+    ...stack.ofType('AWS::SQS::Queue').map(({ properties }) => properties.QueueName),
+    ...stack.ofType('AWS::DynamoDB::GlobalTable').map(({ properties }) => properties.TableName),
+    ...stack.ofType('AWS::ApiGatewayV2::Api').map(({ id }) => id),
+  ]);
+  const watched = alarms.flatMap(metricsOf).filter(({ Namespace }) => Namespace !== 'Cyborg');
+  expect(watched.length).toBeGreaterThan(20);
+  for (const { Dimensions } of watched) expect(there).toContain(Dimensions[0].Value);
+});
+
+it('watch metrics of ours that are counted, by values that there are', () => {
+  const ours = alarms.flatMap(metricsOf).filter(({ Namespace }) => Namespace === 'Cyborg');
+  expect(ours.length).toBeGreaterThan(10);
+  for (const { MetricName, Dimensions } of ours) {
+    const row: MetricRow | undefined = metrics.find(({ name }) => name === MetricName);
+    const values = Object.fromEntries(
+      Dimensions.map(({ Name, Value }: { Name: string; Value: string }) => [Name, Value]),
+    );
+    const { service, stage: of, ...own } = values;
+    expect([service, of]).toEqual(['cyborg', stage]);
+    expect(Object.keys(own)).toEqual(row?.dimension ? [row.dimension.name] : []);
+    for (const value of Object.values(own)) expect(row?.dimension?.values).toContain(value);
+  }
+});
+
+it('are few enough to pay for', () => {
+  // $0.10 each a month, and ten of them free.
+  expect(alarms.flatMap(metricsOf).length).toBeLessThanOrEqual(50);
+});
+
+describe('whoever is to be told', () => {
+  const actionsIn = (context: Readonly<Record<string, string>>) => {
+    const made = synthesize(context);
+    const actions = made
+      .ofType('AWS::CloudWatch::Alarm')
+      .map(({ properties }) => [properties.AlarmActions ?? [], properties.OKActions ?? []].flat());
+    return { made, actions };
+  };
+
+  it('is nobody without a setting', () => {
+    const { made, actions } = actionsIn({});
+    expect(actions.flat()).toEqual([]);
+    expect(made.ofType('AWS::SNS::Topic')).toEqual([]);
+  });
+
+  it('is the operator’s topic, of each change of state', () => {
+    const alarmTopicArn = 'arn:aws:sns:us-east-1:111122223333:pager';
+    const { made, actions } = actionsIn({ alarmTopicArn });
+    for (const each of actions) expect(each).toEqual([alarmTopicArn, alarmTopicArn]);
+    expect(made.ofType('AWS::SNS::Topic')).toEqual([]);
+  });
+
+  it('gets mail from a topic of the stage, encrypted by a key that alarms may use', () => {
+    const { made, actions } = actionsIn({ alarmEmail: 'operators@example.org' });
+    const [topic] = made.ofType('AWS::SNS::Topic');
+    expect(topic?.properties).toMatchObject({ TopicName: `${stage}-cyborg-alarms` });
+    for (const each of actions) expect(each).toEqual([topic?.id, topic?.id]);
+    expect(made.ofType('AWS::SNS::Subscription')[0]?.properties).toMatchObject({
+      Protocol: 'email',
+      Endpoint: 'operators@example.org',
+    });
+    const [key] = made.ofType('AWS::KMS::Key');
+    expect(topic?.properties.KmsMasterKeyId).toContain(key?.id);
+    const statements = key?.properties.KeyPolicy.Statement as Record<string, unknown>[];
+    expect(statements.map(({ Principal }) => Principal)).toContainEqual({
+      Service: 'cloudwatch.amazonaws.com',
+    });
+  });
+});
+
+/** Of an alarm: its own, or those that it computes with. */
+function metricsOf(alarm: (typeof alarms)[number]): (typeof alarms)[number][] {
+  if (!alarm.Metrics) return [alarm];
+  return alarm.Metrics.flatMap((part: (typeof alarms)[number]) => part.MetricStat?.Metric ?? []);
+}

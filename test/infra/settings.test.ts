@@ -38,6 +38,12 @@ describe('the deployment', () => {
     ['policy', { policy: 'reader' }],
     ['bindDeadlineSeconds', { bindDeadlineSeconds: 900 }],
     ['logRetentionDays', { logRetentionDays: 8 }],
+    ['alarmTopicArn', { alarmTopicArn: 'pager' }],
+    ['alarmEmail', { alarmEmail: 'nobody' }],
+    [
+      'alarmEmail',
+      { alarmEmail: 'a@b.org', alarmTopicArn: 'arn:aws:sns:us-east-1:111122223333:pager' },
+    ],
     ['logLevel', { logLevel: 'LOUD' }],
     ['keepData', { keepData: 'perhaps' }],
   ])('names %s in its refusal of %o', (name, given) => {

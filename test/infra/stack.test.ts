@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { imageBytesMax } from '#core/clients/staging.ts';
 import { queues, streamConsumers } from '#core/contracts/queues.ts';
 import { sweepSeconds } from '#core/domain/deadlines.ts';
-import { loadSettings } from '#core/settings.ts';
+import { consumerNames, loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/tables.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
@@ -177,14 +177,6 @@ describe('streams', () => {
           new RegExp(`:test-${name}-dead$`),
         );
       }
-      const { deadQueueUrls } = loadSettings(
-        stack.functionNamed(name).properties.Environment.Variables,
-      );
-      expect(deadQueueUrls).toEqual({
-        changes: '',
-        announcements: '',
-        [name]: `https://sqs/000000000000/test-${name}-dead`,
-      });
     },
   );
 
@@ -244,6 +236,23 @@ describe('functions', () => {
           ]),
         ),
       );
+    }
+  });
+
+  it('keep what they cannot read in dead letters of their own', () => {
+    for (const name of functionNames) {
+      const variables = stack.functionNamed(name).properties.Environment.Variables;
+      const known = Object.entries(loadSettings(variables).deadQueueUrls).filter(([, url]) => url);
+      const queue = `test-${name}-dead`;
+      expect(known).toEqual(
+        consumerNames.some((each) => each === name)
+          ? [[name, `https://sqs/000000000000/${queue}`]]
+          : [],
+      );
+      const mayKeep = stack.allowedTo(name).some(({ actions, resources }) => {
+        return actions.includes('sqs:SendMessage') && resources.some((arn) => arn.endsWith(queue));
+      });
+      expect(mayKeep, name).toBe(known.length > 0);
     }
   });
 

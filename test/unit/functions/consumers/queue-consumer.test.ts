@@ -1,4 +1,4 @@
-import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
 import { describe, expect, it } from 'vitest';
@@ -9,6 +9,8 @@ import { someDeps, someSettings } from '#test/support/deps.ts';
 
 const schema = z.object({ name: z.string() });
 const queueUrl = 'http://127.0.0.1:1/queue';
+const deadQueueUrl = 'http://127.0.0.1:1/dead';
+const good = { name: 'good' };
 
 function aRecord(id: string, body: unknown, count = 1): SQSRecord {
   return {
@@ -20,12 +22,14 @@ function aRecord(id: string, body: unknown, count = 1): SQSRecord {
 }
 
 /** Consumes the records; the work throws what their name asks for. */
-async function consume(...records: SQSRecord[]) {
+async function consume(records: readonly SQSRecord[], { isAway = false } = {}) {
   const sqs = mockClient(SQSClient);
+  if (isAway) sqs.rejects(new Error('away'));
   const seen: [name: string, attempt: number][] = [];
   const settings = {
     ...someSettings,
     queueUrls: { ...someSettings.queueUrls, 'nova-events': queueUrl },
+    deadQueueUrls: { ...someSettings.deadQueueUrls, 'nova-events': deadQueueUrl },
   };
   const makeConsumer = queueConsumer(
     'nova-events',
@@ -40,19 +44,20 @@ async function consume(...records: SQSRecord[]) {
     deps: () => someDeps({ settings }),
     sqs: () => new SQSClient(),
   });
-  const { batchItemFailures } = await handler({ Records: records }, {} as never);
+  const { batchItemFailures } = await handler({ Records: [...records] }, {} as never);
   const hidden = sqs.commandCalls(ChangeMessageVisibilityCommand).map(({ args }) => args[0].input);
+  const dead = sqs.commandCalls(SendMessageCommand).map(({ args }) => args[0].input);
   sqs.restore();
-  return { seen, hidden, failed: batchItemFailures.map((each) => each.itemIdentifier) };
+  return { seen, hidden, dead, failed: batchItemFailures.map((each) => each.itemIdentifier) };
 }
 
 describe('a queue’s consumer', () => {
   it('works on each record by itself', async () => {
-    const { seen, failed } = await consume(
-      aRecord('1', { name: 'good' }),
+    const { seen, failed } = await consume([
+      aRecord('1', good),
       aRecord('2', { name: 'broken' }),
-      aRecord('3', { name: 'good' }, 4),
-    );
+      aRecord('3', good, 4),
+    ]);
     expect(seen).toEqual([
       ['good', 1],
       ['broken', 1],
@@ -62,15 +67,23 @@ describe('a queue’s consumer', () => {
   });
 
   it('hides what is to come again for as long as it was asked to', async () => {
-    const { hidden, failed } = await consume(aRecord('1', { name: 'later' }));
+    const { hidden, failed } = await consume([aRecord('1', { name: 'later' })]);
     expect(failed).toEqual(['1']);
     expect(hidden).toEqual([
       { QueueUrl: queueUrl, ReceiptHandle: 'receipt-1', VisibilityTimeout: 8 },
     ]);
   });
 
-  it.each(['{"na', '{}', 'null'])('leaves %s to the dead-letter queue', async (body) => {
-    const { seen, hidden, failed } = await consume(aRecord('1', body));
-    expect({ seen, hidden, failed }).toEqual({ seen: [], hidden: [], failed: ['1'] });
+  it.each(['{"na', '{}', 'null'])('puts %s into the dead-letter queue at once', async (body) => {
+    const { seen, dead, failed } = await consume([aRecord('1', body), aRecord('2', good)]);
+    expect({ seen, failed }).toEqual({ seen: [['good', 1]], failed: [] });
+    expect(dead).toMatchObject([{ QueueUrl: deadQueueUrl, MessageBody: body }]);
+    expect(dead[0]?.MessageAttributes?.cause?.StringValue).toMatch(/./);
+  });
+
+  it('keeps what it could not put there, and holds up no other', async () => {
+    const records = [aRecord('1', '{'), aRecord('2', { name: 'later' }), aRecord('3', good)];
+    const { failed } = await consume(records, { isAway: true });
+    expect(failed).toEqual(['1', '2']);
   });
 });

@@ -1,0 +1,214 @@
+// One page that answers "is it healthy, and if not where": the alarms first, then a row for each flow,
+// in the order in which a server's accelerators come to be.
+
+import {
+  AlarmStatusWidget,
+  Dashboard as CloudWatchDashboard,
+  GraphWidget,
+  type IAlarm,
+  type IMetric,
+  type IWidget,
+  MathExpression,
+  PeriodOverride,
+  Stats,
+  TextWidget,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import { Construct } from 'constructs';
+import { queues, streamConsumers } from '#core/contracts/queues.ts';
+import { ruleStatement, rules } from '#core/contracts/rules.ts';
+import { routes } from '#functions/routes.ts';
+import {
+  apiMetric,
+  deadQueueNames,
+  functionMetric,
+  hour,
+  ownMetric,
+  ownMetrics,
+  queueMetric,
+  tableMetric,
+} from './metrics.ts';
+
+export interface Shown {
+  readonly stage: string;
+  readonly apiId: string;
+  readonly alarms: readonly IAlarm[];
+}
+
+interface Row {
+  readonly question: string;
+  readonly graphs: readonly { readonly title: string; readonly metrics: readonly IMetric[] }[];
+}
+
+const latencies = ['p50', 'p99'] as const;
+const nouns = [...new Set(routes.map(({ noun }) => noun))];
+const consumers = [...queues.map(({ name }) => name), ...streamConsumers, 'sweep'] as const;
+
+function rowsOf({ stage, apiId }: Shown): Row[] {
+  const errors = (names: typeof nouns | typeof consumers) =>
+    names.map((name) => functionMetric(stage, name, 'Errors'));
+  const throttles = (names: typeof nouns | typeof consumers) =>
+    names.map((name) => functionMetric(stage, name, 'Throttles'));
+  const oldest = (name: string) =>
+    queueMetric(stage, name, 'ApproximateAgeOfOldestMessage', { statistic: Stats.MAXIMUM });
+  const atLatencies = (metric: (statistic: string) => IMetric) => latencies.map(metric);
+  const hourly = { period: hour };
+  return [
+    {
+      question: 'Does the API answer?',
+      graphs: [
+        {
+          title: 'Requests',
+          metrics: (['Count', '4xx', '5xx'] as const).map((what) => apiMetric(apiId, what)),
+        },
+        {
+          title: 'Latency, ms',
+          metrics: atLatencies((statistic) =>
+            apiMetric(apiId, 'Latency', { statistic, label: statistic }),
+          ),
+        },
+        { title: 'Errors of functions', metrics: errors(nouns) },
+        { title: 'Throttled functions', metrics: throttles(nouns) },
+      ],
+    },
+    {
+      question: 'Are binds resolved, and is Nova told?',
+      graphs: [
+        { title: 'Bound ARQs, by what they waited for', metrics: ownMetrics(stage, 'ArqsBound') },
+        { title: 'Failed ARQs, by cause', metrics: ownMetrics(stage, 'ArqsFailed') },
+        {
+          title: 'Bind latency where the host works, ms',
+          metrics: atLatencies((statistic) =>
+            ownMetric(stage, 'BindLatency', 'by-host', { statistic, label: statistic }),
+          ),
+        },
+        {
+          title: 'Nova is told after, ms',
+          metrics: [
+            ...atLatencies((statistic) =>
+              ownMetric(stage, 'NovaToldAfter', undefined, { statistic, label: statistic }),
+            ),
+            ownMetric(stage, 'NovaNotTold'),
+          ],
+        },
+      ],
+    },
+    {
+      question: 'Does anything wait, or has anything been given up?',
+      graphs: [
+        { title: 'Oldest message, s', metrics: queues.map(({ name }) => oldest(name)) },
+        {
+          title: 'Age of the streams, ms',
+          metrics: streamConsumers.map((name) =>
+            functionMetric(stage, name, 'IteratorAge', { statistic: Stats.MAXIMUM }),
+          ),
+        },
+        {
+          title: 'Dead letters',
+          metrics: deadQueueNames.map((name) =>
+            queueMetric(stage, name, 'ApproximateNumberOfMessagesVisible', {
+              statistic: Stats.MAXIMUM,
+            }),
+          ),
+        },
+        { title: 'Oldest dead letter, s', metrics: deadQueueNames.map(oldest) },
+      ],
+    },
+    {
+      question: 'Do consumers work?',
+      graphs: [
+        { title: 'Errors', metrics: errors(consumers) },
+        { title: 'Throttled', metrics: throttles(consumers) },
+        {
+          title: 'Throttled tables',
+          metrics: (['arqs', 'inventory'] as const).flatMap((table) => [
+            tableMetric(stage, table, 'ReadThrottleEvents'),
+            tableMetric(stage, table, 'WriteThrottleEvents'),
+          ]),
+        },
+        {
+          title: 'Gone instances',
+          metrics: [ownMetric(stage, 'InstancesReaped'), ...ownMetrics(stage, 'ReaperRefused')],
+        },
+      ],
+    },
+    {
+      question: 'Are hosts there?',
+      graphs: [
+        { title: 'Hosts, of the last hour', metrics: ownMetrics(stage, 'Hosts', hourly) },
+        {
+          title: 'Connections of agents',
+          metrics: [ownMetric(stage, 'AgentsConnected'), ownMetric(stage, 'AgentsDisconnected')],
+        },
+        {
+          title: 'Reports',
+          metrics: [queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent')],
+        },
+        {
+          title: 'Rules that could not send',
+          metrics: rules.map((row) => failuresOf(ruleStatement(row, stage).name)),
+        },
+      ],
+    },
+    {
+      question: 'What is there to hand out?',
+      graphs: [
+        {
+          title: 'Attach handles, of the last hour',
+          metrics: ownMetrics(stage, 'Handles', hourly),
+        },
+        {
+          title: 'Devices',
+          metrics: [ownMetric(stage, 'DevicesAdded'), ownMetric(stage, 'DevicesRemoved')],
+        },
+        { title: 'Released ARQs', metrics: [ownMetric(stage, 'ArqsReleased')] },
+        {
+          title: 'Withheld',
+          metrics: [ownMetric(stage, 'QuarantinesBegun'), ownMetric(stage, 'DevicesOfferedTwice')],
+        },
+      ],
+    },
+  ];
+}
+
+/** By name of the rule, whatever its action: https://docs.aws.amazon.com/iot/latest/developerguide/metrics_dimensions.html */
+function failuresOf(rule: string): IMetric {
+  return new MathExpression({
+    expression: `SUM(SEARCH('{AWS/IoT,ActionType,RuleName} RuleName="${rule}" MetricName="Failure"', 'Sum', 300))`,
+    usingMetrics: {},
+    label: rule,
+  });
+}
+
+const width = 24;
+
+export class Dashboard extends Construct {
+  readonly name: string;
+
+  constructor(scope: Construct, id: string, shown: Shown) {
+    super(scope, id);
+    this.name = `${shown.stage}-cyborg`;
+    const widgets: IWidget[][] = rowsOf(shown).map(({ question, graphs }) => [
+      new TextWidget({ markdown: `## ${question}`, width, height: 1 }),
+      ...graphs.map(
+        ({ title, metrics }) =>
+          new GraphWidget({ title, left: [...metrics], width: width / graphs.length, height: 6 }),
+      ),
+    ]);
+    new CloudWatchDashboard(this, 'Dashboard', {
+      dashboardName: this.name,
+      // Metrics that come round in an hour mean nothing in less.
+      periodOverride: PeriodOverride.INHERIT,
+      widgets: [
+        [
+          new AlarmStatusWidget({
+            title: 'Is it healthy? If not, docs/operations.md has an entry for each.',
+            alarms: [...shown.alarms],
+            width,
+            height: 6,
+          }),
+        ],
+        ...widgets,
+      ],
+    });
+  }
+}

@@ -1,0 +1,292 @@
+// Messages that nobody can read, and messages whose work always fails: of each queue, by its deployed
+// consumer, on the real SQS endpoint, whose clock is moved on.
+
+import {
+  DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  SendMessageBatchCommand,
+  SQSClient,
+  StartMessageMoveTaskCommand,
+} from '@aws-sdk/client-sqs';
+import type { SQSRecord } from 'aws-lambda';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues.ts';
+import type { Log, LogFields } from '#core/log.ts';
+import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
+import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
+import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
+import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
+import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
+import { aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const consumers: Readonly<Record<QueueName, MakeConsumer>> = {
+  'nova-events': novaEvents,
+  'inventory-reports': inventoryReports,
+  'host-presence': hostPresence,
+  'provider-syncs': providerSyncs,
+  'host-jobs': hostJobs,
+  'job-events': jobEvents,
+};
+
+const poisonUuid = 'eeeeeeee-0000-4000-8000-000000000001';
+const poisonHost = 'poisoned';
+const aUuid = 'aaaaaaaa-0000-4000-8000-000000000001';
+
+const fromHost = (host: string, payload: object | string) => ({
+  thing: `test:${host}`,
+  topic: 'any',
+  received_at: Date.now(),
+  payload: Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload)).toString(
+    'base64',
+  ),
+});
+const jobEnd = (uuid: string) => ({
+  eventType: 'JOB_EXECUTION',
+  operation: 'succeeded',
+  jobId: jobId('test', 'bind', uuid),
+  thingArn: 'arn',
+  timestamp: 1,
+});
+const connected = { clientId: 'x', timestamp: 1, eventType: 'connected' };
+
+/** Of each queue a message that nobody can read, one whose work fails (see below), and a good one. */
+const messages: Readonly<
+  Record<QueueName, Readonly<Record<'unreadable' | 'failing' | 'good', object>>>
+> = {
+  'nova-events': {
+    unreadable: { instance_uuid: 'no uuid' },
+    failing: { instance_uuid: poisonUuid, bind_id: poisonUuid },
+    good: { instance_uuid: aUuid, bind_id: aUuid },
+  },
+  'host-jobs': {
+    unreadable: { kind: 'dance' },
+    failing: { kind: 'bind', instance_uuid: poisonUuid, bind_id: poisonUuid },
+    good: { kind: 'bind', instance_uuid: aUuid, bind_id: aUuid },
+  },
+  'provider-syncs': {
+    unreadable: {},
+    failing: { provider_uuid: poisonUuid },
+    good: { provider_uuid: aUuid },
+  },
+  'inventory-reports': {
+    unreadable: fromHost('cmp1', '{"version": 99}'),
+    failing: fromHost(poisonHost, aReport([])),
+    good: fromHost('cmp1', aReport([])),
+  },
+  'host-presence': {
+    unreadable: { ...fromHost('cmp1', connected), thing: 'other:cmp1' },
+    failing: fromHost(poisonHost, connected),
+    good: fromHost('cmp1', connected),
+  },
+  'job-events': {
+    unreadable: fromHost('cmp1', 'no JSON'),
+    failing: fromHost('cmp1', jobEnd(poisonUuid)),
+    good: fromHost('cmp1', jobEnd(aUuid)),
+  },
+};
+
+let world: World;
+let engine: LocalQueues;
+let sqs: SQSClient;
+let offsetMs = 0;
+let isMended = false;
+let urls: Readonly<Record<QueueName, string>>;
+const lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] =
+  [];
+
+beforeAll(async () => {
+  world = await startWorld();
+  engine = await startQueues({ now: () => Date.now() + offsetMs });
+  sqs = new SQSClient({ endpoint: engine.url });
+  urls = await createQueues(sqs, 'test');
+});
+afterAll(async () => {
+  sqs.destroy();
+  await engine.stop();
+  await world.stop();
+});
+beforeEach(() => {
+  lines.length = 0;
+  isMended = false;
+});
+
+const deadUrl = (name: QueueName) =>
+  `${engine.url}/000000000000/${deadLetterQueueName('test', name)}`;
+
+function logTo(own: LogFields = {}): Log {
+  const at =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields: { ...own, ...fields } });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => logTo({ ...own, ...fields }),
+  };
+}
+
+/** The world's, where whatever is poisoned cannot be read from the database until it is mended. */
+function depsOf(name: QueueName): ConsumerDeps {
+  const { deps } = world;
+  const guarded = <Args extends readonly string[], Result>(
+    read: (...args: Args) => Promise<Result>,
+  ) => {
+    return async (...args: Args): Promise<Result> => {
+      const isPoisoned = args[0] === poisonUuid || args[0] === poisonHost;
+      if (isPoisoned && !isMended) throw new TypeError('The row is damaged.');
+      return read(...args);
+    };
+  };
+  const { arqs, inventory } = deps.store;
+  return {
+    ...deps,
+    settings: {
+      ...deps.settings,
+      queueUrls: { ...deps.settings.queueUrls, [name]: urls[name] },
+      deadQueueUrls: { ...deps.settings.deadQueueUrls, [name]: deadUrl(name) },
+    },
+    store: {
+      ...deps.store,
+      arqs: { ...arqs, binding: guarded(arqs.binding), jobNote: guarded(arqs.jobNote) },
+      inventory: {
+        ...inventory,
+        host: guarded(inventory.host),
+        provider: guarded(
+          inventory.provider as (uuid: string) => ReturnType<typeof inventory.provider>,
+        ),
+      },
+    },
+    log: logTo(),
+  };
+}
+
+async function send(name: QueueName, ...kinds: ('unreadable' | 'failing' | 'good')[]) {
+  const Entries = kinds.map((kind) => {
+    return { Id: kind, MessageBody: JSON.stringify(messages[name][kind]) };
+  });
+  await sqs.send(new SendMessageBatchCommand({ QueueUrl: urls[name], Entries }));
+}
+
+/** What Lambda does with what it receives at once: one invocation, and a delete of what is done. */
+async function deliver(name: QueueName): Promise<number> {
+  const QueueUrl = urls[name];
+  const { Messages = [] } = await sqs.send(
+    new ReceiveMessageCommand({
+      QueueUrl,
+      MaxNumberOfMessages: 10,
+      MessageSystemAttributeNames: ['All'],
+    }),
+  );
+  if (Messages.length === 0) return 0;
+  const records = Messages.map((message) => ({
+    messageId: message.MessageId,
+    receiptHandle: message.ReceiptHandle,
+    body: message.Body,
+    attributes: message.Attributes,
+  })) as unknown as SQSRecord[];
+  const consumer = consumers[name]({ deps: () => depsOf(name), sqs: () => sqs });
+  const { batchItemFailures } = await consumer({ Records: records }, {} as never);
+  const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+  const Entries = records
+    .filter(({ messageId }) => !failed.has(messageId))
+    .map(({ receiptHandle: ReceiptHandle }, index) => ({ Id: `${index}`, ReceiptHandle }));
+  if (Entries.length > 0) await sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
+  return records.length;
+}
+
+/** Until the queue has nothing more to give; what fails comes again after its visibility. */
+async function deliverAll(name: QueueName, deliveriesMax: number): Promise<void> {
+  const row = queues.find((each) => each.name === name);
+  for (let delivery = 0; delivery <= deliveriesMax; delivery++) {
+    if ((await deliver(name)) === 0) return;
+    offsetMs += ((row?.visibilitySeconds ?? 0) + 1) * 1000;
+  }
+  throw new Error(`${name} still has messages.`);
+}
+
+async function countIn(QueueUrl: string): Promise<number> {
+  const { Attributes } = await sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }),
+  );
+  const { ApproximateNumberOfMessages: seen, ApproximateNumberOfMessagesNotVisible: hidden } =
+    Attributes ?? {};
+  return Number(seen) + Number(hidden);
+}
+
+async function sendBack(name: QueueName): Promise<void> {
+  const arnOf = (queue: string) => `arn:aws:sqs:us-east-1:000000000000:${queue}`;
+  await sqs.send(
+    new StartMessageMoveTaskCommand({
+      SourceArn: arnOf(deadLetterQueueName('test', name)),
+      DestinationArn: arnOf(`test-${name}`),
+    }),
+  );
+}
+
+describe.each(queues)('$name', ({ name, receiveCountMax }) => {
+  it('puts what it cannot read aside at once, with its cause, and works on the rest', async () => {
+    await send(name, 'unreadable', 'good');
+    await deliverAll(name, 1);
+    expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
+    expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { message: 'The message cannot be read.', fields: { error: { name: 'Unreadable' } } },
+    ]);
+    const { Messages = [] } = await sqs.send(
+      new ReceiveMessageCommand({
+        QueueUrl: deadUrl(name),
+        MessageAttributeNames: ['cause'],
+        VisibilityTimeout: 0,
+      }),
+    );
+    expect(JSON.parse(Messages[0]?.Body ?? '')).toEqual(messages[name].unreadable);
+    expect(Messages[0]?.MessageAttributes?.cause?.StringValue).toMatch(/./);
+    // Sent back it is as unreadable as before, and is put aside again.
+    await sendBack(name);
+    await deliverAll(name, 1);
+    expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
+    await sqs.send(
+      new DeleteMessageBatchCommand({
+        QueueUrl: deadUrl(name),
+        Entries: (await received(deadUrl(name))).map((ReceiptHandle, index) => {
+          return { Id: `${index}`, ReceiptHandle };
+        }),
+      }),
+    );
+  });
+
+  it('gives up in the end what always fails, and works on the rest at once', async () => {
+    await send(name, 'failing', 'good');
+    await deliver(name);
+    expect(await countIn(urls[name])).toBe(1);
+    offsetMs += 3600_000;
+    await deliverAll(name, receiveCountMax);
+    expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
+    const told = lines.filter(({ level }) => level === 'error');
+    expect(told).toHaveLength(receiveCountMax);
+    for (const { fields } of told)
+      expect(fields.error).toMatchObject({ message: 'The row is damaged.' });
+    expect(told.at(-1)?.fields).toMatchObject({ is_last: true, attempt: receiveCountMax });
+  });
+
+  it('works on it when it is mended and sent back', async () => {
+    isMended = true;
+    await sendBack(name);
+    await deliverAll(name, 3);
+    expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 0]);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});
+
+async function received(QueueUrl: string): Promise<string[]> {
+  const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl }));
+  return Messages.map(({ ReceiptHandle = '' }) => ReceiptHandle);
+}
