@@ -124,9 +124,10 @@ export function createWorld(
       interrupts.after(process);
     },
     check: () => {
-      check();
+      // What was noted first: rows that are none cannot be read.
       const [first] = violations;
       if (first) throw first;
+      check();
     },
   });
   const interrupts = createInterrupts({
