@@ -53,8 +53,16 @@ async function anHour(): Promise<string[][]> {
 
 describe('once an hour', () => {
   it('each device comes round, in one of the minutes', async () => {
-    const asked = (await anHour()).flat();
-    expect(asked).toEqual([JSON.stringify({ provider_uuid: provider })]);
+    const byMinute = await anHour();
+    const asked = byMinute.flatMap((messages, minute) =>
+      messages.map((text) => ({ minute, text })),
+    );
+    expect(asked).toHaveLength(1);
+    // Counted as of then, however late it is worked on.
+    expect(JSON.parse(asked[0]?.text ?? '')).toEqual({
+      provider_uuid: provider,
+      counted_at: (asked[0]?.minute ?? 0) * minuteMs,
+    });
   });
 });
 
