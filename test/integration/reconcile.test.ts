@@ -66,6 +66,25 @@ describe('once an hour', () => {
   });
 });
 
+describe('on its way round', () => {
+  it('a device’s handles are counted, and its host, as of when it came round', async () => {
+    const counted: unknown[] = [];
+    const metrics: ConsumerDeps['metrics'] = {
+      put: (values, at) => void counted.push(...values.map((value) => ({ ...value, at }))),
+    };
+    await syncProviders({ ...deps, metrics }, provider, 1, 5000);
+    const handles = { free: 3, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
+    expect(counted).toEqual([
+      ...Object.entries(handles).map(([of, value]) => ({ name: 'Handles', of, value, at: 5000 })),
+      { name: 'Hosts', of: 'present', value: 1, at: 5000 },
+    ]);
+    counted.length = 0;
+    // A change of the device is no round.
+    await syncProviders({ ...deps, metrics }, provider, 1);
+    expect(counted).toEqual([]);
+  });
+});
+
 describe('Placement', () => {
   it('is made as it was, whatever of it has been changed', async () => {
     expect(await differing()).toEqual([]);
