@@ -4,6 +4,7 @@ import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
+import { streamConsumers } from '#core/contracts/queues.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { failBind } from '#core/operations/finish-bind.ts';
@@ -160,7 +161,8 @@ describe('a row that nobody can read', () => {
     const arq = await bind(instanceOf(4));
     await eventually(() => told('ARQ bound', arq)).toHaveLength(1);
     const sqs = new SQSClient();
-    for (const QueueUrl of Object.values(world.deps.settings.deadQueueUrls)) {
+    for (const reader of streamConsumers) {
+      const QueueUrl = world.deps.settings.deadQueueUrls[reader];
       const { Messages = [] } = await sqs.send(
         new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 10 }),
       );

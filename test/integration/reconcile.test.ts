@@ -53,8 +53,35 @@ async function anHour(): Promise<string[][]> {
 
 describe('once an hour', () => {
   it('each device comes round, in one of the minutes', async () => {
-    const asked = (await anHour()).flat();
-    expect(asked).toEqual([JSON.stringify({ provider_uuid: provider })]);
+    const byMinute = await anHour();
+    const asked = byMinute.flatMap((messages, minute) =>
+      messages.map((text) => ({ minute, text })),
+    );
+    expect(asked).toHaveLength(1);
+    // Counted as of then, however late it is worked on.
+    expect(JSON.parse(asked[0]?.text ?? '')).toEqual({
+      provider_uuid: provider,
+      counted_at: (asked[0]?.minute ?? 0) * minuteMs,
+    });
+  });
+});
+
+describe('on its way round', () => {
+  it('a device’s handles are counted, and its host, as of when it came round', async () => {
+    const counted: unknown[] = [];
+    const metrics: ConsumerDeps['metrics'] = {
+      put: (values, at) => void counted.push(...values.map((value) => ({ ...value, at }))),
+    };
+    await syncProviders({ ...deps, metrics }, provider, 1, 5000);
+    const handles = { free: 3, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
+    expect(counted).toEqual([
+      ...Object.entries(handles).map(([of, value]) => ({ name: 'Handles', of, value, at: 5000 })),
+      { name: 'Hosts', of: 'present', value: 1, at: 5000 },
+    ]);
+    counted.length = 0;
+    // A change of the device is no round.
+    await syncProviders({ ...deps, metrics }, provider, 1);
+    expect(counted).toEqual([]);
   });
 });
 
