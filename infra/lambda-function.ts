@@ -117,6 +117,8 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
     } = access[name];
+    if (traced.includes(name))
+      this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);

@@ -108,8 +108,8 @@ afterAll(async () => {
 
 /**
  * Rights for what life.ts does not come to: a host that never reported, or booted while it cleaned; an
- * admin's force, and an admin's program; damaged rows; a sweep in whose minute no device falls,
- * or that finds out that a job has ended; a backup put back.
+ * admin's force, and an admin's program; damaged rows; a bind for which its host has nothing to do; a
+ * sweep in whose minute no device falls, or that finds out that a job has ended; a backup put back.
  */
 const unlived: readonly string[] = [
   'deployables PutItem table/test-arqs',
@@ -119,11 +119,13 @@ const unlived: readonly string[] = [
   'devices GetItem table/test-arqs',
   'devices Query table/test-inventory',
   'devices UpdateItem table/test-inventory',
+  'host-jobs ConditionCheckItem table/test-inventory',
   'host-jobs UpdateItem table/test-arqs',
   'host-jobs UpdateItem table/test-inventory',
   'inventory-reports DeleteItem table/test-arqs',
   'provider-syncs PutItem table/test-arqs',
   'provider-syncs UpdateItem table/test-inventory',
+  'sweep ConditionCheckItem table/test-inventory',
   'sweep Query table/test-inventory',
   'sweep SendMessage test-provider-syncs',
 ];
