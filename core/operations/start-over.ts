@@ -16,7 +16,7 @@ const stepsPerJob = 100;
  * is left alone.
  */
 export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
-  const lost: Lost = { mdevs: new Map(), programs: new Set() };
+  const lost: Lost = { mdevs: new Map(), programs: new Set(), kept: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
   for (const { address, providers } of devices) {
     for (const uuid of providers) {
@@ -28,6 +28,7 @@ export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
+  for (const instance of lost.kept) if (!lost.mdevs.has(instance)) await keep(deps, host, instance);
 }
 
 /** Makes again what one instance was promised, by a job of its own. */
@@ -43,6 +44,8 @@ export async function startOverAlone(
 interface Lost {
   readonly mdevs: Map<InstanceUuid, number>;
   readonly programs: Set<InstanceUuid>;
+  /** Whose region holds the image still. */
+  readonly kept: Set<InstanceUuid>;
 }
 
 async function confirmReleases(
@@ -71,7 +74,7 @@ async function forgotten(deps: Deps, provider: StoredProvider): Promise<StoredPr
 async function noteLost(
   deps: Deps,
   { deployable, handles }: StoredProvider,
-  { mdevs, programs }: Lost,
+  { mdevs, programs, kept }: Lost,
 ): Promise<void> {
   const claimed = handles.flatMap(({ claim, type }) => (claim ? [{ ...claim, type }] : []));
   for (const { instanceUuid, type } of claimed) {
@@ -84,7 +87,8 @@ async function noteLost(
     const arq = arqs.get(arqUuid);
     if (!arq || !wantedImage(arq.group)) continue;
     // What the region holds by now is known from the report that told of the boot, if it is there.
-    if (deployable.isGone || needsProgram(arq.group, deployable)) programs.add(instanceUuid);
+    const isLost = deployable.isGone || needsProgram(arq.group, deployable);
+    (isLost ? programs : kept).add(instanceUuid);
   }
 }
 
@@ -137,6 +141,13 @@ async function provision(
   }
   const instances = bindings.map(({ instanceUuid }) => instanceUuid);
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bootedHost: host.hostname });
+}
+
+/** What was to be made again for an earlier boot is so for this one: only its job's end resolves it. */
+async function keep(deps: Deps, host: StoredHost, instance: InstanceUuid): Promise<void> {
+  const binding = await deps.store.arqs.binding(instance);
+  if (binding?.state !== 'Bound') await provision(deps, host, [instance]);
+  else await deps.store.bindings.keep(binding, host.bootId as string);
 }
 
 /** Bound by an earlier boot, or provisioning for one; or for this one by an attempt that died. */

@@ -6,6 +6,7 @@ import type { DueKind } from '../store/rows.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
+import { startOverAlone } from './start-over.ts';
 
 /** Longer than this the sweep does not begin another page: the next one is a minute away. */
 const beginsWithinMs = 40_000;
@@ -89,7 +90,13 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
 /** It lasts as long as its host's job; whether that has ended is asked from time to time. */
 async function endProvisioning(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
   const { jobUuid, hostname } = binding;
-  if (jobUuid && (await askAboutJob(deps, 'boot', jobUuid, hostname))) return;
+  const note = jobUuid && (await deps.store.arqs.jobNote(jobUuid));
+  if (!note) {
+    // Whoever decided on the job died before it was made, or did so under a boot that was over.
+    const { host } = await deps.store.inventory.host(hostname);
+    return startOverAlone(deps, host, binding);
+  }
+  if (await askAboutJob(deps, 'boot', jobUuid, hostname)) return;
   const dueAt = new Date(deps.clock() + provisioningDueMs).toISOString();
   await deps.store.bindings.postpone(binding, dueAt);
 }

@@ -132,10 +132,11 @@ export function resolveInstance(
       TableName: tables.arqs,
       Key: instanceKey(binding.instanceUuid),
       UpdateExpression: next.due_at ? set.expression : `${set.expression} REMOVE due, due_at`,
-      ConditionExpression:
-        'bind_id = :bind AND #state = :was AND arq_uuids = :were AND ' +
-        (binding.jobUuid ? '#job = :job' : 'attribute_not_exists(#job)'),
-      ExpressionAttributeNames: { ...set.names, '#job': 'job_uuid' },
+      // What is provisioning may be so by the job of a later boot; before, there was none.
+      ConditionExpression: `bind_id = :bind AND #state = :was AND arq_uuids = :were${
+        binding.jobUuid ? ' AND job_uuid = :job' : ''
+      }`,
+      ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: {
         ...set.values,
         ':bind': binding.bindId,

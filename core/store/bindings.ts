@@ -43,6 +43,8 @@ export interface BindingStore {
     now: string,
     dueAt: string,
   ): Promise<boolean>;
+  /** What its host still had after that boot, it has under it. */
+  keep(binding: InstanceBinding, bootId: string): Promise<void>;
   /** What is provisioning is looked after again at that time. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /**
@@ -128,18 +130,24 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done';
     },
 
+    async keep({ instanceUuid, bindId }, bootId) {
+      await updateIf(client, {
+        TableName: tables.arqs,
+        Key: instanceKey(instanceUuid),
+        UpdateExpression: 'SET boot_id = :boot',
+        ConditionExpression: 'bind_id = :bind',
+        ExpressionAttributeValues: { ':bind': bindId, ':boot': bootId },
+      });
+    },
+
     async postpone({ instanceUuid, bindId }, dueAt) {
       await updateIf(client, {
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET due_at = :due',
-        ConditionExpression: 'bind_id = :bind AND #state = :provisioning AND due_at < :due',
-        ExpressionAttributeNames: { '#state': 'state' },
-        ExpressionAttributeValues: {
-          ':bind': bindId,
-          ':provisioning': 'provisioning',
-          ':due': dueAt,
-        },
+        // Of one that is resolved by now, or was postponed further, a time more or less says nothing.
+        ConditionExpression: 'bind_id = :bind',
+        ExpressionAttributeValues: { ':bind': bindId, ':due': dueAt },
       });
     },
 

@@ -64,8 +64,17 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
       const outcome = await transact(
         client,
         profiles.flatMap(({ name, uuid }) => [
-          remove(table, profileNameKey(name), '#same = :same', { '#same': 'uuid' }, uuid),
-          remove(table, profileUuidKey(uuid), '#same = :same', { '#same': 'name' }, name),
+          {
+            Delete: {
+              TableName: table,
+              Key: profileNameKey(name),
+              // Another may have its name by now; its uuid is its own.
+              ConditionExpression: '#uuid = :uuid',
+              ExpressionAttributeNames: { '#uuid': 'uuid' },
+              ExpressionAttributeValues: { ':uuid': uuid },
+            },
+          },
+          { Delete: { TableName: table, Key: profileUuidKey(uuid) } },
         ]),
       );
       return outcome === 'done';
@@ -76,23 +85,5 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
 function put(table: string, row: Record<string, unknown>) {
   return {
     Put: { TableName: table, Item: row, ConditionExpression: 'attribute_not_exists(pk)' },
-  };
-}
-
-function remove(
-  table: string,
-  key: Record<string, string>,
-  condition: string,
-  names: Record<string, string>,
-  same: string,
-) {
-  return {
-    Delete: {
-      TableName: table,
-      Key: key,
-      ConditionExpression: condition,
-      ExpressionAttributeNames: names,
-      ExpressionAttributeValues: { ':same': same },
-    },
   };
 }

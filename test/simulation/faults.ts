@@ -38,7 +38,7 @@ export const faultRates = {
 /** Nothing goes wrong; but that AWS IoT tells of a job's end once only is promised by nobody. */
 export const quietRates: Rates = { 'IoT event twice': 0.9 };
 
-type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
+export type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
 
 /** What happens to a whole host or service, and for how long. */
 export const disasters = [

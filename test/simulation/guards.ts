@@ -5,6 +5,7 @@ import type { Checkpoint } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
+import { mdevByHand } from './host.ts';
 
 /** One guard less, or none. */
 export interface Strip {
@@ -35,7 +36,6 @@ export const otherGuards = [
   'agent refuses another boot',
   'agent claims before it touches',
   'agent records what is done',
-  'agent records how jobs ended',
   'agent remembers ended binds',
   'agent removes only what it made',
   'agent checks images',
@@ -179,6 +179,9 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
 const forgetful: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
   'agent claims before it touches': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
   'agent records what is done': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
-  'agent records how jobs ended': (checkpoint) => ({ ...checkpoint, finish: async () => {} }),
+  'agent removes only what it made': (checkpoint) => ({
+    ...checkpoint,
+    mdev: (uuid) => checkpoint.mdev(uuid) ?? mdevByHand(uuid),
+  }),
   'agent remembers ended binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
 };

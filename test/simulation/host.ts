@@ -35,12 +35,17 @@ export interface Hardware {
   image: string | undefined;
   /** Devices that are plugged in. */
   readonly present: Set<string>;
+  /** Written to flash, it survives a boot for certain. */
+  isImageKept: boolean;
+  /** Whatever is asked of the devices fails. */
+  isBroken: boolean;
 }
 
 export interface Host {
   readonly name: string;
   readonly hardware: Hardware;
-  readonly foreignMdev: string;
+  /** Made by hand, by somebody else: never ours to remove. */
+  readonly foreignMdevs: Set<string>;
   isUp: boolean;
   /** Kills the agent; its supervisor starts it again. */
   killAgent(): void;
@@ -73,11 +78,13 @@ const unheardMs = 45_000;
 export function createHost(parts: HostParts): Host {
   const { name, timeline, random, iot } = parts;
   const files = new Map<string, string>();
-  const foreignMdev = random.uuid();
+  const foreignMdevs = new Set([random.uuid()]);
   const hardware: Hardware = {
     mdevs: new Map(),
     image: undefined,
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
+    isImageKept: false,
+    isBroken: false,
   };
   let bootId = random.uuid();
   let agent: Process | undefined;
@@ -85,9 +92,8 @@ export function createHost(parts: HostParts): Host {
   function boot(): void {
     bootId = random.uuid();
     hardware.mdevs.clear();
-    // Somebody else's, made by hand: never ours to remove.
-    hardware.mdevs.set(foreignMdev, { address: gpuAddress, type: mdevType, uuid: foreignMdev });
-    if (random.chance(0.7)) hardware.image = undefined;
+    for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, mdevByHand(uuid));
+    if (!hardware.isImageKept && random.chance(0.7)) hardware.image = undefined;
     host.isUp = true;
     startAgent();
   }
@@ -108,7 +114,7 @@ export function createHost(parts: HostParts): Host {
   const host: Host = {
     name,
     hardware,
-    foreignMdev,
+    foreignMdevs,
     isUp: false,
     clockOffsetMs: 0,
     bootId: () => bootId,
@@ -125,6 +131,10 @@ export function createHost(parts: HostParts): Host {
   };
   timeline.at(timeline.now() + random.between(0, 3000), boot);
   return host;
+}
+
+export function mdevByHand(uuid: string): Mdev {
+  return { address: gpuAddress, type: mdevType, uuid };
 }
 
 async function live(
@@ -242,7 +252,7 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
     createMdev: (mdev) =>
       timeline.effect(process, 'device mdev create', () => {
         if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');
-        if (faults.happens('device refuses')) throw new Error('EIO');
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
         if (hardware.mdevs.has(mdev.uuid)) throw new Error('EEXIST');
         // One more than there are handles for: the foreign one.
         if (hardware.mdevs.size > handles.gpu) throw new Error('ENOSPC');
@@ -250,7 +260,7 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
       }),
     removeMdev: (mdev) =>
       timeline.effect(process, 'device mdev remove', () => {
-        if (faults.happens('device refuses')) throw new Error('EBUSY');
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EBUSY');
         if (!hardware.mdevs.delete(mdev.uuid)) throw new Error('ENODEV');
       }),
   };
@@ -286,7 +296,7 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
         }
         // What a broken-off write leaves is nobody's image.
         hardware.image = undefined;
-        if (faults.happens('device refuses')) throw new Error('EIO');
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
         hardware.image = imageId;
       }),
   };

@@ -29,6 +29,8 @@ export interface Interrupts {
   arm(): void;
   /** Their names, so far. */
   steps(): readonly string[];
+  /** Whoever comes to such a step next, by the beginning of its name, is that much later there. */
+  stall(process: string, step: string, milliseconds: number): void;
   /** Before an effect: after how many milliseconds it happens, if not now. */
   before(process: Process, name: string): number | undefined;
   after(process: Process): void;
@@ -50,6 +52,7 @@ function lateMs({ name }: Process): number {
 
 export function createInterrupts({ interrupt, kill, meanwhile, say }: InterruptParts): Interrupts {
   const steps: string[] = [];
+  const stalls: { process: string; step: string; milliseconds: number }[] = [];
   let isArmed = false;
   const isNow = (how: Interrupt['how'], { name }: Process) =>
     isArmed && !isOutside(name) && interrupt?.how === how && interrupt.step === steps.length;
@@ -59,14 +62,22 @@ export function createInterrupts({ interrupt, kill, meanwhile, say }: InterruptP
       isArmed = true;
     },
     steps: () => [...steps],
+    stall: (process, step, milliseconds) => void stalls.push({ process, step, milliseconds }),
     before: (process, name) => {
       if (!isArmed || isOutside(process.name)) return undefined;
       steps.push(name);
       if (isNow('dies before', process)) kill(process);
-      if (!isNow('stalls', process)) return undefined;
-      say(`${process.name} stalls at ${name}`);
-      meanwhile();
-      return lateMs(process);
+      if (isNow('stalls', process)) {
+        say(`${process.name} stalls at ${name}`);
+        meanwhile();
+        return lateMs(process);
+      }
+      const index = stalls.findIndex(
+        (each) => process.name.startsWith(each.process) && name.startsWith(each.step),
+      );
+      const [stall] = index < 0 ? [] : stalls.splice(index, 1);
+      if (stall) say(`${process.name} stalls at ${name}, too`);
+      return stall?.milliseconds;
     },
     after: (process) => {
       if (isNow('dies after', process)) kill(process);

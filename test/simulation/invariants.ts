@@ -47,8 +47,8 @@ export function createSafetyCheck(world: World): () => void {
 }
 
 function checkForeignMdevs({ hosts }: World): void {
-  for (const { name, hardware, foreignMdev, isUp } of hosts) {
-    if (isUp && !hardware.mdevs.has(foreignMdev)) {
+  for (const { name, hardware, foreignMdevs, isUp } of hosts) {
+    if (isUp && ![...foreignMdevs].every((uuid) => hardware.mdevs.has(uuid))) {
       throw new Violation('I7', `${name} lost an mdev that is not ours`);
     }
   }
@@ -133,6 +133,7 @@ export function checkConvergence(world: World): void {
     throw new Violation('L3', `${queue} gave up on ${body.slice(0, 200)}`);
   }
   for (const host of world.hosts) checkHost(world, host, stored);
+  checkBoots(world, stored);
   checkQuarantine(stored);
   checkPresence(world);
   checkProfiles(world);
@@ -155,13 +156,29 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
     }
   }
   for (const uuid of host.hardware.mdevs.keys()) {
-    if (uuid === host.foreignMdev) continue;
+    if (host.foreignMdevs.has(uuid)) continue;
     const handle = [...stored.handles.values()].find((each) => each.uuid === uuid);
     const isExplained = handle?.claim ?? handle?.release ?? handle?.quarantine;
     if (handle && !isExplained) {
       throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
     }
   }
+}
+
+/** What a host has made is shown as Bound under its own boot only. */
+function checkBoots({ database, hosts }: World, { arqs, bindings }: Stored): void {
+  const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
+  for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
+    const isUp = hosts.find(({ name }) => name === hostname)?.isUp;
+    const known = rows.find((row) => row.hostname === hostname)?.boot_id;
+    if (state !== 'Bound' || !bootId || !isUp || bootId === known) continue;
+    const made = arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []).filter(isMadeByHost);
+    if (made.length > 0) throw new Violation('L3', `instance ${instanceUuid} is shown as lost`);
+  }
+}
+
+function isMadeByHost({ binding, group }: Arq): boolean {
+  return binding?.attachment?.type === 'MDEV' || wantedImage(group) !== undefined;
 }
 
 /** What is kept from everybody is kept for a reason that somebody can end. */

@@ -66,7 +66,7 @@ export interface SimulatedNova {
   delete(server: Server): Promise<void>;
   hardReboot(server: Server): Promise<void>;
   /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
-  rob(server: Server): Promise<void>;
+  rob(server: Server, afterMs?: number): Promise<void>;
   /** Its ARQs are bound for another instance, and deleted with that. */
   rival(server: Server): Promise<void>;
   /** Somebody deletes its ARQs. */
@@ -357,7 +357,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
         violate('L2', `${server.uuid} is rebooted without its devices`);
       }
     },
-    async rob(server) {
+    async rob(server, afterMs) {
       const { patch } = server;
       if (!patch || server.status === 'DELETED') return;
       server.isRobbed = true;
@@ -369,8 +369,9 @@ export function createNova(parts: NovaParts): SimulatedNova {
         ]),
       );
       await api(process, 'PATCH', '/accelerator_requests', removal);
-      await timeline.sleep(process, random.between(10, 60_000));
-      if (random.chance(0.7)) await api(process, 'PATCH', '/accelerator_requests', patch);
+      await timeline.sleep(process, afterMs ?? random.between(10, 60_000));
+      if (afterMs !== undefined || random.chance(0.7))
+        await api(process, 'PATCH', '/accelerator_requests', patch);
       await timeline.sleep(process, random.between(10, 120_000));
       await this.delete(server);
       // Until they are gone: nobody else would delete an ARQ that is bound to nothing.

@@ -38,6 +38,8 @@ export interface SimulatedOpenStack {
   readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
   /** A cell that Nova's API cannot reach: its servers are not found. */
   isForgetful: boolean;
+  /** Otherwise Placement shows none. */
+  hasAllocations: boolean;
   httpFor(process: Process): Http;
   keystoneFor(process: Process): Keystone;
   glanceFor(process: Process): Glance;
@@ -98,6 +100,9 @@ export function createOpenStack(
       bytes: Buffer.from(JSON.stringify(request.body) ?? ''),
       requestId: 'req',
     };
+    if (!openstack.hasAllocations && url.pathname.startsWith('/allocations/')) {
+      return { status: 200, body: { allocations: {} }, headers: new Headers() };
+    }
     const { status, body } = await answerTo(['admin'], ask, { now: state, save: () => {} });
     return {
       status,
@@ -142,6 +147,7 @@ export function createOpenStack(
     told,
     outages,
     isForgetful: false,
+    hasAllocations: true,
     httpFor: (process) => (request) => {
       const url = new URL(request.url);
       const act = request.service === 'placement' ? placement : nova;

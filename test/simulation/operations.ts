@@ -1,20 +1,48 @@
 // Operations one at a time, in a cloud where nothing goes wrong but what is asked for: at one of their
 // steps a process dies, writes twice, or stalls while something else happens.
 
-import { deployableOf } from '#core/store/rows.ts';
+import {
+  type Act,
+  bindOthers,
+  bindUnknown,
+  boot,
+  deleteLast,
+  deleteProfile,
+  first,
+  forget,
+  forgetPresence,
+  freeByForce,
+  goRound,
+  isBroken,
+  isForgetful,
+  isOfThePast,
+  isOut,
+  isUnheard,
+  keepImages,
+  killAgents,
+  last,
+  makeMdevsByHand,
+  makeProfile,
+  plug,
+  profileUuid,
+  programRegion,
+  reboot,
+  snatchOne,
+  then,
+  unplug,
+  withholdAll,
+} from './acts.ts';
+import { quietRates, type Rates } from './faults.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
-import type { Server } from './nova.ts';
 import { makeProfiles } from './run.ts';
-import { createWorld, type World, type WorldOptions } from './world.ts';
+import { createWorld, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
 /** One host, and of each of its devices two handles. */
 const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
 const peaceMs = 25 * minuteMs;
-
-type Act = (world: World) => unknown;
 
 /** What an operation is about; those about different things do not meet. */
 type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
@@ -25,143 +53,14 @@ interface Operation {
   readonly prepare?: Act;
   readonly prepareMs?: number;
   readonly act: Act;
+  /** What goes wrong by chance all the same. */
+  readonly rates?: Rates;
 }
 
-const boot =
-  (name: string): Act =>
-  (world) => {
-    const profile = world.profiles.find((each) => each.name === name);
-    if (!profile) throw new Error(`There is no profile ${name}.`);
-    return world.nova.boot(profile);
-  };
-
-/** And its agent starts anew, so that it is told at once. */
-const unplug =
-  (address: string): Act =>
-  ({ hosts }) => {
-    for (const host of hosts) {
-      host.hardware.present.delete(address);
-      host.killAgent();
-    }
-  };
-
-const plug =
-  (address: string): Act =>
-  ({ hosts }) => {
-    for (const host of hosts) {
-      host.hardware.present.add(address);
-      host.killAgent();
-    }
-  };
-
-const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
-
-/** One act, and later another. */
-function then(act: Act, afterMs: number, next: Act): Act {
-  return (world) => {
-    void act(world);
-    world.timeline.at(world.timeline.now() + afterMs, () => void next(world));
-  };
+interface Rival extends Pick<Operation, 'about' | 'act'> {
+  /** Where one thing is the point: whose only. */
+  readonly of?: readonly string[];
 }
-
-function isOut(isOut: boolean): Act {
-  return ({ iot }) => {
-    iot.isOut = isOut;
-  };
-}
-
-function isForgetful(isForgetful: boolean): Act {
-  return ({ openstack }) => {
-    openstack.isForgetful = isForgetful;
-  };
-}
-
-const asAdmin = (world: World, method: string, path: string, body?: unknown) =>
-  world.api(world.spawn('nova operator'), method, path, body, 'admin-token');
-
-const profileUuid = '6b9a7c52-0d53-4e0e-9a3b-0a6f3b0c7d11';
-
-const makeProfile =
-  (name: string, uuid?: string): Act =>
-  (world) =>
-    asAdmin(world, 'POST', '/device_profiles', [
-      { name, ...(uuid && { uuid }), groups: [{ 'resources:FPGA': '1' }] },
-    ]);
-
-const deleteProfile: Act = (world) => asAdmin(world, 'DELETE', '/device_profiles?value=one');
-
-/** As an admin, of the region and its device. */
-function operator(method: string, path: (ids: { region: string; device: string }) => string) {
-  return (world: World, body?: unknown) => {
-    const rows = world.database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
-    const fpga = rows.map(deployableOf).find(({ region }) => region !== undefined);
-    const ids = { region: fpga?.uuid ?? '', device: fpga?.deviceUuid ?? '' };
-    return asAdmin(world, method, path(ids), body);
-  };
-}
-
-const programRegion: Act = (world) => {
-  const image = world.profiles.find(({ name }) => name === 'fpga2')?.groups[0];
-  const value = [{ image_uuid: image?.['accel:bitstream_id'] }];
-  return operator('PATCH', ({ region }) => `/deployables/${region}/program`)(world, [
-    { op: 'replace', path: '/program', value },
-  ]);
-};
-
-const freeByForce: Act = operator('POST', ({ device }) => `/devices/${device}/force_release`);
-
-function first({ nova }: World): Server {
-  const [server] = nova.servers;
-  if (!server) throw new Error('There is no server.');
-  return server;
-}
-
-function last({ nova }: World): Server | undefined {
-  return nova.servers.at(-1);
-}
-
-function forget(world: World): void {
-  const { uuid } = first(world);
-  first(world).status = 'DELETED';
-  world.openstack.servers.delete(uuid);
-  delete world.openstack.placement.consumers[uuid];
-}
-
-/** Of the ARQs of the last server, one. */
-const snatchOne =
-  (index: number): Act =>
-  async (world) => {
-    const server = last(world);
-    const arq = Object.keys(server?.patch ?? {}).at(index);
-    if (!server || !arq) return;
-    server.isRobbed = true;
-    const process = world.spawn('nova rival');
-    await world.api(process, 'DELETE', `/accelerator_requests?arqs=${arq}`);
-  };
-
-/** Other ARQs for the instance that is being bound. */
-const bindOthers: Act = async (world) => {
-  const server = last(world);
-  const target = Object.values(server?.patch ?? {})[0];
-  if (!server || !target) return;
-  server.isRobbed = true;
-  const process = world.spawn('nova rival');
-  const { json } = await world.api(process, 'POST', '/accelerator_requests', {
-    device_profile_name: server.profile.name,
-  });
-  const uuids: string[] = json.arqs.map(({ uuid }: { uuid: string }) => uuid);
-  const patch = Object.fromEntries(uuids.map((uuid) => [uuid, target]));
-  await world.api(process, 'PATCH', '/accelerator_requests', patch);
-  await world.timeline.sleep(process, 40_000);
-  await world.api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
-};
-
-const deleteLast: Act = (world) => {
-  const server = last(world);
-  return server && world.nova.delete(server);
-};
-
-type Rival = Pick<Operation, 'about' | 'act'>;
 
 export const operations: Readonly<Record<string, Operation>> = {
   'a bind of a plain device': { about: ['NIC', 'instance'], act: boot('nic2') },
@@ -241,6 +140,58 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: boot('vgpu'),
     act: forget,
   },
+  'a bind of whose end is told once': {
+    about: ['host'],
+    act: boot('vgpu'),
+    rates: {},
+  },
+  'a delete of one of two that are being bound': {
+    about: ['GPU', 'instance'],
+    prepare: then(isOut(true), 0, boot('vgpu2')),
+    prepareMs: 10_000,
+    act: then(snatchOne(0), 30_000, isOut(false)),
+  },
+  'a boot of which not all can be made again': {
+    about: ['host', 'instance'],
+    prepare: then(boot('vgpu'), 100, boot('vgpu')),
+    act: then(isBroken(true), 0, reboot),
+    rates: {},
+  },
+  'a boot that leaves the image where it is': {
+    about: ['host', 'instance'],
+    prepare: boot('fpga1'),
+    act: then(keepImages, 0, reboot),
+  },
+  'a boot that goes on waiting for an image': {
+    about: ['instance'],
+    prepare: then(boot('all'), 20_000, (world) => {
+      world.openstack.outages.add('Glance');
+      reboot(world);
+    }),
+    prepareMs: 2 * minuteMs,
+    act: then(
+      () => {},
+      10 * minuteMs,
+      ({ openstack }) => void openstack.outages.delete('Glance'),
+    ),
+  },
+  'a host that is heard of for the first time': {
+    about: ['host'],
+    prepare: forgetPresence,
+    prepareMs: 1000,
+    act: killAgents,
+  },
+  'an instance that Nova and Placement know again': {
+    about: ['instance'],
+    prepare: then(boot('vgpu'), 10_000, isOfThePast(true)),
+    prepareMs: 3 * minuteMs,
+    act: then(() => {}, 3 * minuteMs, isOfThePast(false)),
+  },
+  'handles that a backup cannot vouch for': {
+    about: ['instance'],
+    prepare: then(boot('vgpu'), 20_000, withholdAll),
+    act: goRound,
+  },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };
 
@@ -289,13 +240,66 @@ export const rivals: Readonly<Record<string, Rival>> = {
     about: ['NIC'],
     act: then(unplug(nicAddress), 7000, plug(nicAddress)),
   },
+  'a plain bind, a little later': {
+    about: ['NIC'],
+    of: ['a device that comes', 'a device that comes back'],
+    act: then(() => {}, 7000, boot('nic')),
+  },
+  'a host that cannot clean up': {
+    about: ['GPU'],
+    of: ['a bind behind a release', 'a release by the host'],
+    act: then(isBroken(true), 60_000, isBroken(false)),
+  },
+  'a backup that is put back': {
+    about: ['NIC', 'FPGA'],
+    of: ['a bind of a plain device', 'a region that an operator programs'],
+    act: then(then(withholdAll, 60_000, goRound), 5 * minuteMs, goRound),
+  },
+  'mdevs that somebody makes by hand': {
+    about: ['GPU'],
+    of: ['a bind that needs its host', 'a bind behind a release'],
+    act: makeMdevsByHand,
+  },
+  'an operator who unbinds and binds while AWS IoT is out': {
+    about: ['instance'],
+    of: [
+      'a bind that fails on the host',
+      'a delete of one of two',
+      'a boot of which not all can be made again',
+    ],
+    act: then(
+      then(isOut(true), 0, (world) => {
+        const server = last(world);
+        return server && world.nova.rob(server, 100);
+      }),
+      60_000,
+      isOut(false),
+    ),
+  },
+  'a boot of the host of which Nova does not hear, and a bind past Placement': {
+    about: ['GPU'],
+    of: ['a delete of one of two that are being bound'],
+    act: then(
+      then(then(then(isUnheard(true), 0, isOut(false)), 500, reboot), 6000, bindUnknown),
+      30_000,
+      isUnheard(false),
+    ),
+  },
+  'boots of the host, one upon another': {
+    about: ['host'],
+    of: ['a boot of the host'],
+    act: (world) => {
+      world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
+      then(reboot, 15_500, reboot)(world);
+    },
+  },
   'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
   'a NIC that goes': { about: ['NIC'], act: unplug(nicAddress) },
   'an FPGA that goes': { about: ['FPGA'], act: unplug(fpgaAddress) },
   'a boot of the host': { about: ['host'], act: reboot },
   'another agent': {
     about: ['host'],
-    act: ({ hosts }) => hosts.forEach((host) => void host.killAgent()),
+    act: killAgents,
   },
   'an operator who programs': { about: ['FPGA'], act: programRegion },
   'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
@@ -320,11 +324,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'others that come and go on a slow host': {
     about: ['GPU'],
-    act: then(
-      then(boot('vgpu2'), 6000, deleteLast),
-      6500,
-      then(({ hosts }) => hosts.forEach((host) => void host.killAgent()), 500, boot('vgpu2')),
-    ),
+    act: then(then(boot('vgpu2'), 6000, deleteLast), 6500, then(killAgents, 500, boot('vgpu2'))),
   },
   'the same profile': { about: ['profile'], act: makeProfile('one') },
   'its uuid for another profile': { about: ['profile'], act: makeProfile('two', profileUuid) },
@@ -337,7 +337,8 @@ export const rivals: Readonly<Record<string, Rival>> = {
 /** Whether they can meet. */
 export function meet(operation: string, rival: string): boolean {
   const [ours, theirs] = [operations[operation]?.about ?? [], rivals[rival]?.about ?? []];
-  return ours.some((subject) => theirs.includes(subject));
+  const isMeant = rivals[rival]?.of?.includes(operation) ?? true;
+  return isMeant && ours.some((subject) => theirs.includes(subject));
 }
 
 export interface OperationOutcome {
@@ -353,7 +354,7 @@ export async function runOperation(
 ): Promise<OperationOutcome> {
   const operation = operations[name];
   if (!operation) throw new Error(`There is no operation ${name}.`);
-  const world = createWorld(seed, { ...options, isQuiet: true });
+  const world = createWorld(seed, { rates: operation.rates ?? quietRates, ...options });
   try {
     const check = createSafetyCheck(world);
     makeProfiles(world);

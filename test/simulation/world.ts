@@ -28,7 +28,7 @@ import {
   type MemoryDatabase,
   type RowChange,
 } from './database/memory-database.ts';
-import { createFaults, type Faults, quietRates } from './faults.ts';
+import { createFaults, type Faults, type Rates } from './faults.ts';
 import { noGuardStripped, type Strip } from './guards.ts';
 import { createHost, type Host } from './host.ts';
 import { createInterrupts, type Interrupt } from './interrupts.ts';
@@ -79,6 +79,8 @@ export interface World {
   arm(): void;
   /** Their names. */
   stepsTaken(): readonly string[];
+  /** Whoever comes to such a step next is that much later there. */
+  stall(process: string, step: string, milliseconds: number): void;
   /** Resolves when time has come so far. @throws Violation */
   live(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
@@ -87,8 +89,8 @@ export interface World {
 export interface WorldOptions {
   /** The product without one of its guards. */
   readonly strip?: Strip | undefined;
-  /** Nothing goes wrong by chance. */
-  readonly isQuiet?: boolean;
+  /** Nothing goes wrong by chance but this. */
+  readonly rates?: Rates;
   /** What goes wrong at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
   /** Another database that is to answer the same; indexes do not lag then. */
@@ -99,13 +101,13 @@ export interface WorldOptions {
 
 export function createWorld(
   seed: number,
-  { strip = noGuardStripped, trace, mirror, isQuiet, interrupt }: WorldOptions = {},
+  { strip = noGuardStripped, trace, mirror, rates, interrupt }: WorldOptions = {},
 ): World {
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
-  const faults = isQuiet ? createFaults(random, 1, quietRates) : createFaults(random, intensity);
+  const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
   // Where all takes longer, more happens at the same time.
-  const slowness = isQuiet ? 1 : random.pick([1, 1, 1, 20]);
+  const slowness = rates ? 1 : random.pick([1, 1, 1, 20]);
   const violations: Violation[] = [];
   const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
   let check = () => {};
@@ -252,7 +254,7 @@ export function createWorld(
     );
   }
 
-  const api = createApi(timeline, depsFor, spawn, isQuiet ? violate : undefined);
+  const api = createApi(timeline, depsFor, spawn, rates && violate);
   const handles = {
     nic: random.between(1, 3),
     gpu: random.between(1, 3),
@@ -322,6 +324,7 @@ export function createWorld(
     depsFor,
     arm: interrupts.arm,
     stepsTaken: interrupts.steps,
+    stall: interrupts.stall,
     live: async (milliseconds, given) => {
       check = given;
       await timeline.runUntil(timeline.now() + milliseconds);
