@@ -3,10 +3,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient, type PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { DeleteMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type { DynamoDBRecord } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/queues.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
@@ -21,7 +23,16 @@ import { reconcile } from '#core/operations/reconcile.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import type { createDocuments } from '#core/store/documents.ts';
 import type { Row } from '#core/store/rows.ts';
-import { countedUnits, type Happening, type Units } from '#infra/cost/counted-units.ts';
+import { tableName } from '#core/store/tables.ts';
+import type { StreamHandler } from '#functions/consumers/changes.ts';
+import { type FunctionName, traced } from '#infra/access.ts';
+import {
+  countedMetricLine,
+  countedUnits,
+  type Happening,
+  type Units,
+} from '#infra/cost/counted-units.ts';
+import { announcedChanges, type ChangePatterns, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aGbs, fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
@@ -35,6 +46,10 @@ const counts = vi.hoisted(() => ({
   messages: 0,
   ruled: 0,
   changes: 0,
+  announced: 0,
+  events: 0,
+  metricLines: 0,
+  traceable: 0,
   jobs: 0,
   cancels: 0,
   objectsPut: 0,
@@ -42,6 +57,8 @@ const counts = vi.hoisted(() => ({
 }));
 /** Sent in all, by queue, and not yet deleted. */
 const queued = vi.hoisted(() => ({ sent: {} as Record<string, number>, underWay: 0 }));
+/** What the streams' readers have come to, each in each table. */
+const marks = vi.hoisted(() => [] as string[]);
 /** Whose clients are being made; what the test itself looks up costs nobody anything. */
 const made = vi.hoisted(() => ({ by: '' }));
 
@@ -80,11 +97,16 @@ vi.mock('#core/store/documents.ts', async (original) => {
   return { ...documents, createDocuments: createCountedDocuments };
 });
 
-const noteSent = vi.hoisted(() => (queue: string, count: number) => {
+function noteInvoked(name: string, count = 1): void {
+  if (traced.includes(name as FunctionName)) counts.traceable += count;
+}
+
+function noteSent(queue: string, count: number): void {
   counts.messages += count;
+  noteInvoked(queue, count);
   queued.underWay += count;
   queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
-});
+}
 
 type Consumed =
   | { readonly CapacityUnits?: number }
@@ -105,29 +127,48 @@ vi.mock('#core/clients/queues.ts', async (original) => {
 });
 
 vi.mock('#functions/consumers/changes.ts', async (original) => {
-  const changes = await original<{ handler: (event: DynamoDBStreamEvent) => Promise<unknown> }>();
-  // A record at a time, since two together may make one message of what would be two.
-  const handler = async (event: DynamoDBStreamEvent) => {
-    for (const record of event.Records.filter(isFollowed)) {
-      counts.changes += 1;
-      await changes.handler({ Records: [record] });
+  const { handler } = await original<{ handler: StreamHandler }>();
+  return { handler: eachByItself('changes', handler, followedChanges) };
+});
+vi.mock('#functions/consumers/announcements.ts', async (original) => {
+  const { handler } = await original<{ handler: StreamHandler }>();
+  return { handler: eachByItself('announced', handler, announcedChanges) };
+});
+
+/** A record at a time, since two together may make one message of what would be two. */
+function eachByItself(
+  reader: 'changes' | 'announced',
+  handler: StreamHandler,
+  patterns: ChangePatterns,
+): StreamHandler {
+  return async ({ Records }, context) => {
+    for (const record of Records) {
+      const mark = record.dynamodb?.Keys?.pk?.S;
+      if (mark?.startsWith('MARK#')) marks.push(`${reader} ${mark}`);
+      if (!isLetThrough(record, patterns)) continue;
+      counts[reader] += 1;
+      noteInvoked(reader);
+      const { batchItemFailures } = await handler({ Records: [record] }, context);
+      expect(batchItemFailures).toEqual([]);
     }
     return { batchItemFailures: [] };
   };
-  return { ...changes, handler };
-});
+}
 
 // On a slow machine its minute might come in between.
 vi.mock('#local/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
 
-function isFollowed({ eventSourceARN, dynamodb }: DynamoDBRecord): boolean {
+function isLetThrough(
+  { eventSourceARN, dynamodb }: DynamoDBRecord,
+  patterns: ChangePatterns,
+): boolean {
   const table = /table\/test-([a-z-]+)\//.exec(eventSourceARN ?? '')?.[1] as Table;
   const rowOf = (image: unknown) => image && unmarshall(image as Parameters<typeof unmarshall>[0]);
   const before = rowOf(dynamodb?.OldImage) as Row | undefined;
   const after = rowOf(dynamodb?.NewImage) as Row | undefined;
-  return invokes({ table, ...(before && { before }), ...(after && { after }) });
+  return invokes({ table, ...(before && { before }), ...(after && { after }) }, patterns);
 }
 
 function countCommands(): void {
@@ -136,6 +177,15 @@ function countCommands(): void {
     const isPut = given[0] instanceof PutObjectCommand;
     counts[isPut ? 'objectsPut' : 'objectsRead'] += 1;
     return Reflect.apply(sendS3, this, given);
+  });
+  const sendEvents = EventBridgeClient.prototype.send;
+  vi.spyOn(EventBridgeClient.prototype, 'send').mockImplementation(function (
+    this: EventBridgeClient,
+    ...given
+  ) {
+    const { input } = given[0] as object as PutEventsCommand;
+    counts.events += input.Entries?.length ?? 0;
+    return Reflect.apply(sendEvents, this, given);
   });
   const sendSqs = SQSClient.prototype.send;
   vi.spyOn(SQSClient.prototype, 'send').mockImplementation(function (this: SQSClient, ...given) {
@@ -146,6 +196,21 @@ function countCommands(): void {
       queued.underWay -= command.input.Entries?.length ?? 0;
       return result;
     }) as never;
+  });
+}
+
+/** As CloudWatch finds them in the log. */
+const metricLines: string[] = [];
+
+function countMetricLines(): void {
+  const { stdout } = process;
+  const write = stdout.write.bind(stdout);
+  vi.spyOn(stdout, 'write').mockImplementation((...given) => {
+    const [line] = given;
+    if (!line.toString().startsWith('{"_aws"')) return Reflect.apply(write, stdout, given);
+    counts.metricLines += 1;
+    metricLines.push(line.toString());
+    return true;
   });
 }
 
@@ -182,9 +247,11 @@ const fpga = (held: Partial<ReportedDevice['regions'][number]> = {}) =>
   });
 
 let world: World;
+let tables: DynamoDBClient;
 let jobService: Server;
 beforeAll(async () => {
   countCommands();
+  countMetricLines();
   // AWS IoT takes every job; the host's part is played here.
   jobService = createServer((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
@@ -195,8 +262,12 @@ beforeAll(async () => {
   const { port } = jobService.address() as AddressInfo;
   world = await startWorld({
     consumers: true,
-    settings: { AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}` },
+    settings: {
+      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+      POWERTOOLS_METRICS_DISABLED: 'false',
+    },
   });
+  tables = new DynamoDBClient();
   await fetch(`${world.urls.nova}/hosts`, {
     method: 'POST',
     headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
@@ -206,6 +277,7 @@ beforeAll(async () => {
 afterAll(async () => {
   vi.restoreAllMocks();
   await world.stop();
+  tables.destroy();
   jobService.closeAllConnections();
   jobService.close();
 });
@@ -214,7 +286,23 @@ const inPlacement = (name: string) => world.deps.clients.placement.getProvider(p
 
 /** All that followed has been done: every message, and whatever was still in the streams. */
 async function settled(): Promise<void> {
-  await eventually(() => queued.underWay).toBe(0);
+  for (let before = ''; before !== JSON.stringify(counts); ) {
+    before = JSON.stringify(counts);
+    await streamsRead();
+    await eventually(() => queued.underWay).toBe(0);
+  }
+}
+
+/** Both readers have come to the end of both streams: to a row that is put there now. */
+async function streamsRead(): Promise<void> {
+  const pk = `MARK#${crypto.randomUUID()}`;
+  for (const table of ['arqs', 'inventory'] as const) {
+    const Item = { pk: { S: pk }, sk: { S: pk } };
+    await tables.send(new PutItemCommand({ TableName: tableName('test', table), Item }));
+  }
+  await eventually(() => marks.filter((mark) => mark.endsWith(pk)).sort()).toEqual(
+    ['announced', 'announced', 'changes', 'changes'].map((reader) => `${reader} ${pk}`),
+  );
 }
 
 /** As a rule puts it into the queue. */
@@ -245,6 +333,7 @@ async function report(devices: readonly ReportedDevice[], given: Partial<Invento
 
 async function ask(method: string, path: string, body?: unknown) {
   counts.requests += 1;
+  noteInvoked(path.split(/[/?]/)[2]?.replaceAll('_', '-') ?? '');
   return world.asNova(method, path, body);
 }
 
@@ -344,9 +433,12 @@ const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = 
   async fullReport() {
     await report(known);
   },
-  async comparison() {
-    const message = { provider_uuid: providerUuid(`${host}_Gpu`) };
-    await createConsumerDeps('sweep').queues.send('provider-syncs', [message]);
+  async comparisons() {
+    const messages = known.map(({ provider_suffix, regions: [region] }) => {
+      const name = [host, provider_suffix, ...(region ? [region.name] : [])].join('_');
+      return { provider_uuid: providerUuid(name), counted_at: Date.now() };
+    });
+    await createConsumerDeps('sweep').queues.send('provider-syncs', messages);
     await settled();
   },
   async sweep() {
@@ -382,8 +474,15 @@ describe('AWS is asked for exactly what the bill is made of', () => {
       await settled();
       Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
       await happenings[name](2);
-      await eventually(() => ({ ...counts })).toEqual(countedUnits[name] satisfies Units);
+      await settled();
+      expect(counts).toEqual(countedUnits[name] satisfies Units);
     },
     40_000,
   );
+
+  it('a line of metrics', () => {
+    const longest = Math.max(...metricLines.map((line) => Buffer.byteLength(line)));
+    expect(longest).toBeLessThanOrEqual(countedMetricLine.bytes);
+    expect(longest).toBeGreaterThan(countedMetricLine.bytes - 100);
+  });
 });
