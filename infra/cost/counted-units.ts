@@ -150,6 +150,23 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
+  /** A host boots, and has to make the vGPU of one server again. */
+  boot: {
+    requests: 0,
+    writes: 18,
+    reads: 20,
+    messages: 4,
+    ruled: 2,
+    changes: 3,
+    announced: 2,
+    events: 1,
+    metricLines: 2,
+    traceable: 6,
+    jobs: 1,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
 } as const satisfies Record<string, Units>;
 
 /** The longest, to the next 50 bytes. */

@@ -102,6 +102,10 @@ describe('the bill', () => {
     expect([requests, writes, reads, messages, jobs]).toEqual(expected);
   });
 
+  it('has of a boot what the document says', () => {
+    expect(document).toContain(`${countedUnits.boot.writes} WRU for a host with one accelerator`);
+  });
+
   it('is the one in the document', () => {
     expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
     const standing = billOfStanding(standingOf(resources));
