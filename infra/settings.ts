@@ -21,6 +21,8 @@ export interface DeploymentSettings {
    * after a rotation the stack has to be deployed again.
    */
   readonly password: SecretValue;
+  /** Encrypts that environment: then only who may decrypt by this key reads it. */
+  readonly environmentKeyArn?: string;
   /** Tables survive the stack and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
@@ -102,6 +104,10 @@ const own = z.object({
     .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
   /** Key in the secret, where that is a JSON object. */
   passwordField: z.string().optional(),
+  environmentKeyArn: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'not the ARN of a key in KMS')
+    .optional(),
   keepData: z.stringbool().default(true),
   logRetentionDays: z.coerce
     .number()
@@ -167,7 +173,7 @@ export function readSettings(node: Node): DeploymentSettings {
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, subnetIds, securityGroupIds } = parsed.data;
-  const { alarmTopicArn, alarmEmail } = parsed.data;
+  const { alarmTopicArn, alarmEmail, environmentKeyArn } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -175,6 +181,7 @@ export function readSettings(node: Node): DeploymentSettings {
       passwordSecret,
       passwordField === undefined ? {} : { jsonField: passwordField },
     ),
+    ...(environmentKeyArn && { environmentKeyArn }),
     keepData,
     logRetention: logRetentionDays,
     throttling: {
