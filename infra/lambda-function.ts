@@ -75,6 +75,7 @@ export class LambdaFunction extends NodejsFunction {
     { name, entry, timeoutSeconds, memoryMb }: LambdaFunctionProps,
   ) {
     const id = constructId(name);
+    const isTraced = settings.tracing && traced.includes(name);
     const functionName = `${settings.stage}-${name}`;
     const logGroup = new LogGroup(scope, `${id}Log`, {
       logGroupName: `/aws/lambda/${functionName}`,
@@ -101,7 +102,7 @@ export class LambdaFunction extends NodejsFunction {
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
       ...encryptionOf(scope, id, name, settings),
       // The service's own segments only: its SDK would weigh in every bundle, for what log lines tell.
-      tracing: traced.includes(name) ? Tracing.ACTIVE : Tracing.DISABLED,
+      tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
       // A setting of the SDK of old.
       awsSdkConnectionReuse: false,
       bundling: {
@@ -119,8 +120,7 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
     } = access[name];
-    if (traced.includes(name))
-      this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
+    if (isTraced) this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);

@@ -26,6 +26,8 @@ export interface DeploymentSettings {
   /** Tables survive the stack and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  /** By X-Ray, of the functions of access.ts. */
+  readonly tracing: boolean;
   readonly throttling: Throttling;
   /** Without it the API has the name that AWS chooses. */
   readonly domain?: Domain;
@@ -113,6 +115,7 @@ const own = z.object({
     .number()
     .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
     .default(RetentionDays.THREE_MONTHS),
+  tracing: z.stringbool().default(true),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   domainName: z
     .string()
@@ -184,6 +187,7 @@ export function readSettings(node: Node): DeploymentSettings {
     ...(environmentKeyArn && { environmentKeyArn }),
     keepData,
     logRetention: logRetentionDays,
+    tracing: parsed.data.tracing,
     throttling: {
       nova: parsed.data.novaRequestsPerSecond,
       others: parsed.data.otherRequestsPerSecond,

@@ -71,6 +71,7 @@ describe('the bill', () => {
     expect(handbook).toContain(
       `about $${Math.round(watched.length * prices.alarm.dollars)} a month`,
     );
+    expect(handbook).toContain(`at most eight of the ${names.length}`);
     const hourly = metrics.flatMap((row) =>
       row.name === 'Handles' || row.name === 'Hosts' ? [...row.dimension.values] : [],
     );

@@ -72,6 +72,15 @@ describe('privileges', () => {
     }
   });
 
+  it('to trace are nobody’s where tracing is off', () => {
+    const untraced = synthesize({ tracing: 'false' });
+    for (const name of names) {
+      expect(untraced.functionNamed(name).properties.TracingConfig).toBeUndefined();
+      const actions = untraced.allowedTo(name).flatMap((statement) => statement.actions);
+      expect(actions.filter((action) => action.startsWith('xray:'))).toEqual([]);
+    }
+  });
+
   it('come from this stack alone, not from policies that AWS maintains', () => {
     for (const { properties } of stack.ofType('AWS::IAM::Role')) {
       expect(properties.ManagedPolicyArns).toBeUndefined();
