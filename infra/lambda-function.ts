@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
   type BundlingOptions,
@@ -74,6 +75,7 @@ export class LambdaFunction extends NodejsFunction {
     { name, entry, timeoutSeconds, memoryMb }: LambdaFunctionProps,
   ) {
     const id = constructId(name);
+    const isTraced = settings.tracing && traced.includes(name);
     const functionName = `${settings.stage}-${name}`;
     const logGroup = new LogGroup(scope, `${id}Log`, {
       logGroupName: `/aws/lambda/${functionName}`,
@@ -98,8 +100,9 @@ export class LambdaFunction extends NodejsFunction {
       memorySize: memoryMb,
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
+      ...encryptionOf(scope, id, name, settings),
       // The service's own segments only: its SDK would weigh in every bundle, for what log lines tell.
-      tracing: traced.includes(name) ? Tracing.ACTIVE : Tracing.DISABLED,
+      tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
       // A setting of the SDK of old.
       awsSdkConnectionReuse: false,
       bundling: {
@@ -117,8 +120,7 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
     } = access[name];
-    if (traced.includes(name))
-      this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
+    if (isTraced) this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);
@@ -128,6 +130,9 @@ export class LambdaFunction extends NodejsFunction {
         (index) => `${tables[table].tableArn}/index/${index}`,
       );
       this.#allow('dynamodb', ['Query'], arns);
+    }
+    if (settings.environmentKeyArn && callsOpenStack) {
+      this.#allow('kms', ['Decrypt'], [settings.environmentKeyArn]);
     }
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
@@ -203,6 +208,17 @@ function aliasesFor(name: FunctionName): Record<string, string> {
 /** Empty where it is of no use: what a function does not know it cannot give away. */
 function passwordFor(name: FunctionName, settings: DeploymentSettings): string {
   return access[name].callsOpenStack ? settings.password.unsafeUnwrap() : '';
+}
+
+/** AWS's own key, by which all may decrypt who may read the configuration, unless there is another. */
+function encryptionOf(
+  scope: Construct,
+  id: string,
+  name: FunctionName,
+  { environmentKeyArn }: DeploymentSettings,
+) {
+  if (!environmentKeyArn || !access[name].callsOpenStack) return {};
+  return { environmentEncryption: Key.fromKeyArn(scope, `${id}Key`, environmentKeyArn) };
 }
 
 function namesOf(byTable: Readonly<Partial<Record<TableName, unknown>>>): TableName[] {

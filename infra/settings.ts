@@ -21,9 +21,13 @@ export interface DeploymentSettings {
    * after a rotation the stack has to be deployed again.
    */
   readonly password: SecretValue;
+  /** Encrypts that environment: then only who may decrypt by this key reads it. */
+  readonly environmentKeyArn?: string;
   /** Tables survive the stack and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  /** By X-Ray, of the functions of access.ts. */
+  readonly tracing: boolean;
   readonly throttling: Throttling;
   /** Without it the API has the name that AWS chooses. */
   readonly domain?: Domain;
@@ -102,11 +106,16 @@ const own = z.object({
     .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
   /** Key in the secret, where that is a JSON object. */
   passwordField: z.string().optional(),
+  environmentKeyArn: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'not the ARN of a key in KMS')
+    .optional(),
   keepData: z.stringbool().default(true),
   logRetentionDays: z.coerce
     .number()
     .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
     .default(RetentionDays.THREE_MONTHS),
+  tracing: z.stringbool().default(true),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   domainName: z
     .string()
@@ -167,7 +176,7 @@ export function readSettings(node: Node): DeploymentSettings {
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, subnetIds, securityGroupIds } = parsed.data;
-  const { alarmTopicArn, alarmEmail } = parsed.data;
+  const { alarmTopicArn, alarmEmail, environmentKeyArn } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -175,8 +184,10 @@ export function readSettings(node: Node): DeploymentSettings {
       passwordSecret,
       passwordField === undefined ? {} : { jsonField: passwordField },
     ),
+    ...(environmentKeyArn && { environmentKeyArn }),
     keepData,
     logRetention: logRetentionDays,
+    tracing: parsed.data.tracing,
     throttling: {
       nova: parsed.data.novaRequestsPerSecond,
       others: parsed.data.otherRequestsPerSecond,

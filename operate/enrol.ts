@@ -18,12 +18,15 @@ import {
 import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
 import { createRegistry, RegistryMismatch } from './enrol/registry.ts';
+import { removeHosts } from './enrol/remove-hosts.ts';
 
 const usage = `npm run -s enrol -- --stage <stage> <host> --out <folder> --settings <file>
                                                      a host that is new: its folder for ${installedAt}
 npm run -s enrol -- --stage <stage> <host> --out <folder> --rotate    another certificate, beside the old
 npm run -s enrol -- --stage <stage> <host> --retire                   then: the old ones go
 npm run -s enrol -- --stage <stage> <host> --revoke                   the host is lost
+npm run -s enrol -- --stage <stage> <host> --remove                   the host is gone for good
+npm run -s enrol -- --stage <stage> --remove --all                    all are: before the stack is removed
 npm run -s enrol -- --stage <stage> --list
 
 <host>      the compute node's name in Nova
@@ -47,6 +50,8 @@ function readOptions() {
       rotate: { type: 'boolean', default: false },
       retire: { type: 'boolean', default: false },
       revoke: { type: 'boolean', default: false },
+      remove: { type: 'boolean', default: false },
+      all: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
     },
   });
@@ -55,11 +60,23 @@ function readOptions() {
 async function main(): Promise<void> {
   const { values: given, positionals } = readOptions();
   const { stage } = given;
-  if (stage === undefined) throw new EnrolmentRefused(usage);
+  const verbs = [given.rotate, given.retire, given.revoke, given.remove, given.list];
+  if (stage === undefined || verbs.filter(Boolean).length > 1) throw new EnrolmentRefused(usage);
   const registry = createRegistry(new IoTClient(), stage);
   const { store } = createStore(createDocuments(), stage);
   const presenceOf = async (hostname: string) =>
     (await store.inventory.host(hostname)).host.presence;
+  const isConnected = async (hostname: string) => {
+    const presence = await presenceOf(hostname).catch(unlessTableIsGone);
+    return presence?.isConnected ?? false;
+  };
+  const remove = async (things: readonly string[]) => {
+    if (things.length === 0) console.log('There are no hosts.');
+    await removeHosts(registry, things, isConnected, (hostname, certificates) => {
+      tell('removed', certificates);
+      console.log(`removed ${hostname}`);
+    });
+  };
 
   if (given.list) {
     for (const thing of await registry.things()) {
@@ -68,13 +85,20 @@ async function main(): Promise<void> {
     }
     return;
   }
+  if (given.all !== (given.remove && positionals.length === 0)) throw new EnrolmentRefused(usage);
+  if (given.all) {
+    await remove(await registry.things());
+    return;
+  }
   const [hostname, ...rest] = positionals;
   if (hostname === undefined || rest.length > 0) throw new EnrolmentRefused(usage);
   if (!isHostname(hostname)) {
     throw new EnrolmentRefused(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
   }
   const thing = thingName(stage, hostname);
-  if (given.revoke) {
+  if (given.remove) {
+    await remove([thing]);
+  } else if (given.revoke) {
     tell('revoked', await revokeCertificates(registry, thing));
   } else if (given.keep !== undefined) {
     tell('removed', await keepCertificate(registry, thing, given.keep));
@@ -104,6 +128,11 @@ async function main(): Promise<void> {
       `Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`,
     );
   }
+}
+
+/** Where a stack was half removed its hosts are still to be. */
+function unlessTableIsGone(error: Error): undefined {
+  if (error.name !== 'ResourceNotFoundException') throw error;
 }
 
 interface Named {

@@ -45,8 +45,17 @@ const asideBytesMax = 200_000;
 
 export function createSetAside(client: Pick<SQSClient, 'send'>, url: string): SetAside {
   return async (what) => {
-    const text = JSON.stringify(what);
-    const body = text.length > asideBytesMax ? JSON.stringify({ cause: what.cause }) : text;
+    const text = asciiJson(what);
+    const cause = what.cause.slice(0, 1000);
+    const body = text.length > asideBytesMax ? asciiJson({ cause }) : text;
     await client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: body }));
   };
+}
+
+/** So a character is a byte, and none of those is in it that SQS refuses. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

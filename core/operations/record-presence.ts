@@ -19,11 +19,12 @@ export async function recordPresence(
   };
   const { host } = await deps.store.inventory.host(hostname);
   if (!supersedes(presence, host.presence)) return;
-  if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
-    throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
-  }
+  // Before it is written: afterwards it is known, and whoever comes again counts nothing.
   deps.metrics.put([
     { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
   ]);
+  if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
+    throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
+  }
   deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

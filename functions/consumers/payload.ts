@@ -10,11 +10,28 @@ export class Unreadable extends Error {
 
 /** What JSON text holds. @throws Unreadable */
 export function readJson<T>(schema: z.ZodType<T>, text: string): T {
+  const parsed = schema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, message }) => {
+    return path.length > 0 ? `${path.join('.')}: ${message}` : message;
+  });
+  throw new Unreadable(printable(faults.join('; ')));
+}
+
+function parseJson(text: string): unknown {
   try {
-    return schema.parse(JSON.parse(text));
+    return JSON.parse(text);
   } catch (error) {
-    throw new Unreadable((error as Error).message.slice(0, 1000));
+    throw new Unreadable(printable((error as Error).message));
   }
+}
+
+/** Parsers repeat what they could not read, and SQS refuses characters that XML does not have. */
+function printable(text: string): string {
+  return text
+    .slice(0, 1000)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\uFFFE\uFFFF]/gu, '\uFFFD');
 }
 
 /** What a rule's envelope holds. @throws Unreadable */

@@ -1,13 +1,21 @@
 // From what was counted to what it costs. What cannot be counted without AWS is taken, and named so in
 // `taken`: the durations of functions, sizes of log lines and of images.
 
-import { countedTraffic, countedUnits, type Happening, type Units } from './counted-units.ts';
+import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import {
+  countedMetricLine,
+  countedTraffic,
+  countedUnits,
+  type Happening,
+  type Units,
+} from './counted-units.ts';
 import { type Priced, prices } from './prices.ts';
 
 export const taken = {
   /** Mean duration of a function behind the API, and of a consumer, once warm. */
   requestMs: 40,
   consumerMs: 100,
+  /** Of either reader of the streams. */
   changesMs: 30,
   /** What it calls of Keystone, Placement or Nova; one request in ten has a token that is not known. */
   openStackMs: 200,
@@ -17,10 +25,7 @@ export const taken = {
   /** A line of a log, with its envelope; lines of an access log, a request, a consumer's delivery. */
   logBytes: 600,
   linesPerInvocation: 3,
-  /** Published by the functions; a hundred or so where every flow has its own. */
-  ownMetrics: 0,
-  devicesPerHost: 3,
-  /** Rows of a host and its devices, with their indexes. */
+  /** Rows of a host and its three devices, with their indexes. */
   kilobytesPerHost: 30,
 } as const;
 
@@ -46,7 +51,7 @@ export function billOfIdleHost(): Bill {
     { connectedMinute: minutes },
     times(minutes / 5 - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
-    times(fullReports * taken.devicesPerHost, 'comparison'),
+    times(fullReports, 'comparisons'),
     {
       storedGigabyte: taken.kilobytesPerHost / 1024 ** 2,
       backedUpGigabyte: taken.kilobytesPerHost / 1024 ** 2,
@@ -56,15 +61,24 @@ export function billOfIdleHost(): Bill {
 
 /** What the stack has for good, and pays for by the month. */
 export interface Standing {
-  readonly alarms: number;
+  /** Metrics that alarms watch: one that computes with two is charged for two. */
+  readonly watched: number;
   readonly dashboards: number;
 }
 
+/**
+ * CloudWatch has one for each value of a dimension, and asks for those alone that were written in an hour:
+ * an idle cloud's are eight.
+ */
+export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
+  return count + (row.dimension?.values.length ?? 1);
+}, 0);
+
 /** What it costs in a month, whatever happens. */
-export function billOfStanding({ alarms, dashboards }: Standing): Bill {
+export function billOfStanding({ watched, dashboards }: Standing): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
   return sum([
-    { alarm: alarms, dashboard: dashboards, metric: taken.ownMetrics, secret: 1 },
+    { alarm: watched, dashboard: dashboards, metric: ownMetricsMax, secret: 1 },
     scaled(
       { ...ofUnits(countedUnits.sweep), ...ofFunction(1, taken.openStackMs * 2, memory.consumer) },
       minutes,
@@ -80,7 +94,7 @@ function ofUnits(units: Units): Bill {
     // What rules bring is for consumers that never call OpenStack.
     ofFunction(units.ruled, taken.consumerMs, memory.consumer),
     ofFunction(consumed - units.ruled, taken.consumerMs + taken.openStackMs, memory.consumer),
-    ofFunction(units.changes, taken.changesMs, memory.consumer),
+    ofFunction(units.changes + units.announced, taken.changesMs, memory.consumer),
     {
       writeUnit: units.writes,
       readUnit: units.reads,
@@ -93,7 +107,13 @@ function ofUnits(units: Units): Bill {
       mqttMessage: units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost),
       objectPut: units.objectsPut,
       objectRead: units.objectsRead,
-      loggedGigabyte: gigabytes(units.requests * taken.logBytes),
+      customEvent: units.events,
+      // X-Ray records the first of each second by each function, and one in twenty of the others: of a
+      // million servers a month nearly all, of fifty a second nearly none. This is the most.
+      trace: units.traceable,
+      loggedGigabyte: gigabytes(
+        units.requests * taken.logBytes + units.metricLines * countedMetricLine.bytes,
+      ),
     },
   ]);
 }

@@ -15,6 +15,13 @@ export interface Units {
   readonly ruled: number;
   /** Records of the streams that pass the filters: at worst an invocation of `changes` each. */
   readonly changes: number;
+  /** Likewise of `announcements`, and the events that it puts. */
+  readonly announced: number;
+  readonly events: number;
+  /** Of a log, by which metrics are counted. */
+  readonly metricLines: number;
+  /** Invocations of functions that X-Ray traces; how many of them it records is a matter of their rate. */
+  readonly traceable: number;
   /** Made of AWS IoT, and cancelled there. */
   readonly jobs: number;
   readonly cancels: number;
@@ -32,7 +39,11 @@ export const countedUnits = {
     reads: 9,
     messages: 1,
     ruled: 0,
-    changes: 1,
+    changes: 2,
+    announced: 2,
+    events: 2,
+    metricLines: 3,
+    traceable: 8,
     jobs: 0,
     cancels: 0,
     objectsPut: 0,
@@ -40,11 +51,15 @@ export const countedUnits = {
   },
   vgpu: {
     requests: 5,
-    writes: 36,
+    writes: 38,
     reads: 24,
     messages: 5,
     ruled: 2,
-    changes: 3,
+    changes: 4,
+    announced: 3,
+    events: 2,
+    metricLines: 3,
+    traceable: 14,
     jobs: 2,
     cancels: 1,
     objectsPut: 0,
@@ -53,11 +68,15 @@ export const countedUnits = {
   /** Its region is programmed with an image that no host has had before, and reported. */
   fpga: {
     requests: 5,
-    writes: 53,
-    reads: 38,
+    writes: 55,
+    reads: 39,
     messages: 6,
     ruled: 2,
-    changes: 4,
+    changes: 5,
+    announced: 5,
+    events: 2,
+    metricLines: 3,
+    traceable: 13,
     jobs: 1,
     cancels: 0,
     objectsPut: 1,
@@ -71,6 +90,10 @@ export const countedUnits = {
     messages: 1,
     ruled: 1,
     changes: 0,
+    announced: 0,
+    events: 0,
+    metricLines: 0,
+    traceable: 0,
     jobs: 0,
     cancels: 0,
     objectsPut: 0,
@@ -84,19 +107,27 @@ export const countedUnits = {
     messages: 1,
     ruled: 1,
     changes: 0,
+    announced: 0,
+    events: 0,
+    metricLines: 0,
+    traceable: 0,
     jobs: 0,
     cancels: 0,
     objectsPut: 0,
     objectsRead: 0,
   },
-  /** A device is compared with Placement. */
-  comparison: {
+  /** They are compared with Placement, and what is free and in use of them is counted. */
+  comparisons: {
     requests: 0,
     writes: 0,
-    reads: 6,
-    messages: 1,
+    reads: 20,
+    messages: 3,
     ruled: 0,
     changes: 0,
+    announced: 0,
+    events: 0,
+    metricLines: 16,
+    traceable: 0,
     jobs: 0,
     cancels: 0,
     objectsPut: 0,
@@ -110,12 +141,36 @@ export const countedUnits = {
     messages: 0,
     ruled: 0,
     changes: 0,
+    announced: 0,
+    events: 0,
+    metricLines: 0,
+    traceable: 0,
     jobs: 0,
     cancels: 0,
     objectsPut: 0,
     objectsRead: 0,
   },
+  /** A host boots, and has to make the vGPU of one server again. */
+  boot: {
+    requests: 0,
+    writes: 18,
+    reads: 20,
+    messages: 4,
+    ruled: 2,
+    changes: 3,
+    announced: 2,
+    events: 1,
+    metricLines: 2,
+    traceable: 6,
+    jobs: 1,
+    cancels: 0,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
 } as const satisfies Record<string, Units>;
+
+/** The longest, to the next 50 bytes. */
+export const countedMetricLine = { bytes: 350 } as const;
 
 /** Of a host's agent over MQTT. */
 export const countedTraffic = {

@@ -6,6 +6,7 @@ import { CyborgStack } from '../cyborg-stack.ts';
 import { readSettings } from '../settings.ts';
 import { billOf, billOfIdleHost, billOfStanding, scaled, taken } from './bill.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
+import { standingOf } from './standing.ts';
 
 const million = 1_000_000;
 const hosts = 10_000;
@@ -13,10 +14,7 @@ const hosts = 10_000;
 const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
 const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } });
 const stack = new CyborgStack(app, 'cost', readSettings(app.node));
-const resources = Object.values<{ Type: string }>(
-  app.synth().getStackByName(stack.stackName).template.Resources,
-);
-const countOf = (type: string) => resources.filter(({ Type }) => Type === type).length;
+const { Resources } = app.synth().getStackByName(stack.stackName).template;
 
 console.log('\nUS dollars per million servers with one accelerator each, all their lives long\n');
 const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
@@ -26,10 +24,7 @@ console.log(
   `\nUS dollars a month for ${hosts.toLocaleString('en')} idle hosts, and for the stack itself\n`,
 );
 const idle = scaled(billOfIdleHost(), hosts);
-const standing = billOfStanding({
-  alarms: countOf('AWS::CloudWatch::Alarm'),
-  dashboards: countOf('AWS::CloudWatch::Dashboard'),
-});
+const standing = billOfStanding(standingOf(Object.values(Resources)));
 console.log(markdown(['', 'hosts', 'stack'], rowsOf([idle, standing])));
 
 console.log('\nPrices, without free tiers, taxes and what OpenStack and the roads to it cost\n');

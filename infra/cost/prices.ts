@@ -58,8 +58,20 @@ export const prices = {
   objectRead: { dollars: 0.004, per: 10_000, unit: 'S3 GET or HEAD', source: priceList },
   objectGigabyte: { dollars: 0.023, per: 1, unit: 'S3 GB-month', source: priceList },
   gigabyteOut: { dollars: 0.09, per: 1, unit: 'GB to the internet', source: agreed },
+  customEvent: {
+    dollars: 1,
+    per: million,
+    unit: 'event put on a bus of one’s own, 64 KB',
+    source: agreed,
+  },
+  trace: {
+    dollars: 5,
+    per: million,
+    unit: 'trace that X-Ray records',
+    source: 'https://aws.amazon.com/xray/pricing/, as stored; read 2026-11-21',
+  },
   loggedGigabyte: { dollars: 0.5, per: 1, unit: 'CloudWatch Logs, GB taken in', source: priceList },
-  alarm: { dollars: 0.1, per: 1, unit: 'CloudWatch alarm, month', source: priceList },
+  alarm: { dollars: 0.1, per: 1, unit: 'metric that an alarm watches, month', source: priceList },
   dashboard: { dollars: 3, per: 1, unit: 'CloudWatch dashboard, month', source: agreed },
   metric: {
     dollars: 0.3,

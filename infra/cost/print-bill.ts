@@ -16,6 +16,8 @@ export const services: Readonly<Record<string, readonly Priced[]>> = {
   'IoT jobs': ['remoteAction', 'remoteActionBeyond'],
   S3: ['objectPut', 'objectRead', 'objectGigabyte'],
   'Transfer to hosts': ['gigabyteOut'],
+  EventBridge: ['customEvent'],
+  'X-Ray': ['trace'],
   'CloudWatch logs': ['loggedGigabyte'],
   'CloudWatch alarms, metrics': ['alarm', 'dashboard', 'metric'],
   'Secrets Manager': ['secret'],

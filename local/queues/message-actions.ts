@@ -25,7 +25,9 @@ const outgoing = {
 type Outgoing = z.output<z.ZodObject<typeof outgoing>>;
 
 /** What XML could not carry is refused to this day. Surrogates that stand alone are such, too. */
-const bodyPattern = /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u;
+function isContent(text: string): boolean {
+  return /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u.test(text);
+}
 
 const names = z.array(z.string()).default([]);
 const receiveInput = z.object({
@@ -108,7 +110,9 @@ function bytesOf({ MessageBody, MessageAttributes }: Outgoing): number {
 }
 
 function send({ storage }: ActionContext, queue: Queue, message: Outgoing): object {
-  if (!bodyPattern.test(message.MessageBody)) {
+  // "The value attribute has the same restrictions on the content as the message body."
+  const texts = Object.values(message.MessageAttributes).map(({ StringValue }) => StringValue);
+  if ([message.MessageBody, ...texts].some((text) => text !== undefined && !isContent(text))) {
     throw new SqsError('InvalidMessageContents', 'Empty, or characters that are not allowed.');
   }
   const bytesMax = Number(queue.attributes.MaximumMessageSize);

@@ -1,12 +1,14 @@
 // AWS IoT's registry, as far as hosts go: a thing for each host, and the certificates that it may
 // connect with. Everything here may be done twice.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   AttachPolicyCommand,
   AttachThingPrincipalCommand,
   CreateCertificateFromCsrCommand,
   CreateThingCommand,
   DeleteCertificateCommand,
+  DeleteThingCommand,
   DescribeCertificateCommand,
   DescribeEndpointCommand,
   DescribeThingCommand,
@@ -47,6 +49,8 @@ export interface Registry {
   revoke(certificate: HostCertificate, thing: string): Promise<void>;
   /** As if it had never been. AWS ends its connections within a few minutes. */
   remove(certificate: HostCertificate, thing: string): Promise<void>;
+  /** When no certificate is attached to it any more; AWS may take seconds to know so. */
+  removeThing(thing: string): Promise<void>;
   /** Host name of the broker. */
   endpoint(): Promise<string>;
 }
@@ -56,7 +60,14 @@ export class RegistryMismatch extends Error {
   override readonly name = 'RegistryMismatch';
 }
 
-export function createRegistry(client: IoTClient, stage: string): Registry {
+/** A certificate is detached "within several seconds": https://docs.aws.amazon.com/iot/latest/apireference/API_DetachThingPrincipal.html */
+const detachedWithin = { tries: 15, pauseMs: 2000 };
+
+export function createRegistry(
+  client: IoTClient,
+  stage: string,
+  pause: (milliseconds: number) => Promise<unknown> = sleep,
+): Registry {
   /** Thing type and policy go by the same name. */
   const ours = computeNodeName(stage);
 
@@ -141,6 +152,19 @@ export function createRegistry(client: IoTClient, stage: string): Registry {
       await unlessAbsent(
         client.send(new DeleteCertificateCommand({ certificateId: certificate.id })),
       );
+    },
+
+    async removeThing(thing) {
+      for (let tried = 1; ; tried += 1) {
+        try {
+          await client.send(new DeleteThingCommand({ thingName: thing }));
+          return;
+        } catch (error) {
+          const isAttached = error instanceof Error && error.name === 'InvalidRequestException';
+          if (!isAttached || tried === detachedWithin.tries) throw error;
+          await pause(detachedWithin.pauseMs);
+        }
+      }
     },
 
     async endpoint() {

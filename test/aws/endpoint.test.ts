@@ -37,7 +37,7 @@ it('runs what the endpoint has services for, skips the rest by name, and leaves 
   expect(output).toContain('skipped test/integration/programming.test.ts: it needs s3');
   expect(output).toContain('skipped test/aws/jobs.test.ts: it needs iot');
   expect(output).toMatch(/7 passed, 0 failed/);
-  expect(output).toContain('removed 4 tables, 12 queues, 0 buckets');
+  expect(output).toContain('removed 4 tables, 14 queues, 0 buckets');
 }, 120_000);
 
 it('says what is missing where nothing can run', async () => {

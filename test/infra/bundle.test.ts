@@ -2,7 +2,7 @@
 // credentials breaks shows nowhere else.
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -80,7 +80,19 @@ async function call(path: string, environment: Readonly<Record<string, string | 
   return { ...JSON.parse(answer), output: `${stdout}${stderr}` };
 }
 
+/** The table of docs/scale.md has it, give or take a few. */
+function expectDocumented(name: FunctionName, file: string): void {
+  const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+  const written = new RegExp(`^\\| \`${name}\` \\| (\\d+) \\|`, 'm').exec(document)?.[1];
+  expect(Math.abs(Number(written) - statSync(file).size / 1024)).toBeLessThan(10);
+}
+
 describe('a deployed bundle', () => {
+  it('is as small as is said, and small enough for Nova’s path', () => {
+    expectDocumented('device-profiles', bundle);
+    expect(statSync(bundle).size / 1024).toBeLessThanOrEqual(450);
+  });
+
   it('answers from DynamoDB, with the credentials of its environment', async () => {
     const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
     await world.ask('POST', '/v2/device_profiles', { body: [profile] });
@@ -102,6 +114,7 @@ describe('a deployed bundle', () => {
 describe.each(['nova-events', 'sweep', 'host-jobs'] as const)('the bundle of %s', (name) => {
   it('has the clients of the services that it may use, and no others', async () => {
     const made = makeBundle(name, `functions/consumers/${name}.ts`);
+    expectDocumented(name, join(made, 'index.mjs'));
     const account = readFileSync(join(made, 'index.meta.json'), 'utf8');
     const has = (client: string) => account.includes(`node_modules/@aws-sdk/${client}/`);
     expect([has('client-iot'), has('client-s3')]).toEqual([

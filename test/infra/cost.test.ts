@@ -1,12 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { billOf, billOfIdleHost, dollarsOf, memory, scaled } from '#infra/cost/bill.ts';
-import { countedUnits } from '#infra/cost/counted-units.ts';
+import { metrics } from '#core/contracts/metrics.ts';
+import {
+  billOf,
+  billOfIdleHost,
+  billOfStanding,
+  dollarsOf,
+  memory,
+  scaled,
+  taken,
+} from '#infra/cost/bill.ts';
+import { countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
+import { standingOf } from '#infra/cost/standing.ts';
 import { synthesize } from './synthesized.ts';
 
 const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const stack = synthesize();
+const resources = stack.resources.map(({ type: Type, properties: Properties }) => ({
+  Type,
+  Properties,
+}));
 const million = 1_000_000;
 const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
 
@@ -21,8 +37,48 @@ describe('the bill', () => {
     expect(fpga?.objectPut).toBeCloseTo(5);
   });
 
+  it('counts what is told of it: events, traces, lines of metrics', () => {
+    const [pci] = lives.map(dollarsOf);
+    expect(pci?.customEvent).toBeCloseTo(countedUnits.pci.events);
+    expect(pci?.trace).toBeCloseTo(countedUnits.pci.traceable * 5);
+    const { requests, messages, changes, announced, metricLines } = countedUnits.pci;
+    const invocations = requests + messages + changes + announced;
+    expect(pci?.invocation).toBeCloseTo(invocations * 0.2);
+    const bytes =
+      (invocations * taken.linesPerInvocation + requests) * taken.logBytes +
+      metricLines * countedMetricLine.bytes;
+    expect(pci?.loggedGigabyte).toBeCloseTo(((bytes * million) / 1024 ** 3) * 0.5);
+  });
+
+  it('traces nothing of an idle cloud', () => {
+    expect(billOfIdleHost().trace).toBe(0);
+    expect(billOfIdleHost().customEvent).toBe(0);
+  });
+
+  it('has each metric of ours, and each that an alarm of the stack watches', () => {
+    const names = metrics.flatMap(({ name, ...row }) =>
+      'dimension' in row ? row.dimension.values.map((value) => `${name} ${value}`) : [name],
+    );
+    const watched = stack
+      .ofType('AWS::CloudWatch::Alarm')
+      .flatMap(({ properties }) => properties.Metrics ?? [properties])
+      .flatMap((each) => each.MetricName ?? each.MetricStat?.Metric.MetricName ?? []);
+    expect(billOfStanding(standingOf(resources))).toMatchObject({
+      metric: names.length,
+      alarm: watched.length,
+      dashboard: 1,
+    });
+    expect(handbook).toContain(
+      `about $${Math.round(watched.length * prices.alarm.dollars)} a month`,
+    );
+    expect(handbook).toContain(`at most eight of the ${names.length}`);
+    const hourly = metrics.flatMap((row) =>
+      row.name === 'Handles' || row.name === 'Hosts' ? [...row.dimension.values] : [],
+    );
+    expect(hourly).toHaveLength(8);
+  });
+
   it('knows the memory of the functions', () => {
-    const stack = synthesize();
     const sizeOf = (name: string) => stack.functionNamed(name).properties.MemorySize / 1024;
     expect([sizeOf('accelerator-requests'), sizeOf('host-jobs'), sizeOf('sweep')]).toEqual([
       memory.request,
@@ -47,9 +103,14 @@ describe('the bill', () => {
     expect([requests, writes, reads, messages, jobs]).toEqual(expected);
   });
 
+  it('has of a boot what the document says', () => {
+    expect(document).toContain(`${countedUnits.boot.writes} WRU for a host with one accelerator`);
+  });
+
   it('is the one in the document', () => {
     expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
-    const idle = rowsOf([scaled(billOfIdleHost(), 10_000)]);
-    expect(document).toContain(markdown(['', 'hosts'], idle));
+    const standing = billOfStanding(standingOf(resources));
+    const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing]);
+    expect(document).toContain(markdown(['', 'hosts', 'stack'], idle));
   });
 });

@@ -57,6 +57,19 @@ describe('the dashboard', () => {
       expect(titled('Oldest message, s')).toContain(`"${stage}-${name}"`);
   });
 
+  it('shows how many messages are dead in each queue, and for how long the oldest is', () => {
+    const dead = stack
+      .ofType('AWS::SQS::Queue')
+      .map(({ properties }) => properties.QueueName)
+      .filter((name) => name.endsWith('-dead'));
+    expect(dead.length).toBeGreaterThan(queues.length);
+    for (const name of dead) {
+      const of = (metric: string) => `"${metric}","QueueName","${name}"`;
+      expect(titled('Dead letters')).toContain(of('ApproximateNumberOfMessagesVisible'));
+      expect(titled('Oldest dead letter, s')).toContain(of('ApproximateAgeOfOldestMessage'));
+    }
+  });
+
   it('shows bind latency and the API’s at the median and the worst', () => {
     for (const title of ['Bind latency where the host works, ms', 'Latency, ms']) {
       expect(titled(title)).toContain('p50');

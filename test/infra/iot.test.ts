@@ -54,13 +54,25 @@ describe('rules', () => {
   });
 });
 
-it('AWS IoT is told to tell of jobs that end', () => {
-  const [request] = stack.ofType('Custom::AWS');
-  expect(JSON.parse(request?.properties.Create ?? request?.properties.Update)).toMatchObject({
-    action: 'UpdateEventConfigurations',
-    parameters: { eventConfigurations: { JOB_EXECUTION: { Enabled: true } } },
+describe('what is the account’s', () => {
+  const requests = stack.resources.filter(({ type }) => type.startsWith('Custom::'));
+
+  it('is one setting: AWS IoT tells of jobs that end', () => {
+    expect(requests.map(({ type }) => type)).toEqual(['Custom::AWS']);
+    for (const asked of ['Create', 'Update']) {
+      expect(JSON.parse(requests[0]?.properties[asked])).toMatchObject({
+        action: 'UpdateEventConfigurations',
+        // It is a PATCH: no other event is named, so none is turned on or off.
+        parameters: { eventConfigurations: { JOB_EXECUTION: { Enabled: true } } },
+      });
+    }
   });
-  expect(request?.properties.Delete).toBeUndefined();
+
+  it('is never undone: another stage, or somebody else, may count on it', () => {
+    for (const { properties } of requests) expect(properties.Delete).toBeUndefined();
+    const ofAccount = /Account|Logging|Indexing|EventConfiguration|EncryptionConfiguration/;
+    expect(stack.resources.filter(({ type }) => ofAccount.test(type))).toEqual([]);
+  });
 });
 
 describe('the policy of hosts', () => {

@@ -47,6 +47,11 @@ const deployments = {
     certificateArn: 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b',
   },
   'on trial': { keepData: 'false' },
+  'untraced, under a key': {
+    tracing: 'false',
+    environmentKeyArn:
+      'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
+  },
 };
 
 describe.each(Object.entries(deployments))('the rules of AWS, %s', (_name, context) => {

@@ -72,6 +72,15 @@ describe('privileges', () => {
     }
   });
 
+  it('to trace are nobody’s where tracing is off', () => {
+    const untraced = synthesize({ tracing: 'false' });
+    for (const name of names) {
+      expect(untraced.functionNamed(name).properties.TracingConfig).toBeUndefined();
+      const actions = untraced.allowedTo(name).flatMap((statement) => statement.actions);
+      expect(actions.filter((action) => action.startsWith('xray:'))).toEqual([]);
+    }
+  });
+
   it('come from this stack alone, not from policies that AWS maintains', () => {
     for (const { properties } of stack.ofType('AWS::IAM::Role')) {
       expect(properties.ManagedPolicyArns).toBeUndefined();
@@ -110,5 +119,28 @@ describe('privileges', () => {
   it('let nobody on Nova’s path after the answer read an index', () => {
     expect(access['nova-events'].indexes).toBeUndefined();
     expect(access.changes.tables).toBeUndefined();
+  });
+
+  describe('of a key for the environment', () => {
+    const environmentKeyArn =
+      'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001';
+    const withKey = synthesize({ environmentKeyArn });
+    const decrypting = (name: FunctionName) =>
+      withKey.allowedTo(name).filter(({ actions }) => actions.includes('kms:Decrypt'));
+
+    it('are of those functions that hold the password, and to decrypt by that key alone', () => {
+      for (const name of names) {
+        const { KmsKeyArn } = withKey.functionNamed(name).properties;
+        const isHolder = access[name].callsOpenStack;
+        expect([name, KmsKeyArn]).toEqual([name, isHolder ? environmentKeyArn : undefined]);
+        expect(decrypting(name)).toEqual(
+          isHolder ? [{ actions: ['kms:Decrypt'], resources: [environmentKeyArn] }] : [],
+        );
+      }
+    });
+
+    it('are none without it', () => {
+      expect(granted.flatMap(({ actions }) => actions)).not.toContain('kms:Decrypt');
+    });
   });
 });

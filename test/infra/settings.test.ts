@@ -39,6 +39,7 @@ describe('the deployment', () => {
     ['bindDeadlineSeconds', { bindDeadlineSeconds: 900 }],
     ['logRetentionDays', { logRetentionDays: 8 }],
     ['alarmTopicArn', { alarmTopicArn: 'pager' }],
+    ['environmentKeyArn', { environmentKeyArn: 'alias/mine' }],
     ['alarmEmail', { alarmEmail: 'nobody' }],
     [
       'alarmEmail',

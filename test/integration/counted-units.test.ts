@@ -3,10 +3,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { DeleteMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/queues.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
@@ -20,28 +18,31 @@ import { reap } from '#core/operations/reap.ts';
 import { reconcile } from '#core/operations/reconcile.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import type { createDocuments } from '#core/store/documents.ts';
-import type { Row } from '#core/store/rows.ts';
-import { countedUnits, type Happening, type Units } from '#infra/cost/counted-units.ts';
+import type { StreamHandler } from '#functions/consumers/changes.ts';
+import {
+  countedMetricLine,
+  countedUnits,
+  type Happening,
+  type Units,
+} from '#infra/cost/counted-units.ts';
+import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aGbs, fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { invokes, type Table } from '#test/support/stream-filter.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
-const counts = vi.hoisted(() => ({
-  requests: 0,
-  writes: 0,
-  reads: 0,
-  messages: 0,
-  ruled: 0,
-  changes: 0,
-  jobs: 0,
-  cancels: 0,
-  objectsPut: 0,
-  objectsRead: 0,
-}));
-/** Sent in all, by queue, and not yet deleted. */
-const queued = vi.hoisted(() => ({ sent: {} as Record<string, number>, underWay: 0 }));
+const {
+  counts,
+  queued,
+  noteInvoked,
+  noteSent,
+  eachByItself,
+  countCapacity,
+  countCommands,
+  countMetricLines,
+  metricLines,
+  streamsRead,
+} = await vi.hoisted(() => import('#test/support/aws-counter.ts'));
 /** Whose clients are being made; what the test itself looks up costs nobody anything. */
 const made = vi.hoisted(() => ({ by: '' }));
 
@@ -59,36 +60,11 @@ vi.mock('#core/store/documents.ts', async (original) => {
   const createCountedDocuments: typeof createDocuments = (config) => {
     const clients = documents.createDocuments(config);
     if (made.by === 'test') return clients;
-    for (const client of [clients.documents, clients.strong]) {
-      client.middlewareStack.add(
-        (next, { commandName }) =>
-          async (args) => {
-            Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' });
-            const result = await next(args);
-            const { ConsumedCapacity } = result.output as { ConsumedCapacity?: Consumed };
-            const isRead = /^(Get|BatchGet|Query|TransactGet)/.test(String(commandName));
-            for (const each of [ConsumedCapacity ?? []].flat()) {
-              counts[isRead ? 'reads' : 'writes'] += each.CapacityUnits ?? 0;
-            }
-            return result;
-          },
-        { step: 'initialize', name: 'countUnits', priority: 'low' },
-      );
-    }
+    for (const client of [clients.documents, clients.strong]) countCapacity(client);
     return clients;
   };
   return { ...documents, createDocuments: createCountedDocuments };
 });
-
-const noteSent = vi.hoisted(() => (queue: string, count: number) => {
-  counts.messages += count;
-  queued.underWay += count;
-  queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
-});
-
-type Consumed =
-  | { readonly CapacityUnits?: number }
-  | readonly { readonly CapacityUnits?: number }[];
 
 vi.mock('#core/clients/queues.ts', async (original) => {
   const queues = await original<{ createQueues: typeof createQueues }>();
@@ -105,49 +81,18 @@ vi.mock('#core/clients/queues.ts', async (original) => {
 });
 
 vi.mock('#functions/consumers/changes.ts', async (original) => {
-  const changes = await original<{ handler: (event: DynamoDBStreamEvent) => Promise<unknown> }>();
-  // A record at a time, since two together may make one message of what would be two.
-  const handler = async (event: DynamoDBStreamEvent) => {
-    for (const record of event.Records.filter(isFollowed)) {
-      counts.changes += 1;
-      await changes.handler({ Records: [record] });
-    }
-    return { batchItemFailures: [] };
-  };
-  return { ...changes, handler };
+  const { handler } = await original<{ handler: StreamHandler }>();
+  return { handler: eachByItself('changes', handler, followedChanges) };
+});
+vi.mock('#functions/consumers/announcements.ts', async (original) => {
+  const { handler } = await original<{ handler: StreamHandler }>();
+  return { handler: eachByItself('announcements', handler, announcedChanges) };
 });
 
 // On a slow machine its minute might come in between.
 vi.mock('#local/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
-
-function isFollowed({ eventSourceARN, dynamodb }: DynamoDBRecord): boolean {
-  const table = /table\/test-([a-z-]+)\//.exec(eventSourceARN ?? '')?.[1] as Table;
-  const rowOf = (image: unknown) => image && unmarshall(image as Parameters<typeof unmarshall>[0]);
-  const before = rowOf(dynamodb?.OldImage) as Row | undefined;
-  const after = rowOf(dynamodb?.NewImage) as Row | undefined;
-  return invokes({ table, ...(before && { before }), ...(after && { after }) });
-}
-
-function countCommands(): void {
-  const sendS3 = S3Client.prototype.send;
-  vi.spyOn(S3Client.prototype, 'send').mockImplementation(function (this: S3Client, ...given) {
-    const isPut = given[0] instanceof PutObjectCommand;
-    counts[isPut ? 'objectsPut' : 'objectsRead'] += 1;
-    return Reflect.apply(sendS3, this, given);
-  });
-  const sendSqs = SQSClient.prototype.send;
-  vi.spyOn(SQSClient.prototype, 'send').mockImplementation(function (this: SQSClient, ...given) {
-    const command = given[0] as object as { readonly input: { readonly Entries?: unknown[] } };
-    const answer = Reflect.apply(sendSqs, this, given) as unknown as Promise<unknown>;
-    if (!(command instanceof DeleteMessageBatchCommand)) return answer as never;
-    return answer.then((result) => {
-      queued.underWay -= command.input.Entries?.length ?? 0;
-      return result;
-    }) as never;
-  });
-}
 
 const host = 'cmp1';
 const gpu = aDevice({
@@ -182,9 +127,11 @@ const fpga = (held: Partial<ReportedDevice['regions'][number]> = {}) =>
   });
 
 let world: World;
+let tables: DynamoDBClient;
 let jobService: Server;
 beforeAll(async () => {
   countCommands();
+  countMetricLines();
   // AWS IoT takes every job; the host's part is played here.
   jobService = createServer((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
@@ -195,8 +142,12 @@ beforeAll(async () => {
   const { port } = jobService.address() as AddressInfo;
   world = await startWorld({
     consumers: true,
-    settings: { AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}` },
+    settings: {
+      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+      POWERTOOLS_METRICS_DISABLED: 'false',
+    },
   });
+  tables = new DynamoDBClient();
   await fetch(`${world.urls.nova}/hosts`, {
     method: 'POST',
     headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
@@ -206,6 +157,7 @@ beforeAll(async () => {
 afterAll(async () => {
   vi.restoreAllMocks();
   await world.stop();
+  tables.destroy();
   jobService.closeAllConnections();
   jobService.close();
 });
@@ -214,7 +166,11 @@ const inPlacement = (name: string) => world.deps.clients.placement.getProvider(p
 
 /** All that followed has been done: every message, and whatever was still in the streams. */
 async function settled(): Promise<void> {
-  await eventually(() => queued.underWay).toBe(0);
+  for (let before = ''; before !== JSON.stringify(counts); ) {
+    before = JSON.stringify(counts);
+    await streamsRead(tables);
+    await eventually(() => queued.underWay).toBe(0);
+  }
 }
 
 /** As a rule puts it into the queue. */
@@ -234,17 +190,21 @@ async function publish(queue: QueueName, payload: object): Promise<void> {
 }
 
 let sequence = 0;
+let bootId: string | undefined;
+let booted = '';
 let known: readonly ReportedDevice[] = [];
 
 async function report(devices: readonly ReportedDevice[], given: Partial<InventoryReport> = {}) {
   sequence += 1;
   known = devices;
-  await publish('inventory-reports', aReport(devices, { sequence, ...given }));
+  const own = { sequence, ...(bootId && { boot_id: bootId }) };
+  await publish('inventory-reports', aReport(devices, { ...own, ...given }));
   await settled();
 }
 
 async function ask(method: string, path: string, body?: unknown) {
   counts.requests += 1;
+  noteInvoked(path.split(/[/?]/)[2]?.replaceAll('_', '-') ?? '');
   return world.asNova(method, path, body);
 }
 
@@ -259,14 +219,36 @@ async function endJob(kind: JobKind, uuid: string): Promise<void> {
   await settled();
 }
 
-/** A server's life as Nova asks for it; what the host does is done in between. */
+/** What the host does is done in between. */
+interface HostsPart {
+  readonly afterBind?: () => Promise<void>;
+  readonly isReleased?: boolean;
+}
+
+/** A server's life as Nova asks for it. */
 async function serve(
   profile: string,
   provider: string,
-  hostsPart: { afterBind?: () => Promise<void>; isReleased?: boolean } | undefined,
+  hostsPart: HostsPart | undefined,
 ): Promise<void> {
+  const instance = await start(profile, provider, hostsPart);
+  const asked = counts.jobs;
+  expect((await ask('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status).toBe(204);
+  if (!hostsPart?.isReleased) return;
+  await eventually(() => counts.jobs).toBe(asked + 1);
+  await settled();
+  const stored = await world.deps.store.inventory.provider(providerUuid(provider));
+  await endJob('free', stored?.handles.find(({ release }) => release)?.release ?? '');
+}
+
+/** @returns the instance */
+async function start(
+  profile: string,
+  provider: string,
+  hostsPart: HostsPart | undefined,
+): Promise<string> {
   const instance = crypto.randomUUID();
-  const { arqs, inventory } = world.deps.store;
+  const { arqs } = world.deps.store;
   await ask('GET', `/v2/device_profiles?name=${profile}`);
   const body = { device_profile_name: profile };
   const { json } = await ask('POST', '/v2/accelerator_requests', body);
@@ -295,12 +277,19 @@ async function serve(
     `/v2/accelerator_requests?instance=${instance}`,
   );
   expect([status, listed.arqs[0].state]).toEqual([200, 'Bound']);
-  expect((await ask('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status).toBe(204);
-  if (!hostsPart?.isReleased) return;
-  await eventually(() => counts.jobs).toBe(asked + 2);
+  return instance;
+}
+
+/** Its next report is of another boot; then its job ends. */
+async function boot(instance: string): Promise<void> {
+  const { arqs } = world.deps.store;
+  const asked = counts.jobs;
+  bootId = crypto.randomUUID();
+  await report(known);
+  await eventually(() => counts.jobs).toBe(asked + 1);
   await settled();
-  const stored = await inventory.provider(providerUuid(provider));
-  await endJob('free', stored?.handles.find(({ release }) => release)?.release ?? '');
+  await endJob('boot', (await arqs.binding(instance))?.jobUuid ?? '');
+  expect((await arqs.binding(instance))?.state).toBe('Bound');
 }
 
 async function profileFor(name: string, groups: Readonly<Record<string, string>>): Promise<void> {
@@ -344,9 +333,12 @@ const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = 
   async fullReport() {
     await report(known);
   },
-  async comparison() {
-    const message = { provider_uuid: providerUuid(`${host}_Gpu`) };
-    await createConsumerDeps('sweep').queues.send('provider-syncs', [message]);
+  async comparisons() {
+    const messages = known.map(({ provider_suffix, regions: [region] }) => {
+      const name = [host, provider_suffix, ...(region ? [region.name] : [])].join('_');
+      return { provider_uuid: providerUuid(name), counted_at: Date.now() };
+    });
+    await createConsumerDeps('sweep').queues.send('provider-syncs', messages);
     await settled();
   },
   async sweep() {
@@ -360,6 +352,10 @@ const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = 
     await sweep(deps);
     await reap(deps);
     await reconcile(deps);
+  },
+  async boot(time) {
+    if (time === 1) booted = await start('vgpu', `${host}_Gpu`, {});
+    await boot(booted);
   },
 };
 
@@ -382,8 +378,15 @@ describe('AWS is asked for exactly what the bill is made of', () => {
       await settled();
       Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
       await happenings[name](2);
-      await eventually(() => ({ ...counts })).toEqual(countedUnits[name] satisfies Units);
+      await settled();
+      expect(counts).toEqual(countedUnits[name] satisfies Units);
     },
     40_000,
   );
+
+  it('a line of metrics', () => {
+    const longest = Math.max(...metricLines.map((line) => Buffer.byteLength(line)));
+    expect(longest).toBeLessThanOrEqual(countedMetricLine.bytes);
+    expect(longest).toBeGreaterThan(countedMetricLine.bytes - 100);
+  });
 });

@@ -86,10 +86,21 @@ const messages: Readonly<
     good: fromHost('cmp1', connected),
   },
   'job-events': {
-    unreadable: fromHost('cmp1', 'no JSON'),
+    // Parsers repeat in their message what they could not parse, and SQS takes no such characters.
+    unreadable: fromHost('cmp1', '\u0000\u0001\uFFFF no JSON'),
     failing: fromHost('cmp1', jobEnd(poisonUuid)),
     good: fromHost('cmp1', jobEnd(aUuid)),
   },
+};
+
+/** By which an operator sees what is wrong: one line, that names the place. */
+const causes: Readonly<Record<QueueName, RegExp>> = {
+  'nova-events': /^instance_uuid: .+; bind_id: .+$/,
+  'host-jobs': /^kind: .+$/,
+  'provider-syncs': /^provider_uuid: .+$/,
+  'inventory-reports': /^version: .+; .+$/,
+  'host-presence': /^"other:cmp1" cannot be a host of this stage\.$/,
+  'job-events': /^Unexpected token .+ is not valid JSON$/,
 };
 
 let world: World;
@@ -248,7 +259,7 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
       }),
     );
     expect(JSON.parse(Messages[0]?.Body ?? '')).toEqual(messages[name].unreadable);
-    expect(Messages[0]?.MessageAttributes?.cause?.StringValue).toMatch(/./);
+    expect(Messages[0]?.MessageAttributes?.cause?.StringValue).toMatch(causes[name]);
     // Sent back it is as unreadable as before, and is put aside again.
     await sendBack(name);
     await deliverAll(name, 1);

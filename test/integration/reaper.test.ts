@@ -7,6 +7,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { reap } from '#core/operations/reap.ts';
+import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -20,6 +21,7 @@ let instances = 0;
 let known: Set<string>;
 let allocated: Set<string>;
 let projects: string[];
+let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
   world = await startWorld();
@@ -37,6 +39,7 @@ beforeEach(async () => {
   known = new Set();
   allocated = new Set();
   projects = ['of somebody else'];
+  counting = countingMetrics();
 });
 
 function instanceOf(number: number): string {
@@ -62,6 +65,7 @@ async function reapAt(laterMs: number): Promise<void> {
   const { deps } = world;
   const given: ConsumerDeps = {
     ...deps,
+    metrics: counting.metrics,
     clock: () => Date.now() + laterMs,
     clients: {
       ...deps.clients,
@@ -97,6 +101,7 @@ describe('the reaper', () => {
     expect([await isBound(gone), await isBound(there)]).toEqual([false, true]);
     const stored = await world.deps.store.inventory.provider(provider);
     expect(stored?.handles.filter(({ claim }) => claim)).toHaveLength(1);
+    expect(counting.counted).toEqual([{ name: 'InstancesReaped', value: 1 }]);
   });
 
   it('does not do so before Nova has said it twice, ten minutes apart', async () => {
@@ -130,12 +135,14 @@ describe('the reaper', () => {
     projects = us?.projectId ? [us.projectId] : [];
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
   });
 
   it('releases none where too many are gone at once', async () => {
     for (let count = 0; count < 11; count += 1) await bound();
     await reapTwice();
     expect(await isBound(instanceOf(1))).toBe(true);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
     known.add(instanceOf(11));
     await reapAt(12 * minutes);
     expect([await isBound(instanceOf(1)), await isBound(instanceOf(11))]).toEqual([false, true]);

@@ -11,6 +11,7 @@ import { compareHost } from '#core/operations/compare-host.ts';
 import { reconcile } from '#core/operations/reconcile.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -139,7 +140,9 @@ describe('Placement', () => {
     const name = `${host}_pci_${devices[0]?.address.replaceAll(/[:.]/g, '_')}`;
     const { generation } = await placement.createProvider({ uuid, name, parentUuid });
     await placement.putTraits(uuid, generation, ['OWNER_NOVA']);
-    await syncProviders(deps, provider, 1);
+    const { metrics, counted } = countingMetrics();
+    await syncProviders({ ...deps, metrics }, provider, 1);
+    expect(counted).toEqual([{ name: 'DevicesOfferedTwice', value: 1 }]);
     const held = await placement.getInventories(provider);
     expect(held?.inventories.FPGA).toMatchObject({ total: 3, reserved: 3 });
     expect((await differing())[0]?.placement).toContain(name);

@@ -29,6 +29,7 @@ const notRun: Readonly<Record<string, string>> = {
   'aws:remove': 'CloudFormation and tables; the local system goes with its directory',
   'host:install': 'ssh; the test starts the agent from the folder',
   'host:upgrade': 'ssh; the test starts the agent from the bundle',
+  'host:stop': 'ssh; the test stops the agent itself',
 };
 
 let directory: string;
@@ -101,7 +102,7 @@ async function ask<T>(url: string, token: string, body?: unknown): Promise<T> {
 }
 
 it('has no block that is neither run nor said not to be', () => {
-  const ran = ['settings', 'synth', 'bundle', 'enrol', 'forget', 'doctor', 'revoke'];
+  const ran = ['settings', 'synth', 'bundle', 'enrol', 'forget', 'doctor', 'remove-hosts'];
   expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
   for (const [name, content] of blocks) {
     expect(content.includes('aws ') || content.includes('cdk d'), name).toBe(
@@ -162,8 +163,13 @@ it('goes from an empty system to a server with its device, and back', async () =
 
   await runBlock('forget');
   expect(readdirSync(join(directory, 'operator'))).not.toContain(hostname);
-  expect(await runBlock('revoke')).toMatch(/^revoked [0-9a-f]{64}$/m);
-  expect(await runBlock('revoke')).toBe('Nothing to be revoked.\n');
+  await expect(runBlock('remove-hosts')).rejects.toThrow('nothing was removed: cmp1.example');
+  await agent.stop();
+  const removed = await vi.waitUntil(() => runBlock('remove-hosts').catch(() => undefined), {
+    timeout: 30_000,
+  });
+  expect(removed).toMatch(/^removed [0-9a-f]{64}\nremoved cmp1\.example\n$/);
+  expect(await runBlock('remove-hosts')).toBe('There are no hosts.\n');
 }, 120_000);
 
 it('links to sections that are there', () => {

@@ -13,6 +13,7 @@ import {
 import { EnrolmentRefused, enrolHost } from '#operate/enrol/enrol-host.ts';
 import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts';
 import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
+import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
 import { type AgentProcess, run } from '../agent/agent-process.ts';
 
@@ -213,6 +214,81 @@ it('takes all certificates from a host that is lost, ends its connection, and ta
   expect(await revokeCertificates(registry, 'test:nobody')).toEqual([]);
 });
 
+it('removes hosts for good, unless one of them is connected', async () => {
+  const registry = createRegistry(iot.client(), stage);
+  const things = ['test:cmp8:example', 'test:cmp9:example'] as const;
+  const first = await enrol('cmp8.example', emptyFolder());
+  const second = await enrol('cmp9.example', emptyFolder());
+  const removed: string[] = [];
+  const remove = (connected?: string) =>
+    removeHosts(
+      registry,
+      things,
+      async (hostname) => hostname === connected,
+      (hostname, certificates) => removed.push(hostname, ...certificates.map(({ id }) => id)),
+    );
+  await expect(remove('cmp9.example')).rejects.toThrow('Connected, so nothing was removed: cmp9');
+  expect(things.map((thing) => iot.registry.certificatesOf(thing)[0]?.status)).toEqual([
+    'ACTIVE',
+    'ACTIVE',
+  ]);
+  // One that is revoked cannot be connected, whatever was last known of it.
+  await revokeCertificates(registry, things[1]);
+  await remove('cmp9.example');
+  expect(removed).toEqual(['cmp8.example', first.id, 'cmp9.example']);
+  for (const thing of things) expect(iot.registry.findThing(thing)).toBeUndefined();
+  expect(() => iot.registry.certificate(first.id)).toThrow('no certificate');
+  expect(iot.registry.certificate(second.id)).not.toHaveProperty('policy');
+  await remove();
+});
+
+it('is finished by whoever runs it again, wherever a removal died', async () => {
+  const thing = 'test:ending:example';
+  for (let at = 1; ; at += 1) {
+    await enrol('ending.example', emptyFolder());
+    const remove = (client: IoTClient) =>
+      removeHosts(
+        createRegistry(client, stage),
+        [thing],
+        async () => false,
+        () => {},
+      );
+    const isDead = await remove(dyingClient(at, 'after', [])).then(
+      () => false,
+      (error: Error) => error.message === 'killed',
+    );
+    await remove(iot.client());
+    expect(iot.registry.findThing(thing)).toBeUndefined();
+    if (isDead) continue;
+    // Principals twice, each certificate; its end, policy, thing, deletion; the thing's.
+    expect(at).toBe(10);
+    break;
+  }
+});
+
+it('waits until AWS knows that a thing’s certificates are gone', async () => {
+  const client = iot.client();
+  const pauses: number[] = [];
+  let refusals = 2;
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        if (commandName !== 'DeleteThingCommand' || refusals-- <= 0) return next(args);
+        const message = 'Cannot delete. Thing is still attached to one or more principals';
+        throw Object.assign(new Error(message), { name: 'InvalidRequestException' });
+      },
+    { step: 'initialize', name: 'lag' },
+  );
+  const pause = async (ms: number) => void pauses.push(ms);
+  const registry = createRegistry(client, stage, pause);
+  await registry.ensureThing('test:late');
+  await registry.removeThing('test:late');
+  expect(pauses).toHaveLength(2);
+  expect(iot.registry.findThing('test:late')).toBeUndefined();
+  refusals = Number.POSITIVE_INFINITY;
+  await expect(registry.removeThing('test:late')).rejects.toThrow('still attached');
+});
+
 it('keeps the certificate that is named, if it is one of the host’s', async () => {
   const thing = 'test:cmp7:example';
   const registry = createRegistry(iot.client(), stage);
@@ -245,6 +321,16 @@ it('lists hosts, and tells how it is used', async () => {
   const usage = run('operate/enrol.ts', environment);
   expect(await usage.exited()).toBe(1);
   expect(usage.output()).toContain('--rotate');
+  for (const wrong of [
+    ['--remove'],
+    ['--revoke', '--all'],
+    ['cmp1.example', '--remove', '--all'],
+    ['cmp1.example', '--remove', '--revoke'],
+  ]) {
+    const refused = run('operate/enrol.ts', environment, ['--stage', stage, ...wrong]);
+    expect(await refused.exited()).toBe(1);
+    expect(refused.output()).toContain('--rotate');
+  }
   const unknown = run('operate/enrol.ts', environment, ['--stage', stage, '--delete']);
   expect(await unknown.exited()).toBe(2);
   expect(unknown.output()).toMatch(/^TypeError: Unknown option '--delete'[^\n]*\n$/);

@@ -1,8 +1,9 @@
 // Deps of which a unit test gives just those that its subject touches.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { MetricValue } from '#core/contracts/metrics.ts';
 import { silentLog } from '#core/log.ts';
-import { noMetrics } from '#core/metrics.ts';
+import { type Metrics, noMetrics } from '#core/metrics.ts';
 import { loadSettings } from '#core/settings.ts';
 
 type Partly<T> = T extends (...args: never[]) => unknown
@@ -26,4 +27,10 @@ export function someDeps(given: Partly<ConsumerDeps>): ConsumerDeps {
     clock: () => Date.parse('2026-07-01T01:02:03.000Z'),
     ...given,
   } as ConsumerDeps;
+}
+
+/** Keeps what is counted. */
+export function countingMetrics(): { readonly metrics: Metrics; readonly counted: MetricValue[] } {
+  const counted: MetricValue[] = [];
+  return { metrics: { put: (values) => void counted.push(...values) }, counted };
 }

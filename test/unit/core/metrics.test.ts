@@ -3,10 +3,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { metrics as table } from '#core/contracts/metrics.ts';
 import type { Fact } from '#core/domain/facts.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
 import { createMetrics } from '#core/metrics.ts';
 import { sumOf, valuesOf } from '#core/operations/count-facts.ts';
-import { aBinding, aStoredDevice } from '#test/support/builders.ts';
+import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
+const two = ['arq-1', 'arq-2'] as ArqUuid[];
 const written: string[] = [];
 beforeEach(() => {
   written.length = 0;
@@ -76,6 +78,21 @@ it('are summed over a batch, latencies kept apart', () => {
     { name: 'BindLatency', of: 'by-host', value: 100 },
     { name: 'BindLatency', of: 'by-host', value: 300 },
   ]);
+});
+
+it.each<[Fact, ReturnType<typeof valuesOf>]>([
+  [
+    { kind: 'failed', binding: aBinding({ arqUuids: two }), cause: 'host' },
+    [{ name: 'ArqsFailed', of: 'host', value: 2 }],
+  ],
+  [{ kind: 'released', binding: aBinding(), arqUuids: two }, [{ name: 'ArqsReleased', value: 2 }]],
+  [
+    { kind: 'quarantined', handle: aStoredHandle(), reason: 'not confirmed' },
+    [{ name: 'QuarantinesBegun', value: 1 }],
+  ],
+  [{ kind: 'device-removed', device: aStoredDevice() }, [{ name: 'DevicesRemoved', value: 1 }]],
+])('count $kind', (fact, values) => {
+  expect(valuesOf(fact)).toEqual(values);
 });
 
 it('make at most sixty-four metrics of a stage', () => {

@@ -5,7 +5,7 @@ import type { InstanceBinding } from '#core/domain/arq.ts';
 import type { ArqUuid, BindId } from '#core/domain/ids.ts';
 import { tellNova } from '#core/operations/tell-nova.ts';
 import { aBinding, anArq } from '#test/support/builders.ts';
-import { someDeps, someSettings } from '#test/support/deps.ts';
+import { countingMetrics, someDeps, someSettings } from '#test/support/deps.ts';
 
 const message = { instance_uuid: aBinding().instanceUuid, bind_id: aBinding().bindId };
 const two = ['arq-1', 'arq-2'] as ArqUuid[];
@@ -16,7 +16,9 @@ async function tell(
   given: { afterSeconds?: number; isAway?: boolean; attempt?: number; style?: 'spec' } = {},
 ) {
   const told: ExternalEvent[] = [];
+  const { metrics, counted } = countingMetrics();
   const deps = someDeps({
+    metrics,
     settings: { ...someSettings, eventStyle: given.style ?? 'nova' },
     clock: () => Date.parse(aBinding().startedAt) + (given.afterSeconds ?? 1) * 1000,
     store: {
@@ -39,12 +41,13 @@ async function tell(
     () => undefined,
     (error: unknown) => error,
   );
-  return { told, again };
+  return { told, again, counted };
 }
 
 describe('telling Nova', () => {
   it('posts one completed event per ARQ, and takes 422 for an answer', async () => {
-    const { told, again } = await tell(aBinding({ arqUuids: two }));
+    const { told, again, counted } = await tell(aBinding({ arqUuids: two }));
+    expect(counted).toEqual([{ name: 'NovaToldAfter', value: 1000 }]);
     expect(told).toEqual(
       two.map((tag) => ({
         name: 'accelerator-request-bound',
@@ -61,7 +64,7 @@ describe('telling Nova', () => {
     ['the instance is bound anew', aBinding({ bindId: 'another' as BindId })],
     ['the bind goes on', aBinding({ state: 'BindStarted' })],
   ])('says nothing when %s', async (_case, binding) => {
-    expect(await tell(binding)).toEqual({ told: [], again: undefined });
+    expect(await tell(binding)).toEqual({ told: [], again: undefined, counted: [] });
   });
 
   it.each([
@@ -69,18 +72,22 @@ describe('telling Nova', () => {
     [3, 4],
     [10, 15],
   ])('tries again while Nova is away: attempt %i after %i s', async (attempt, seconds) => {
-    const { again } = await tell(aBinding(), { isAway: true, attempt });
+    const { again, counted } = await tell(aBinding(), { isAway: true, attempt });
+    expect(counted).toEqual([]);
     expect(again).toMatchObject({ name: 'RetryLater', seconds });
   });
 
   it('gives up when nova-compute no longer waits', async () => {
     const late = await tell(aBinding(), { isAway: true, afterSeconds: 301 });
-    expect(late).toEqual({ told: [], again: undefined });
+    const counted = [{ name: 'NovaNotTold', value: 1 }];
+    expect(late).toEqual({ told: [], again: undefined, counted });
   });
 
   it('says a failure again every ten seconds, as long as the ARQs are there', async () => {
     const failed = aBinding({ state: 'BindFailed' });
-    const { told, again } = await tell(failed);
+    const { told, again, counted } = await tell(failed);
+    // How long a failure is said is no measure.
+    expect(counted).toEqual([]);
     expect(told.map(({ status }) => status)).toEqual(['failed']);
     expect(again).toMatchObject({ name: 'RetryLater', seconds: 10 });
     expect((await tell(failed, { afterSeconds: 291 })).again).toBeUndefined();

@@ -1,0 +1,19 @@
+import type { Standing } from './bill.ts';
+
+interface Resource {
+  readonly Type: string;
+  readonly Properties?: { readonly Metrics?: readonly { readonly MetricStat?: unknown }[] };
+}
+
+/** What of a template is paid for by the month. */
+export function standingOf(resources: readonly Resource[]): Standing {
+  const ofType = (type: string) => resources.filter(({ Type }) => Type === type);
+  return {
+    watched: ofType('AWS::CloudWatch::Alarm').reduce(
+      (count, { Properties: { Metrics } = {} }) =>
+        count + (Metrics ? Metrics.filter(({ MetricStat }) => MetricStat).length : 1),
+      0,
+    ),
+    dashboards: ofType('AWS::CloudWatch::Dashboard').length,
+  };
+}

@@ -1,0 +1,127 @@
+// What alarms and dashboard look at is what functions publish: the lines themselves, as CloudWatch reads
+// them, beside the metrics that are in the template.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import * as z from 'zod';
+import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import { createMetrics } from '#core/metrics.ts';
+import { stage, synthesize } from './synthesized.ts';
+
+/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
+const reference = z.string().min(1).max(250);
+const directive = z.strictObject({
+  Namespace: z.string().regex(/^[\w./#:-]{1,255}$/),
+  Dimensions: z.array(z.array(reference).max(30)).min(1),
+  Metrics: z
+    .array(z.strictObject({ Name: reference, Unit: z.enum(['Count', 'Milliseconds']) }))
+    .min(1)
+    .max(100),
+});
+const line = z.looseObject({
+  _aws: z.strictObject({
+    Timestamp: z.int().positive(),
+    CloudWatchMetrics: z.array(directive).length(1),
+  }),
+});
+const dimensionValue = z.string().regex(/^[\x20-\x7e]{1,1024}$/);
+
+/** Namespace, name, dimensions in order. */
+type Named = readonly [namespace: string, name: string, dimensions: Record<string, string>];
+const keyOf = ([namespace, name, dimensions]: Named) =>
+  JSON.stringify([namespace, name, Object.entries(dimensions).sort()]);
+
+const stack = synthesize();
+const published = new Map<string, string>();
+
+beforeAll(() => {
+  const written: string[] = [];
+  vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+  for (const { name, dimension } of metrics as readonly (MetricRow & (typeof metrics)[number])[]) {
+    for (const of of dimension?.values ?? [undefined]) {
+      createMetrics(stage).put([{ name, value: 1, ...(of && { of }) }]);
+    }
+  }
+  vi.restoreAllMocks();
+  for (const text of written) {
+    const parsed = line.parse(JSON.parse(text));
+    for (const { Namespace, Dimensions, Metrics } of parsed._aws.CloudWatchMetrics) {
+      for (const { Name, Unit } of Metrics) {
+        expect(parsed[Name]).toBe(1);
+        for (const set of Dimensions) {
+          const values = set.map((name) => [name, dimensionValue.parse(parsed[name])] as const);
+          published.set(keyOf([Namespace, Name, Object.fromEntries(values)]), Unit);
+        }
+      }
+    }
+  }
+});
+afterAll(() => vi.unstubAllEnvs());
+
+interface Watched {
+  readonly Namespace?: string;
+  readonly MetricName?: string;
+  readonly Dimensions?: readonly { readonly Name: string; readonly Value: string }[];
+}
+
+function watchedByAlarms(): Named[] {
+  return stack
+    .ofType('AWS::CloudWatch::Alarm')
+    .flatMap(({ properties }) => properties.Metrics ?? [properties])
+    .map((each): Watched => each.MetricStat?.Metric ?? each)
+    .flatMap(({ Namespace = '', MetricName = '', Dimensions = [] }) => {
+      const dimensions = Dimensions.map(({ Name, Value }) => [Name, Value]);
+      return Namespace === 'Cyborg'
+        ? [[Namespace, MetricName, Object.fromEntries(dimensions)] as const]
+        : [];
+    });
+}
+
+/** A dashboard names a metric as [namespace, name, dimension, value, …, how]. */
+function shownOnDashboard(): Named[] {
+  const [dashboard] = stack.ofType('AWS::CloudWatch::Dashboard');
+  const { widgets } = JSON.parse(dashboard?.properties.DashboardBody) as {
+    widgets: { properties: { metrics?: unknown[][] } }[];
+  };
+  return widgets
+    .flatMap(({ properties }) => properties.metrics ?? [])
+    .filter(([namespace]) => namespace === 'Cyborg')
+    .map((parts) => {
+      const [namespace = '', name = '', ...rest] = parts.filter((part) => typeof part === 'string');
+      const pairs = rest.flatMap((each, at) => (at % 2 === 0 ? [[each, rest[at + 1]]] : []));
+      return [namespace, name, Object.fromEntries(pairs)] as const;
+    });
+}
+
+describe('what functions publish', () => {
+  it('has for each metric the unit of the table', () => {
+    for (const { name, unit } of metrics) {
+      const units = [...published].filter(([key]) => key.includes(`"${name}"`));
+      expect(units.length, name).toBeGreaterThan(0);
+      for (const [, its] of units) expect(its).toBe(unit);
+    }
+  });
+
+  it('is what alarms watch', () => {
+    const watched = watchedByAlarms();
+    expect(watched.length).toBeGreaterThan(10);
+    for (const each of watched) expect([...published.keys()]).toContain(keyOf(each));
+  });
+
+  it('is what the dashboard shows, all of it but one', () => {
+    const shown = new Set(shownOnDashboard().map(keyOf));
+    for (const each of shown) expect([...published.keys()]).toContain(each);
+    const unseen = [...published.keys()].filter((key) => !shown.has(key));
+    // A boot takes as long as its job waits; graphs of binds would show nothing beside it.
+    expect(unseen).toEqual([
+      keyOf(['Cyborg', 'BindLatency', { service: 'cyborg', stage, kind: 'after-boot' }]),
+    ]);
+  });
+
+  it('is counted somewhere', () => {
+    const folder = new URL('../../core/operations/', import.meta.url);
+    const text = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'));
+    for (const { name } of metrics) expect(text.join('')).toContain(`'${name}'`);
+  });
+});

@@ -1,0 +1,161 @@
+// Counts what AWS would charge for, where the product's own clients and functions do it; see
+// test/integration/counted-units.test.ts.
+
+import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient, type PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { DeleteMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBRecord } from 'aws-lambda';
+import { expect, vi } from 'vitest';
+import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { Row } from '#core/store/rows.ts';
+import { tableName } from '#core/store/tables.ts';
+import type { StreamHandler } from '#functions/consumers/changes.ts';
+import { type FunctionName, traced } from '#infra/access.ts';
+import type { Units } from '#infra/cost/counted-units.ts';
+import type { ChangePatterns } from '#infra/stream-filters.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { invokes, type Table } from '#test/support/stream-filter.ts';
+
+/** Since somebody has last set it to nothing. */
+export const counts: { -readonly [Unit in keyof Units]: number } = {
+  requests: 0,
+  writes: 0,
+  reads: 0,
+  messages: 0,
+  ruled: 0,
+  changes: 0,
+  announced: 0,
+  events: 0,
+  metricLines: 0,
+  traceable: 0,
+  jobs: 0,
+  cancels: 0,
+  objectsPut: 0,
+  objectsRead: 0,
+};
+/** Sent in all, by queue, and not yet deleted. */
+export const queued = { sent: {} as Record<string, number>, underWay: 0 };
+/** What the streams' readers have come to, each in each table. */
+const marks: string[] = [];
+
+export function noteInvoked(name: string, count = 1): void {
+  if (traced.includes(name as FunctionName)) counts.traceable += count;
+}
+
+export function noteSent(queue: string, count: number): void {
+  counts.messages += count;
+  noteInvoked(queue, count);
+  queued.underWay += count;
+  queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
+}
+
+type Consumed =
+  | { readonly CapacityUnits?: number }
+  | readonly { readonly CapacityUnits?: number }[];
+
+/** DynamoDB says what each command has consumed. */
+export function countCapacity(client: DynamoDBDocumentClient): void {
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' });
+        const result = await next(args);
+        const { ConsumedCapacity } = result.output as { ConsumedCapacity?: Consumed };
+        const isRead = /^(Get|BatchGet|Query|TransactGet)/.test(String(commandName));
+        for (const each of [ConsumedCapacity ?? []].flat()) {
+          counts[isRead ? 'reads' : 'writes'] += each.CapacityUnits ?? 0;
+        }
+        return result;
+      },
+    { step: 'initialize', name: 'countUnits', priority: 'low' },
+  );
+}
+
+/** A record at a time, since two together may make one message of what would be two. */
+export function eachByItself(
+  reader: StreamConsumerName,
+  handler: StreamHandler,
+  patterns: ChangePatterns,
+): StreamHandler {
+  return async ({ Records }, context) => {
+    for (const record of Records) {
+      const mark = record.dynamodb?.Keys?.pk?.S;
+      if (mark?.startsWith('MARK#')) marks.push(`${reader} ${mark}`);
+      if (!isLetThrough(record, patterns)) continue;
+      counts[reader === 'changes' ? 'changes' : 'announced'] += 1;
+      noteInvoked(reader);
+      const { batchItemFailures } = await handler({ Records: [record] }, context);
+      expect(batchItemFailures).toEqual([]);
+    }
+    return { batchItemFailures: [] };
+  };
+}
+
+function isLetThrough(
+  { eventSourceARN, dynamodb }: DynamoDBRecord,
+  patterns: ChangePatterns,
+): boolean {
+  const table = /table\/test-([a-z-]+)\//.exec(eventSourceARN ?? '')?.[1] as Table;
+  const rowOf = (image: unknown) => image && unmarshall(image as Parameters<typeof unmarshall>[0]);
+  const before = rowOf(dynamodb?.OldImage) as Row | undefined;
+  const after = rowOf(dynamodb?.NewImage) as Row | undefined;
+  return invokes({ table, ...(before && { before }), ...(after && { after }) }, patterns);
+}
+
+export function countCommands(): void {
+  const sendS3 = S3Client.prototype.send;
+  vi.spyOn(S3Client.prototype, 'send').mockImplementation(function (this: S3Client, ...given) {
+    const isPut = given[0] instanceof PutObjectCommand;
+    counts[isPut ? 'objectsPut' : 'objectsRead'] += 1;
+    return Reflect.apply(sendS3, this, given);
+  });
+  const sendEvents = EventBridgeClient.prototype.send;
+  vi.spyOn(EventBridgeClient.prototype, 'send').mockImplementation(function (
+    this: EventBridgeClient,
+    ...given
+  ) {
+    const { input } = given[0] as object as PutEventsCommand;
+    counts.events += input.Entries?.length ?? 0;
+    return Reflect.apply(sendEvents, this, given);
+  });
+  const sendSqs = SQSClient.prototype.send;
+  vi.spyOn(SQSClient.prototype, 'send').mockImplementation(function (this: SQSClient, ...given) {
+    const command = given[0] as object as { readonly input: { readonly Entries?: unknown[] } };
+    const answer = Reflect.apply(sendSqs, this, given) as unknown as Promise<unknown>;
+    if (!(command instanceof DeleteMessageBatchCommand)) return answer as never;
+    return answer.then((result) => {
+      queued.underWay -= command.input.Entries?.length ?? 0;
+      return result;
+    }) as never;
+  });
+}
+
+/** As CloudWatch finds them in the log. */
+export const metricLines: string[] = [];
+
+export function countMetricLines(): void {
+  const { stdout } = process;
+  const write = stdout.write.bind(stdout);
+  vi.spyOn(stdout, 'write').mockImplementation((...given) => {
+    const [line] = given;
+    if (!line.toString().startsWith('{"_aws"')) return Reflect.apply(write, stdout, given);
+    counts.metricLines += 1;
+    metricLines.push(line.toString());
+    return true;
+  });
+}
+
+/** Both readers have come to the end of both streams: to a row that is put there now. */
+export async function streamsRead(tables: DynamoDBClient): Promise<void> {
+  const pk = `MARK#${crypto.randomUUID()}`;
+  for (const table of ['arqs', 'inventory'] as const) {
+    const Item = { pk: { S: pk }, sk: { S: pk } };
+    await tables.send(new PutItemCommand({ TableName: tableName('test', table), Item }));
+  }
+  await eventually(() => marks.filter((mark) => mark.endsWith(pk)).sort()).toEqual(
+    ['announcements', 'announcements', 'changes', 'changes'].map((reader) => `${reader} ${pk}`),
+  );
+}

@@ -1,0 +1,25 @@
+import type { SQSClient } from '@aws-sdk/client-sqs';
+import { expect, it } from 'vitest';
+import { createSetAside } from '#core/clients/queues.ts';
+
+async function bodyOf(what: Parameters<ReturnType<typeof createSetAside>>[0]): Promise<string> {
+  const bodies: string[] = [];
+  const client = {
+    send: async ({ input }: { input: { MessageBody: string } }) => bodies.push(input.MessageBody),
+  };
+  await createSetAside(client as unknown as SQSClient, 'url')(what);
+  expect(bodies).toHaveLength(1);
+  return bodies[0] ?? '';
+}
+
+it('keeps whatever it is, in characters that SQS takes', async () => {
+  const what = { cause: 'no row', record: { name: 'é \u0000 \uFFFF \uD800 😀' } };
+  const body = await bodyOf(what);
+  expect(body).toMatch(/^[\x20-\x7e]+$/);
+  expect(JSON.parse(body)).toEqual(what);
+});
+
+it('keeps the cause alone of what is too large, by its bytes', async () => {
+  const body = await bodyOf({ cause: 'é'.repeat(5000), record: 'é'.repeat(100_000) });
+  expect(JSON.parse(body)).toEqual({ cause: 'é'.repeat(1000) });
+});
