@@ -27,7 +27,14 @@ async function main(): Promise<void> {
   if (!stage || !suffix || !(momentMs <= Date.now())) throw new Error(usage);
   const moment = new Date(momentMs).toISOString();
   const backups = backupStore(createDocuments().documents);
-  const done = await restoreBackup({ backups, stage, suffix, moment, isDryRun: !apply });
+  const done = await restoreBackup({
+    backups,
+    stage,
+    suffix,
+    moment,
+    clock: Date.now,
+    isDryRun: !apply,
+  });
   for (const { table, backup, put, deleted } of done) {
     const would = apply ? '' : 'would be ';
     console.log(

@@ -11,6 +11,8 @@ export interface Restoration {
   readonly suffix: string;
   /** Of the backup; ISO 8601. */
   readonly moment: string;
+  /** ms since 1970. */
+  readonly clock: () => number;
   /** Nothing is written; what would be is counted. */
   readonly isDryRun: boolean;
 }
@@ -56,7 +58,7 @@ async function withholdAll({ backups, stage, moment }: Restoration): Promise<voi
 }
 
 async function restoreTable(
-  { backups, stage, moment, isDryRun }: Restoration,
+  { backups, stage, moment, clock, isDryRun }: Restoration,
   table: TableName,
   from: ReadonlyMap<string, Row>,
 ): Promise<RestoredTable> {
@@ -67,7 +69,7 @@ async function restoreTable(
   for (const key of new Set([...from.keys(), ...to.keys()])) {
     const current = to.get(key);
     if (current?.pk === restoredKey().pk) continue;
-    const row = restoredRow(table, from.get(key), { moment, current });
+    const row = restoredRow(table, from.get(key), { moment, now: clock(), current });
     if (row === undefined && current !== undefined) deleted.push(current);
     if (row !== undefined && !isDeepStrictEqual(row, current)) put.push(row);
   }

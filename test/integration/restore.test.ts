@@ -185,7 +185,7 @@ async function backUp(): Promise<void> {
 }
 
 function restore(store = backups, isDryRun = false) {
-  return restoreBackup({ backups: store, stage, suffix, moment, isDryRun });
+  return restoreBackup({ backups: store, stage, suffix, moment, clock: Date.now, isDryRun });
 }
 
 function dump(): Promise<unknown[]> {
