@@ -161,6 +161,31 @@ describe('after a backup was put back', () => {
     expect(await handles()).toMatchObject([withheld, withheld, withheld]);
   });
 
+  it('a handle is claimed by the ARQ that the backup has for it, and waits for nothing that it lacks', async () => {
+    const { arq, instance } = await bound();
+    const other = await bound();
+    await backUp();
+    const [arqs, inventory] = (['arqs', 'inventory'] as const).map(
+      (table) => `${tableName(stage, table)}-${suffix}`,
+    ) as [string, string];
+    for (const row of (await backups.rows(arqs)).values()) {
+      if (row.uuid === other.arq || row.instance_uuid === other.instance) {
+        await backups.delete(arqs, row);
+      }
+    }
+    for (const row of (await backups.rows(inventory)).values()) {
+      if (row.arq_uuid !== arq) continue;
+      const { arq_uuid: _, instance_uuid: __, ...unclaimed } = row;
+      await backups.put(inventory, { ...unclaimed, release_id: 'none', quarantine: 'was never' });
+    }
+    await restore();
+    const claims = (await handles()).flatMap(({ claim }) => claim ?? []);
+    expect(claims).toEqual([{ arqUuid: arq, instanceUuid: instance }]);
+    expect((await handles()).filter(({ release, quarantine }) => release || quarantine)).toEqual(
+      [],
+    );
+  });
+
   it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
     await backUp();
     const { instance } = await bound();
