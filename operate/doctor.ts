@@ -8,6 +8,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { sentenceOf } from './arguments.ts';
 import type { Finding, Patient } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { loadEnvironment } from './environment.ts';
@@ -55,6 +56,6 @@ function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  console.error(sentenceOf(error));
   process.exitCode = 2;
 });

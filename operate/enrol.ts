@@ -9,6 +9,7 @@ import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { sentenceOf } from './arguments.ts';
 import { agentSettings } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -55,7 +56,8 @@ function readOptions() {
 async function main(): Promise<void> {
   const { values: given, positionals } = readOptions();
   const { stage } = given;
-  if (stage === undefined) throw new EnrolmentRefused(usage);
+  if (stage === undefined) throw new EnrolmentRefused(`--stage is missing.\n\n${usage}`);
+  refuseTwoVerbs(given, positionals);
   const registry = createRegistry(new IoTClient(), stage);
   const { store } = createStore(createDocuments(), stage);
   const presenceOf = async (hostname: string) =>
@@ -69,7 +71,9 @@ async function main(): Promise<void> {
     return;
   }
   const [hostname, ...rest] = positionals;
-  if (hostname === undefined || rest.length > 0) throw new EnrolmentRefused(usage);
+  if (hostname === undefined) throw new EnrolmentRefused(`The host is missing.\n\n${usage}`);
+  if (rest.length > 0)
+    throw new EnrolmentRefused(`One host at a time, not ${positionals.join(', ')}.`);
   if (!isHostname(hostname)) {
     throw new EnrolmentRefused(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
   }
@@ -83,8 +87,10 @@ async function main(): Promise<void> {
     tell('removed', await retireCertificates(registry, thing, inUse));
   } else {
     const { out, settings, at, port, ca } = given;
-    if (out === undefined) throw new EnrolmentRefused(usage);
-    if (!given.rotate && settings === undefined) throw new EnrolmentRefused(usage);
+    if (out === undefined) throw new EnrolmentRefused(`--out is missing.\n\n${usage}`);
+    if (!given.rotate && settings === undefined) {
+      throw new EnrolmentRefused(`--settings is missing: what may the host offer?\n\n${usage}`);
+    }
     const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
     const write = (host: string) =>
       agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at }, text ?? '{}');
@@ -103,6 +109,23 @@ async function main(): Promise<void> {
     console.log(
       `Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`,
     );
+  }
+}
+
+/** What is asked for could not be told: to retire is not to revoke. */
+function refuseTwoVerbs(
+  { list, rotate, retire, revoke, keep }: ReturnType<typeof readOptions>['values'],
+  positionals: readonly string[],
+): void {
+  const verbs = Object.entries({ list, rotate, retire, revoke }).flatMap(([verb, isGiven]) =>
+    isGiven ? [`--${verb}`] : [],
+  );
+  if (verbs.length > 1) throw new EnrolmentRefused(`${verbs.join(' and ')} exclude each other.`);
+  if (keep !== undefined && verbs.length > 0 && !retire) {
+    throw new EnrolmentRefused(`--keep goes with --retire, not with ${verbs[0]}.`);
+  }
+  if (list && positionals.length > 0) {
+    throw new EnrolmentRefused(`--list takes no host; it was given ${positionals.join(', ')}.`);
   }
 }
 
@@ -130,6 +153,6 @@ function tell(what: string, certificates: readonly Named[]): void {
 
 main().catch((error: Error) => {
   const isOurs = error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
-  console.error(isOurs ? error.message : `${error.name}: ${error.message}`);
+  console.error(sentenceOf(error));
   process.exitCode = isOurs ? 1 : 2;
 });

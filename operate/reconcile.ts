@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
+import { sentenceOf } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 
 async function main(): Promise<void> {
@@ -44,6 +45,6 @@ function print({ provider, stored, placement, host, agrees }: Comparison): void 
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  console.error(sentenceOf(error));
   process.exitCode = 2;
 });
