@@ -151,7 +151,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => {
       const isMissing = message.endsWith('received undefined');
-      return isMissing ? `${path.join('.')} is missing` : `${path.join('.')}: ${message}`;
+      return isMissing ? `${path.join('.')}: missing` : `${path.join('.')}: ${message}`;
     });
     throw new SettingsInvalid(`Settings are wrong. ${faults.join('; ')}`);
   }

@@ -11,6 +11,7 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { sentenceOf } from './arguments.ts';
 import type { Finding, Patient } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
+import { get } from './doctor/get.ts';
 import { loadEnvironment } from './environment.ts';
 
 async function main(): Promise<void> {
@@ -30,7 +31,7 @@ function patientOf(url: string | undefined): Patient {
   const deps = createConsumerDeps('doctor');
   return {
     deps,
-    http: createHttp(),
+    http: createHttp({ fetch: get }),
     aws: {
       dynamoDb: new DynamoDBClient(),
       sqs: new SQSClient(),

@@ -21,6 +21,11 @@ async function main(): Promise<void> {
   let differences = 0;
   for (const hostname of hostnames) {
     const rows = await compareHost(deps, hostname);
+    if (rows.length === 0) {
+      const { host } = await deps.store.inventory.host(hostname);
+      if (host.lastReportAt === undefined)
+        throw new Error(`No host ${hostname} has ever reported.`);
+    }
     const differing = rows.filter((row) => !row.agrees).length;
     console.log(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) print(row);

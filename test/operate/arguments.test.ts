@@ -12,7 +12,7 @@ it.each([
   ['what takes nothing', ['local/demo.ts', '--slow'], "Unknown option '--slow'."],
   ['what takes nothing', ['test/infra/print-privileges.ts', 'x'], "Unexpected argument 'x'."],
   ['an option', ['local/main.ts', '--frseh'], "Unknown option '--frseh'."],
-  ['settings', ['operate/doctor.ts'], 'CYBORG_STAGE is missing'],
+  ['settings', ['operate/doctor.ts'], 'CYBORG_STAGE: missing'],
   ['settings', ['operate/doctor.ts'], '--environment <file>'],
   ['a file', ['operate/doctor.ts', '--environment', 'README.md'], 'README.md must be a JSON'],
   ['hosts', ['operate/reconcile.ts'], 'Name the hosts'],
