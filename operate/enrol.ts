@@ -57,6 +57,12 @@ async function main(): Promise<void> {
   const { values: given, positionals } = readOptions();
   const { stage } = given;
   if (stage === undefined) throw new EnrolmentRefused(`--stage is missing.\n\n${usage}`);
+  if (!/^[a-z][a-z0-9-]{0,19}$/.test(stage)) {
+    throw new EnrolmentRefused(`--stage ${stage} is none: lower case, digits and hyphens.`);
+  }
+  if (!(Number(given.port) >= 1 && Number(given.port) <= 65_535)) {
+    throw new EnrolmentRefused(`--port ${given.port} is no port.`);
+  }
   refuseTwoVerbs(given, positionals);
   const registry = createRegistry(new IoTClient(), stage);
   const { store } = createStore(createDocuments(), stage);

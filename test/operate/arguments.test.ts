@@ -29,6 +29,8 @@ it.each([
   ['one host', [...enrol, 'cmp1', 'cmp2'], 'One host at a time, not cmp1, cmp2.'],
   ['one verb', [...enrol, 'cmp1', '--retire', '--revoke'], '--retire and --revoke exclude'],
   ['its verb', [...enrol, 'cmp1', '--keep', 'x', '--revoke'], '--keep goes with --retire'],
+  ['a stage', ['operate/enrol.ts', '--stage', 'My stage', 'cmp1'], '--stage My stage is none'],
+  ['a port', [...enrol, 'cmp1', '--port', 'mqtt'], '--port mqtt is no port.'],
   ['no host', [...enrol, 'cmp1', '--list'], '--list takes no host; it was given cmp1.'],
 ] as const)('asks for %s: %j', async (_what, [file, ...given], sentence) => {
   const region = sentence.startsWith('AWS_REGION') ? {} : { AWS_REGION: 'us-east-1' };

@@ -210,7 +210,11 @@ it('takes all certificates from a host that is lost, ends its connection, and ta
   await expect(enrol('cmp6.example', path)).rejects.toThrow('does not have, or no longer');
   const again = await enrol('cmp6.example', emptyFolder());
   expect(iot.registry.certificate(again.id).status).toBe('ACTIVE');
-  expect(await revokeCertificates(registry, 'test:nobody')).toEqual([]);
+  expect(await revokeCertificates(registry, thing)).toMatchObject([{ id: again.id }]);
+  expect(await revokeCertificates(registry, thing)).toEqual([]);
+  // A name that was mistyped shuts nobody out.
+  const mistyped = revokeCertificates(registry, 'test:cmp66:example');
+  await expect(mistyped).rejects.toThrow('No host cmp66.example is enrolled');
 });
 
 it('keeps the certificate that is named, if it is one of the host’s', async () => {
