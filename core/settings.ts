@@ -149,7 +149,10 @@ export function deadQueueUrlVariable(name: QueueName | StreamConsumerName): stri
 export function loadSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    const faults = parsed.error.issues.map(({ path, message }) => {
+      const isMissing = message.endsWith('received undefined');
+      return isMissing ? `${path.join('.')}: missing` : `${path.join('.')}: ${message}`;
+    });
     throw new SettingsInvalid(`Settings are wrong. ${faults.join('; ')}`);
   }
   const given = parsed.data;

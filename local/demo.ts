@@ -10,12 +10,15 @@ import type { AttachHandle } from '#core/domain/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { traitPart } from '#core/domain/traits.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { takeNoArguments } from '#operate/arguments.ts';
 import { announceHost } from './announce-host.ts';
 import { type Client, client, eventually } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
 import { chooseLayout, type Layout, urlOf } from './layout.ts';
 import { startSystem } from './system.ts';
+
+takeNoArguments();
 
 /** The fake GPU's provider for the smaller of its two types of mdev. */
 const vgpuProvider = '0000:0e:00.0_fake-1';

@@ -3,6 +3,8 @@
 
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { sentenceOf } from '#operate/arguments.ts';
 import { announceHost } from './announce-host.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { lockDirectory } from './directory-lock.ts';
@@ -18,10 +20,11 @@ function seconds(): string {
 }
 
 async function main(): Promise<void> {
+  const { fresh } = parseArgs({ options: { fresh: { type: 'boolean' } } }).values;
   lockDirectory(directory);
   const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false });
   // Only now: a system that still runs would lose what is below it.
-  if (process.argv.includes('--fresh')) rmSync(directory, { recursive: true, force: true });
+  if (fresh) rmSync(directory, { recursive: true, force: true });
   const system = await startSystem({
     layout,
     agents: [demoAgent(join(directory, 'sysfs'))],
@@ -98,6 +101,6 @@ What is wrong, if something is: npm run -s doctor -- --environment .local/dev/en
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  console.error(sentenceOf(error));
   process.exit(1);
 });

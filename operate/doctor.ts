@@ -8,8 +8,10 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { sentenceOf } from './arguments.ts';
 import type { Finding, Patient } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
+import { get } from './doctor/get.ts';
 import { loadEnvironment } from './environment.ts';
 
 async function main(): Promise<void> {
@@ -29,7 +31,7 @@ function patientOf(url: string | undefined): Patient {
   const deps = createConsumerDeps('doctor');
   return {
     deps,
-    http: createHttp(),
+    http: createHttp({ fetch: get }),
     aws: {
       dynamoDb: new DynamoDBClient(),
       sqs: new SQSClient(),
@@ -55,6 +57,6 @@ function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  console.error(sentenceOf(error));
   process.exitCode = 2;
 });

@@ -9,6 +9,7 @@ import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { sentenceOf } from './arguments.ts';
 import { agentSettings } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -60,8 +61,14 @@ function readOptions() {
 async function main(): Promise<void> {
   const { values: given, positionals } = readOptions();
   const { stage } = given;
-  const verbs = [given.rotate, given.retire, given.revoke, given.remove, given.list];
-  if (stage === undefined || verbs.filter(Boolean).length > 1) throw new EnrolmentRefused(usage);
+  if (stage === undefined) throw new EnrolmentRefused(`--stage is missing.\n\n${usage}`);
+  if (!/^[a-z][a-z0-9-]{0,19}$/.test(stage)) {
+    throw new EnrolmentRefused(`--stage ${stage} is none: lower case, digits and hyphens.`);
+  }
+  if (!(Number(given.port) >= 1 && Number(given.port) <= 65_535)) {
+    throw new EnrolmentRefused(`--port ${given.port} is no port.`);
+  }
+  refuseTwoVerbs(given, positionals);
   const registry = createRegistry(new IoTClient(), stage);
   const { store } = createStore(createDocuments(), stage);
   const presenceOf = async (hostname: string) =>
@@ -85,13 +92,14 @@ async function main(): Promise<void> {
     }
     return;
   }
-  if (given.all !== (given.remove && positionals.length === 0)) throw new EnrolmentRefused(usage);
   if (given.all) {
     await remove(await registry.things());
     return;
   }
   const [hostname, ...rest] = positionals;
-  if (hostname === undefined || rest.length > 0) throw new EnrolmentRefused(usage);
+  if (hostname === undefined) throw new EnrolmentRefused(`The host is missing.\n\n${usage}`);
+  if (rest.length > 0)
+    throw new EnrolmentRefused(`One host at a time, not ${positionals.join(', ')}.`);
   if (!isHostname(hostname)) {
     throw new EnrolmentRefused(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
   }
@@ -107,8 +115,10 @@ async function main(): Promise<void> {
     tell('removed', await retireCertificates(registry, thing, inUse));
   } else {
     const { out, settings, at, port, ca } = given;
-    if (out === undefined) throw new EnrolmentRefused(usage);
-    if (!given.rotate && settings === undefined) throw new EnrolmentRefused(usage);
+    if (out === undefined) throw new EnrolmentRefused(`--out is missing.\n\n${usage}`);
+    if (!given.rotate && settings === undefined) {
+      throw new EnrolmentRefused(`--settings is missing: what may the host offer?\n\n${usage}`);
+    }
     const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
     const write = (host: string) =>
       agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at }, text ?? '{}');
@@ -135,6 +145,27 @@ function unlessTableIsGone(error: Error): undefined {
   if (error.name !== 'ResourceNotFoundException') throw error;
 }
 
+/** What is asked for could not be told: to retire is not to revoke. */
+function refuseTwoVerbs(
+  { list, rotate, retire, revoke, remove, all, keep }: ReturnType<typeof readOptions>['values'],
+  positionals: readonly string[],
+): void {
+  const verbs = Object.entries({ list, rotate, retire, revoke, remove }).flatMap(
+    ([verb, isGiven]) => (isGiven ? [`--${verb}`] : []),
+  );
+  if (verbs.length > 1) throw new EnrolmentRefused(`${verbs.join(' and ')} exclude each other.`);
+  if (keep !== undefined && verbs.length > 0 && !retire) {
+    throw new EnrolmentRefused(`--keep goes with --retire, not with ${verbs[0]}.`);
+  }
+  if (all && !remove) throw new EnrolmentRefused('--all goes with --remove.');
+  if (all && positionals.length > 0) {
+    throw new EnrolmentRefused(`--all takes no host; it was given ${positionals.join(', ')}.`);
+  }
+  if (list && positionals.length > 0) {
+    throw new EnrolmentRefused(`--list takes no host; it was given ${positionals.join(', ')}.`);
+  }
+}
+
 interface Named {
   readonly id: string;
   readonly status: string;
@@ -159,6 +190,6 @@ function tell(what: string, certificates: readonly Named[]): void {
 
 main().catch((error: Error) => {
   const isOurs = error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
-  console.error(isOurs ? error.message : `${error.name}: ${error.message}`);
+  console.error(sentenceOf(error));
   process.exitCode = isOurs ? 1 : 2;
 });

@@ -6,8 +6,16 @@ import * as z from 'zod';
 
 /** Makes them this process's own, beside those that it has. @throws Error where the file is none */
 export function loadEnvironment(file: string): void {
-  const read = z.record(z.string(), z.string()).safeParse(JSON.parse(readFileSync(file, 'utf8')));
+  const read = z.record(z.string(), z.string()).safeParse(jsonOf(readFileSync(file, 'utf8')));
   if (!read.success) throw new Error(`${file} must be a JSON object of texts.`);
   // Whatever the caller's environment says comes first: credentials, not least.
   process.env = { ...read.data, ...process.env };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
+import { sentenceOf } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 
 async function main(): Promise<void> {
@@ -20,6 +21,11 @@ async function main(): Promise<void> {
   let differences = 0;
   for (const hostname of hostnames) {
     const rows = await compareHost(deps, hostname);
+    if (rows.length === 0) {
+      const { host } = await deps.store.inventory.host(hostname);
+      if (host.lastReportAt === undefined)
+        throw new Error(`No host ${hostname} has ever reported.`);
+    }
     const differing = rows.filter((row) => !row.agrees).length;
     console.log(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) print(row);
@@ -44,6 +50,6 @@ function print({ provider, stored, placement, host, agrees }: Comparison): void 
 }
 
 main().catch((error: Error) => {
-  console.error(error.message);
+  console.error(sentenceOf(error));
   process.exitCode = 2;
 });

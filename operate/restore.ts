@@ -3,9 +3,11 @@
 // to be done before and after.
 
 import { parseArgs } from 'node:util';
+import * as z from 'zod';
 import { restoreBackup } from '#core/operations/restore-backup.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { sentenceOf } from './arguments.ts';
 
 const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
 
@@ -23,11 +25,18 @@ async function main(): Promise<void> {
     },
   });
   const { stage, suffix, apply } = given;
-  const momentMs = Date.parse(given.moment ?? '');
-  if (!stage || !suffix || !(momentMs <= Date.now())) throw new Error(usage);
-  const moment = new Date(momentMs).toISOString();
+  if (!stage) throw new Error(`--stage is missing.\n\n${usage}`);
+  if (!suffix) throw new Error(`--suffix is missing.\n\n${usage}`);
+  const moment = momentOf(given.moment);
   const backups = backupStore(createDocuments().documents);
-  const done = await restoreBackup({ backups, stage, suffix, moment, isDryRun: !apply });
+  const done = await restoreBackup({
+    backups,
+    stage,
+    suffix,
+    moment,
+    clock: Date.now,
+    isDryRun: !apply,
+  });
   for (const { table, backup, put, deleted } of done) {
     const would = apply ? '' : 'would be ';
     console.log(
@@ -41,10 +50,22 @@ async function main(): Promise<void> {
   );
 }
 
+/** A time without its zone would be another one wherever the command runs. */
+function momentOf(given: string | undefined): string {
+  if (given === undefined) throw new Error(`--moment is missing.\n\n${usage}`);
+  const read = z.iso.datetime({ offset: true }).safeParse(given);
+  const moment = new Date(read.data ?? Number.NaN);
+  if (!read.success || Number.isNaN(moment.getTime())) {
+    throw new Error(`--moment ${given} is no time with its zone, such as 2026-11-20T13:00:00Z.`);
+  }
+  if (moment.getTime() > Date.now()) throw new Error(`--moment ${given} is still to come.`);
+  return moment.toISOString();
+}
+
 main().catch((error: Error) => {
   const isAbsent = error.name === 'ResourceNotFoundException';
   console.error(
-    isAbsent ? 'Not all of these tables are there; nothing was written.' : error.message,
+    isAbsent ? 'Not all of these tables are there; nothing was written.' : sentenceOf(error),
   );
   process.exitCode = 2;
 });

@@ -2,10 +2,10 @@
 // round to be compared with Placement, once an hour. All that is needed has been read by then.
 
 import type { StoredProvider } from './bind-plan.ts';
-import type { AttachHandle, Device, Host } from './device.ts';
+import { type AttachHandle, type Device, type Host, isWithheld } from './device.ts';
 import { isLost } from './presence.ts';
 
-/** `withheld`: free, of a device that an operator has taken into maintenance. */
+/** `withheld`: free, but in maintenance, or put back from a backup and not known to be nobody's. */
 export const handleUses = ['free', 'withheld', 'claimed', 'releasing', 'quarantined'] as const;
 export type HandleUse = (typeof handleUses)[number];
 
@@ -39,7 +39,7 @@ function useOf(handle: AttachHandle, device: Device): HandleUse | undefined {
   if (handle.claim) return 'claimed';
   if (handle.release) return 'releasing';
   if (handle.isGone) return undefined;
-  return device.status === 'maintaining' ? 'withheld' : 'free';
+  return isWithheld(handle) || device.status === 'maintaining' ? 'withheld' : 'free';
 }
 
 function hostState(host: Host, nowMs: number): HostState {

@@ -111,7 +111,7 @@ export interface DevicePlan {
   readonly device: Device;
   readonly deployables: readonly Deployable[];
   readonly addHandles: readonly AttachHandle[];
-  /** Reported again after they were gone. */
+  /** Reported again after they were gone; as they are to be if they have been deleted meanwhile. */
   readonly reviveHandles: readonly AttachHandle[];
   readonly dropHandles: readonly AttachHandle[];
 }
@@ -172,7 +172,7 @@ export function planDevice(
       ...goneProviders.map(({ deployable }) => ({ ...deployable, isGone: true, updatedAt: now })),
     ],
     addHandles: handles.filter((handle) => !storedHandles.has(handle.uuid)),
-    reviveHandles: [...storedHandles.values()].filter((h) => isWanted.has(h.uuid) && h.isGone),
+    reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
   };
 }

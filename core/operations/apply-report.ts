@@ -7,7 +7,7 @@ import {
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { Device, DiscoveredDevice } from '../domain/device.ts';
+import type { AttachHandle, Device, DiscoveredDevice } from '../domain/device.ts';
 import { derivedUuid } from '../domain/ids.ts';
 import {
   type DevicePlan,
@@ -156,9 +156,15 @@ async function putDevice(
 
 /** What the backup did not have was there before all the same, and in use, for all we know. */
 async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
-  const unknownSince = plan.addHandles.length > 0 && (await deps.store.inventory.unknownSince());
+  const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
+  const unknownSince = isAdding && (await deps.store.inventory.unknownSince());
   if (!unknownSince) return plan;
-  return { ...plan, addHandles: plan.addHandles.map((handle) => ({ ...handle, unknownSince })) };
+  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, unknownSince });
+  return {
+    ...plan,
+    addHandles: plan.addHandles.map(withheld),
+    reviveHandles: plan.reviveHandles.map(withheld),
+  };
 }
 
 async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {

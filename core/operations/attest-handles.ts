@@ -43,16 +43,16 @@ export async function attestHandles(
 }
 
 /**
- * Instances that may have given up their handle for another of the same provider since: Placement cannot
- * tell, but then Nova has changed them.
+ * Instances that may have given up their handle for another of the same provider since, be it free by now
+ * or that of somebody who is gone: Placement cannot tell, but then Nova has changed them.
  */
 async function movedWithin(
   deps: ConsumerDeps,
   handles: readonly AttachHandle[],
 ): Promise<string[]> {
-  const isChoice = handles.some(({ claim, unknownSince }) => unknownSince && !claim);
+  if (handles.length === 1) return [];
   const claimed = handles.flatMap(({ claim, unknownSince }) =>
-    isChoice && claim && unknownSince ? [{ claim, sinceMs: Date.parse(unknownSince) }] : [],
+    claim && unknownSince ? [{ claim, sinceMs: Date.parse(unknownSince) }] : [],
   );
   const moved: string[] = [];
   for (const { claim, sinceMs } of claimed) {

@@ -1,4 +1,5 @@
 import type { Deps } from '../deps.ts';
+import type { HostRelease } from '../domain/arq.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { Device } from '../domain/device.ts';
 import type { HandleUuid } from '../domain/ids.ts';
@@ -28,7 +29,7 @@ export async function forceRelease(
       const release = id && (await deps.store.releases.byId(id));
       if (!release) continue;
       await deps.store.regions.endProgram(release, 'failed', 'It was released by force.');
-      await deps.store.releases.confirm(release);
+      await confirmHere(deps, device, release);
       if (!freed.includes(handle)) freed.push(handle);
     }
   }
@@ -40,4 +41,18 @@ export async function forceRelease(
     reason,
   });
   return freed;
+}
+
+/** Of what the same instance had on other devices, nobody has said anything. */
+async function confirmHere(deps: Deps, device: Device, release: HostRelease): Promise<void> {
+  const here = release.handles.filter(({ providerUuid }) =>
+    device.providers.includes(providerUuid),
+  );
+  for (const { providerUuid, handleUuid } of release.handles) {
+    if (device.providers.includes(providerUuid)) continue;
+    const provider = await deps.store.inventory.provider(providerUuid);
+    const handle = provider?.handles.find(({ uuid }) => uuid === handleUuid);
+    if (handle?.release === release.id) return deps.store.releases.confirm(release, here);
+  }
+  await deps.store.releases.confirm(release);
 }

@@ -57,7 +57,15 @@ export async function planHostWork(
     devices.flatMap(({ uuid, address, isGone }) => (isGone ? [] : [[uuid as string, address]])),
   );
   const held = arqs.map((arq) => heldBy(arq, providers, addresses));
-  checkHandles(held.map(({ handle }) => handle));
+  const handles = held.map(({ handle }) => handle);
+  // Its deadline is over, and what it was given then may be somebody else's by now.
+  if (binding.state === 'BindStarted' && handles.some(({ unknownSince }) => unknownSince)) {
+    throw new WorkImpossible(
+      'device',
+      'It was put back from a backup, and its device is withheld.',
+    );
+  }
+  checkHandles(handles);
   const regions = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
     throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
   });

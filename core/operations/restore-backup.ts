@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BackupStore } from '../store/backups.ts';
+import { withClaimsOf } from '../store/restored-claims.ts';
 import { isHandle, restoredRow } from '../store/restored-rows.ts';
 import { type Row, restoredKey } from '../store/rows.ts';
 import { type TableName, tableName } from '../store/tables.ts';
@@ -11,6 +12,8 @@ export interface Restoration {
   readonly suffix: string;
   /** Of the backup; ISO 8601. */
   readonly moment: string;
+  /** ms since 1970. */
+  readonly clock: () => number;
   /** Nothing is written; what would be is counted. */
   readonly isDryRun: boolean;
 }
@@ -41,6 +44,8 @@ export async function restoreBackup(restoration: Restoration): Promise<RestoredT
   for (const table of restoredTables) {
     read.set(table, await backups.rows(`${tableName(stage, table)}-${suffix}`));
   }
+  const [inventory, arqs] = [read.get('inventory'), read.get('arqs')];
+  if (inventory && arqs) read.set('inventory', withClaimsOf(arqs, inventory));
   if (!isDryRun) await withholdAll(restoration);
   const done: RestoredTable[] = [];
   for (const [table, from] of read) done.push(await restoreTable(restoration, table, from));
@@ -56,7 +61,7 @@ async function withholdAll({ backups, stage, moment }: Restoration): Promise<voi
 }
 
 async function restoreTable(
-  { backups, stage, moment, isDryRun }: Restoration,
+  { backups, stage, moment, clock, isDryRun }: Restoration,
   table: TableName,
   from: ReadonlyMap<string, Row>,
 ): Promise<RestoredTable> {
@@ -67,7 +72,7 @@ async function restoreTable(
   for (const key of new Set([...from.keys(), ...to.keys()])) {
     const current = to.get(key);
     if (current?.pk === restoredKey().pk) continue;
-    const row = restoredRow(table, from.get(key), { moment, current });
+    const row = restoredRow(table, from.get(key), { moment, now: clock(), current });
     if (row === undefined && current !== undefined) deleted.push(current);
     if (row !== undefined && !isDeepStrictEqual(row, current)) put.push(row);
   }

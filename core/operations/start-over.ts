@@ -111,7 +111,7 @@ function groupsOf({ mdevs, programs }: Lost): InstanceUuid[][] {
 /**
  * The bindings that this boot has not seen to are provisioning from now on, decided by one job, which is
  * made when its row is there. Its id follows from them, so that a repeated attempt finds the same or
- * another job.
+ * another job; what was put back from a backup, under an epoch of its own, finds none that has ended.
  */
 async function provision(
   deps: Deps,
@@ -125,7 +125,7 @@ async function provision(
   );
   if (bindings.length === 0) return;
   const names = bindings.map(({ instanceUuid, bindId }) => `${instanceUuid} ${bindId}`);
-  const uuid = derivedUuid('boot', host.hostname, bootId, ...names);
+  const uuid = derivedUuid('boot', host.hostname, bootId, String(host.epoch), ...names);
   // The row is written last, so that the job finds all of them provisioning; a death in between leaves
   // them to the next attempt.
   for (const binding of bindings) {

@@ -178,11 +178,14 @@ async function removeProviders(
   }
   const isNamed = (each: StoredProvider) =>
     each.deployable.providerUuid === named.deployable.providerUuid;
-  for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
-  if (device.isGone && ends.every((end) => end === 'removed')) {
-    await deps.store.inventory.deleteGoneDevice(device);
+  // Maintenance outlasts the device's absence: it may only have lost its link.
+  if (!(device.isGone && device.status === 'maintaining')) {
+    for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
+    if (device.isGone && ends.every((end) => end === 'removed')) {
+      await deps.store.inventory.deleteGoneDevice(device);
+    }
+    for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
   }
-  for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
   if (ends.includes('allocated')) {
     throw new RetryLater(`Something is still allocated on ${device.hostname}.`, retrySecondsMax);
   }

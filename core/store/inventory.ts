@@ -183,7 +183,7 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
     UpdateExpression: 'REMOVE is_gone',
     ConditionExpression: 'attribute_exists(pk)',
   });
-  if (!revived) await addHandle(client, table, { ...handle, isGone: false });
+  if (!revived) await addHandle(client, table, handle);
 }
 
 /** Marks first, so that no claim comes in between; a handle in use goes when its claim ends. */

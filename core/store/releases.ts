@@ -16,8 +16,8 @@ export const handlesPerReleaseMax = transactItemsMax - 1;
 
 export interface ReleaseStore {
   byId(id: string): Promise<HostRelease | undefined>;
-  /** Frees the handles that still wait for it. Repeatable. */
-  confirm(release: HostRelease): Promise<void>;
+  /** Frees the handles that still wait for it; those given, while others go on waiting. Repeatable. */
+  confirm(release: HostRelease, some?: HostRelease['handles']): Promise<void>;
   /** Keeps them from being handed out, until it is confirmed after all. Repeatable. */
   quarantine(release: HostRelease, reason: string): Promise<void>;
   /** A handle from a backup is handed out again; false if it is not as it had been read. */
@@ -53,9 +53,10 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       return row && releaseOf(row);
     },
 
-    async confirm(release) {
-      await eachHandle(release, 'REMOVE release_id, quarantine');
-      await client.send(new DeleteCommand({ TableName: tables.arqs, Key: releaseKey(release.id) }));
+    async confirm(release, some) {
+      const { handles } = release;
+      await eachHandle({ ...release, handles: some ?? handles }, 'REMOVE release_id, quarantine');
+      if (!some) await deleteRow(release);
     },
 
     async quarantine(release, reason) {

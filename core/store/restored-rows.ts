@@ -7,6 +7,8 @@ import type { TableName } from './tables.ts';
 export interface Restored {
   /** Of the backup; ISO 8601. */
   readonly moment: string;
+  /** Of putting it back; ms since 1970. */
+  readonly now: number;
   /** The row that takes its place, or that has no counterpart in the backup. */
   readonly current: Row | undefined;
 }
@@ -15,7 +17,7 @@ export interface Restored {
 export function restoredRow(
   table: TableName,
   backup: Row | undefined,
-  { moment, current }: Restored,
+  { moment, now, current }: Restored,
 ): Row | undefined {
   if (table !== 'inventory') return backup?.pk === reaperKey().pk ? undefined : backup;
   const key = backup ?? current ?? {};
@@ -23,7 +25,10 @@ export function restoredRow(
   if (key.sk === hostKey('').sk) return restoredHost(backup, current);
   if (backup === undefined) return undefined;
   if (isHandle(backup)) {
-    return { ...withheldHandle(backup, moment), epoch: epochAfter(backup, current) };
+    // Where the current row is lost, its host remembers epochs that we do not: as a new handle's, this
+    // one is beyond them.
+    const epoch = Math.max(epochAfter(backup, current), now);
+    return { ...withheldHandle(backup, moment), epoch };
   }
   // No report has it like that, so its host is asked to describe it.
   if (isDevice(backup)) return { ...backup, device: { ...(backup.device as Row), digest: '' } };
@@ -47,7 +52,14 @@ function isDevice({ sk }: Row): boolean {
 /** Its next report is news, whatever its number, and its devices are those that it then describes. */
 function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
   const { lease_holder, lease_until, ...host } = current ?? backup ?? {};
-  return { ...host, epoch: epochAfter(backup, current), sequence: -1, wanted: {} };
+  return {
+    ...host,
+    epoch: epochAfter(backup, current),
+    sequence: -1,
+    wanted: {},
+    // What the backup binds may have been made under an earlier boot than the one that is known now.
+    ...(host.boot_id !== undefined && { starting_over: true }),
+  };
 }
 
 /** Whatever was decided before is decided on an epoch that is over. */

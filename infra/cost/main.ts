@@ -2,11 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { App } from 'aws-cdk-lib';
+import { takeNoArguments } from '#operate/arguments.ts';
 import { CyborgStack } from '../cyborg-stack.ts';
 import { readSettings } from '../settings.ts';
 import { billOf, billOfIdleHost, billOfStanding, scaled, taken } from './bill.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
 import { standingOf } from './standing.ts';
+
+takeNoArguments();
 
 const million = 1_000_000;
 const hosts = 10_000;

@@ -59,6 +59,12 @@ export async function revokeCertificates(
   thing: string,
 ): Promise<HostCertificate[]> {
   const certificates = await registry.certificatesOf(thing);
+  // Whoever mistyped the name must not take the lost host for shut out.
+  if (certificates.length === 0 && !(await registry.things()).includes(thing)) {
+    throw new EnrolmentRefused(
+      `No host ${hostnameOf(thing)} is enrolled: there is no thing ${thing}.`,
+    );
+  }
   for (const certificate of certificates) await registry.revoke(certificate, thing);
   return certificates;
 }

@@ -1,6 +1,9 @@
 // `npm run -s iam`: what each role may do to which resources, from the template itself.
 
+import { takeNoArguments } from '#operate/arguments.ts';
 import { type Resource, type Statement, stage, statementOf, synthesize } from './synthesized.ts';
+
+takeNoArguments();
 
 const stack = synthesize();
 const roles = stack.ofType('AWS::IAM::Role').map((role) => ({

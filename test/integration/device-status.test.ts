@@ -93,6 +93,28 @@ describe('a device', () => {
     expect(await statusShown()).toBe('maintaining');
   });
 
+  it('is still in maintenance when it returns to its host', async () => {
+    await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
+    for (const instance of [1, 3]) {
+      const uuid = `aaaaaaaa-0000-4000-8000-00000000000${instance}`;
+      await world.asNova('DELETE', `/v2/accelerator_requests?instance=${uuid}`);
+    }
+    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 3 }), Date.now());
+    await expect
+      .poll(() => world.deps.clients.placement.getProvider(provider), soon)
+      .toBe(undefined);
+    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 4 }), Date.now());
+    expect(await statusShown()).toBe('maintaining');
+    await expect.poll(() => reservedOf(provider), soon).toBe(2);
+
+    // Given back, it is forgotten like any that is not there.
+    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 5 }), Date.now());
+    await expect.poll(() => reservedOf(provider), soon).toBe(undefined);
+    await world.ask('PATCH', path, patch('enabled'));
+    const status = async () => (await world.ask('GET', path)).status;
+    await expect.poll(status, soon).toBe(404);
+  });
+
   it.each([
     ['another status', patch('broken'), 400],
     ['another path', { body: [{ op: 'replace', path: '/model', value: 'enabled' }] }, 400],

@@ -185,7 +185,7 @@ async function backUp(): Promise<void> {
 }
 
 function restore(store = backups, isDryRun = false) {
-  return restoreBackup({ backups: store, stage, suffix, moment, isDryRun });
+  return restoreBackup({ backups: store, stage, suffix, moment, clock: Date.now, isDryRun });
 }
 
 function dump(): Promise<unknown[]> {
@@ -263,6 +263,20 @@ describe('after a backup was put back', () => {
     await gone(instance);
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
+  });
+
+  it('a full device within which two may have changed places is not released by the wrong one', async () => {
+    const [first, second] = [await boot(), await boot(), await boot()];
+    await backUp();
+    // The first was deleted, and the second built anew on what it left.
+    servers.delete(first as string);
+    await allocate(first as string, undefined);
+    servers.set(second as string, new Date().toISOString());
+    await restore();
+    await report(fpga, gpu);
+    await sync();
+    await gone(first as string);
+    expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
   });
 
   it('an admin says that it is free by force', async () => {
@@ -371,11 +385,7 @@ describe('putting a backup back', () => {
           return store[name];
         },
       });
-      const isDead = await restore(dying).then(
-        () => false,
-        () => true,
-      );
-      if (!isDead) break;
+      if ((await restore(dying).catch(() => 'dead')) !== 'dead') break;
       deaths += 1;
       // The moment, and each handle of three devices at most.
       if (at > 8) expect(await tryToBind()).toMatchObject(refused);

@@ -1,7 +1,10 @@
 // `npm run -s scale`: 10,000 hosts and 50 binds a second against AWS's limits, in virtual time.
 
 import { markdown } from '#infra/cost/print-bill.ts';
+import { takeNoArguments } from '#operate/arguments.ts';
 import { bindHead, bindRow, binds, bootHead, bootRow, boots } from './scenarios.ts';
+
+takeNoArguments();
 
 const tableOf = <Row>(
   all: Readonly<Record<string, Row>>,

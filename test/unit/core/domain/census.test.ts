@@ -38,6 +38,8 @@ describe('a handle is counted', () => {
     ['claimed', { claim, isGone: true }],
     ['releasing', { release }],
     ['quarantined', { release, quarantine: 'not blanked' }],
+    ['withheld', { unknownSince: '2026-07-01T11:00:00.000Z' }],
+    ['claimed', { claim, unknownSince: '2026-07-01T11:00:00.000Z' }],
   ] as const)('as %s: %j', (use, given) => {
     expect(handlesOf([given])).toEqual({ ...none, [use]: 1 });
   });

@@ -1,0 +1,200 @@
+// A backup is put back while a host has vgpus: what it does then, and what it is not to do. Its jobs are
+// noted here; DynamoDB, Placement, the API and the operations are real.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { attestHandles } from '#core/operations/attest-handles.ts';
+import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { type BackupStore, backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { tableName } from '#core/store/tables.ts';
+import { backUpTables } from '#test/support/backup.ts';
+import { aReport } from '#test/support/reports.ts';
+import {
+  bind,
+  boot,
+  bootAfresh,
+  bound,
+  counts,
+  deps,
+  end,
+  gpu,
+  handles,
+  jobs,
+  makeAllAgain,
+  minutes,
+  provider,
+  remove,
+  startBindOf,
+  startReleases,
+  startVgpuHost,
+  stateOf,
+  world,
+} from '#test/support/vgpu-host.ts';
+import { stage } from '#test/support/world.ts';
+
+let backups: BackupStore;
+let suffix = 0;
+let moment: string;
+
+beforeAll(async () => {
+  await startVgpuHost();
+  backups = backupStore(createDocuments().documents);
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  await bootAfresh();
+  await attest();
+  await startReleases();
+  if (jobs.size > 0) await end('free');
+});
+
+async function backUp(): Promise<void> {
+  suffix += 1;
+  moment = await backUpTables(backups, stage, String(suffix));
+}
+
+async function restore(): Promise<void> {
+  await restoreBackup({
+    backups,
+    stage,
+    suffix: String(suffix),
+    moment,
+    // Boots of this host come so much ahead, and give its handles their first epochs.
+    clock: () => Date.now() + 10 * minutes,
+    isDryRun: false,
+  });
+}
+
+/** As it is when nothing has happened on the host. */
+async function report(devices = [gpu], given: ConsumerDeps = deps): Promise<void> {
+  counts.sequence += 1;
+  const { host } = await deps.store.inventory.host('cmp1');
+  const from = { boot_id: host.bootId as string, sequence: counts.sequence };
+  await applyReport(given, 'cmp1', aReport(devices, from), Date.now());
+  await makeAllAgain();
+}
+
+/** Placement allocates nothing to anybody here. */
+async function attest(): Promise<void> {
+  const { devices } = await deps.store.inventory.host('cmp1');
+  const stored = await deps.store.inventory.provider(provider);
+  for (const device of devices) await attestHandles(deps, device, stored ? [stored] : []);
+}
+
+describe('after a backup was put back', () => {
+  it('a release leaves alone on the host what may be somebody else’s by now', async () => {
+    const { instance } = await bound();
+    await backUp();
+    await restore();
+    await report();
+    expect(await remove(instance)).toBe(204);
+    await startReleases();
+    expect([...jobs.values()]).toEqual([]);
+    expect((await handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
+
+    // It is nobody's.
+    await attest();
+    await startReleases();
+    expect([...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []))).toHaveLength(3);
+  });
+
+  it('a bind that was under way is not made ready on what may be somebody else’s', async () => {
+    const { instance } = await bind();
+    await backUp();
+    await restore();
+    await startBindOf(instance);
+    expect([...jobs.values()]).toEqual([]);
+    expect(await stateOf(instance)).toBe(409);
+  });
+
+  it('what a boot since then took away is made again', async () => {
+    const { instance } = await bound();
+    await backUp();
+    await boot();
+    await end('boot');
+    expect(await stateOf(instance)).toBe('Bound');
+    await restore();
+    await report();
+    expect(await stateOf(instance)).toBe('provisioning');
+    await end('boot');
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('what a boot took away is made again, if the backup is from in between', async () => {
+    const { instance } = await bound();
+    const { host } = await deps.store.inventory.host('cmp1');
+    counts.boots += 1;
+    const bootId = `cccccccc-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
+    await deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 });
+    await backUp();
+    await report();
+    await end('boot');
+    expect(await stateOf(instance)).toBe('Bound');
+    await restore();
+    await report();
+    expect(await stateOf(instance)).toBe('provisioning');
+    await end('boot');
+    expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('a device that returns while its rows are deleted is withheld', async () => {
+    const { instance } = await bound();
+    await report([]);
+    await backUp();
+    await restore();
+    expect(await handles()).toMatchObject([{ isGone: true }]);
+    const { inventory } = deps.store;
+    const overtaken: typeof inventory = {
+      ...inventory,
+      putDevice: async (...device) => {
+        await remove(instance);
+        await startReleases();
+        await inventory.deleteGoneHandles(await handles());
+        expect(await handles()).toEqual([]);
+        await inventory.putDevice(...device);
+      },
+    };
+    await report([gpu], { ...deps, store: { ...deps.store, inventory: overtaken } });
+    const withheld = { unknownSince: moment, isGone: false };
+    expect(await handles()).toMatchObject([withheld, withheld, withheld]);
+  });
+
+  it('a handle is claimed by the ARQ that the backup has for it, and waits for nothing that it lacks', async () => {
+    const { arq, instance } = await bound();
+    const other = await bound();
+    await backUp();
+    const [arqs, inventory] = (['arqs', 'inventory'] as const).map(
+      (table) => `${tableName(stage, table)}-${suffix}`,
+    ) as [string, string];
+    for (const row of (await backups.rows(arqs)).values()) {
+      if (row.uuid === other.arq || row.instance_uuid === other.instance) {
+        await backups.delete(arqs, row);
+      }
+    }
+    for (const row of (await backups.rows(inventory)).values()) {
+      if (row.arq_uuid !== arq) continue;
+      const { arq_uuid: _, instance_uuid: __, ...unclaimed } = row;
+      await backups.put(inventory, { ...unclaimed, release_id: 'none', quarantine: 'was never' });
+    }
+    await restore();
+    const claims = (await handles()).flatMap(({ claim }) => claim ?? []);
+    expect(claims).toEqual([{ arqUuid: arq, instanceUuid: instance }]);
+    expect((await handles()).filter(({ release, quarantine }) => release || quarantine)).toEqual(
+      [],
+    );
+  });
+
+  it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
+    await backUp();
+    const { instance } = await bound();
+    await remove(instance);
+    const known = (await handles()).map(({ epoch }) => epoch);
+    const inventory = tableName(stage, 'inventory');
+    for (const row of (await backups.rows(inventory)).values())
+      await backups.delete(inventory, row);
+    await restore();
+    for (const { epoch } of await handles()) expect(epoch).toBeGreaterThan(Math.max(...known));
+  });
+});
