@@ -325,15 +325,15 @@ it('lists hosts, and tells how it is used', async () => {
   const usage = run('operate/enrol.ts', environment);
   expect(await usage.exited()).toBe(1);
   expect(usage.output()).toContain('--rotate');
-  for (const wrong of [
-    ['--remove'],
-    ['--revoke', '--all'],
-    ['cmp1.example', '--remove', '--all'],
-    ['cmp1.example', '--remove', '--revoke'],
-  ]) {
+  for (const [said, ...wrong] of [
+    ['The host is missing.', '--remove'],
+    ['--all goes with --remove.', '--revoke', '--all'],
+    ['--all takes no host; it was given cmp1.example.', 'cmp1.example', '--remove', '--all'],
+    ['--revoke and --remove exclude each other.', 'cmp1.example', '--remove', '--revoke'],
+  ] as const) {
     const refused = run('operate/enrol.ts', environment, ['--stage', stage, ...wrong]);
     expect(await refused.exited()).toBe(1);
-    expect(refused.output()).toContain('--rotate');
+    expect(refused.output()).toContain(said);
   }
   const unknown = run('operate/enrol.ts', environment, ['--stage', stage, '--delete']);
   expect(await unknown.exited()).toBe(2);
