@@ -174,7 +174,10 @@ async function removeProviders(
     if (!own) continue;
     const end = await removeProvider(deps, provider, own);
     ends.push(end);
-    if (end === 'removed') removed.push(own);
+    // The first goes with its device: without it nobody comes here for the device's own row, which a
+    // report that is under way marks last.
+    const isKept = !device.isGone && provider.uuid === device.providers[0];
+    if (end === 'removed' && !isKept) removed.push(own);
   }
   const isNamed = (each: StoredProvider) =>
     each.deployable.providerUuid === named.deployable.providerUuid;

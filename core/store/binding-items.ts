@@ -132,17 +132,13 @@ export function resolveInstance(
       TableName: tables.arqs,
       Key: instanceKey(binding.instanceUuid),
       UpdateExpression: next.due_at ? set.expression : `${set.expression} REMOVE due, due_at`,
-      // What is provisioning may be so by the job of a later boot; before, there was none.
-      ConditionExpression: `bind_id = :bind AND #state = :was AND arq_uuids = :were${
-        binding.jobUuid ? ' AND job_uuid = :job' : ''
-      }`,
+      ConditionExpression: 'bind_id = :bind AND #state = :was AND arq_uuids = :were',
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: {
         ...set.values,
         ':bind': binding.bindId,
         ':was': binding.state,
         ':were': binding.arqUuids,
-        ...(binding.jobUuid && { ':job': binding.jobUuid }),
       },
     },
   };

@@ -130,13 +130,15 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
       return outcome === 'done';
     },
 
-    async keep({ instanceUuid, bindId }, bootId) {
+    async keep({ instanceUuid, bootId: earlier }, bootId) {
+      if (earlier === undefined) return;
       await updateIf(client, {
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET boot_id = :boot',
-        ConditionExpression: 'bind_id = :bind',
-        ExpressionAttributeValues: { ':bind': bindId, ':boot': bootId },
+        // Nothing is made under that boot any more, so another binding has another.
+        ConditionExpression: 'boot_id = :earlier',
+        ExpressionAttributeValues: { ':earlier': earlier, ':boot': bootId },
       });
     },
 

@@ -39,7 +39,7 @@ export const plug =
 export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
 
 /** One act, and later another. */
-export function then(act: Act, afterMs: number, next: Act): Act {
+export function inTurn(act: Act, afterMs: number, next: Act): Act {
   return (world) => {
     void act(world);
     world.timeline.at(world.timeline.now() + afterMs, () => void next(world));

@@ -45,6 +45,9 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (after.unknown_since && is && !was && !before.arq_uuid) {
     violate('I4', `handle ${after.sk} is programmed, and whose it is is not known`);
   }
+  if (after.sk === 'HOST' && Number(after.epoch) < Number(before.epoch)) {
+    violate('I5', `${after.pk} is as an earlier boot has it`);
+  }
   if (Number(after.report_order) < Number(before.report_order)) {
     violate('I5', `${after.sk} is as an older report has it`);
   }

@@ -158,7 +158,8 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
   for (const uuid of host.hardware.mdevs.keys()) {
     if (host.foreignMdevs.has(uuid)) continue;
     const handle = [...stored.handles.values()].find((each) => each.uuid === uuid);
-    const isExplained = handle?.claim ?? handle?.release ?? handle?.quarantine;
+    const isExplained =
+      handle?.claim ?? handle?.release ?? handle?.quarantine ?? handle?.unknownSince;
     if (handle && !isExplained) {
       throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
     }
@@ -253,6 +254,12 @@ function checkPlacement({ database, openstack, hosts }: World): void {
       }),
     ),
   );
+  for (const { uuid, isGone, providers, status } of devices) {
+    const isHeld = rows.some(({ pk }) => providers.some((provider) => pk === `RP#${provider}`));
+    if (isGone && !isHeld && status !== 'maintaining') {
+      throw new Violation('L3', `device ${uuid} is gone, and its row stays`);
+    }
+  }
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);

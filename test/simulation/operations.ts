@@ -13,6 +13,7 @@ import {
   forgetPresence,
   freeByForce,
   goRound,
+  inTurn,
   isBroken,
   isForgetful,
   isOfThePast,
@@ -28,7 +29,6 @@ import {
   programRegion,
   reboot,
   snatchOne,
-  then,
   unplug,
   withholdAll,
 } from './acts.ts';
@@ -93,19 +93,24 @@ export const operations: Readonly<Record<string, Operation>> = {
     act: snatchOne(0),
   },
   'a bind of a region as it is': { about: ['FPGA', 'instance'], act: boot('fpga') },
+  'a bind of one behind a release': {
+    about: ['GPU'],
+    prepare: boot('vgpu2'),
+    act: inTurn(deleteLast, 60, boot('vgpu')),
+  },
   'a bind behind a release': {
     about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu2'),
-    act: then(deleteLast, 30, boot('vgpu2')),
+    act: inTurn(deleteLast, 30, boot('vgpu2')),
   },
   'a device that comes back': {
     about: ['NIC', 'host', 'instance'],
-    prepare: then(boot('nic2'), 20_000, unplug(nicAddress)),
+    prepare: inTurn(boot('nic2'), 20_000, unplug(nicAddress)),
     act: plug(nicAddress),
   },
   'a boot that waits for an image': {
     about: ['FPGA', 'host', 'instance'],
-    prepare: then(boot('all'), 20_000, (world) => {
+    prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
       reboot(world);
     }),
@@ -114,7 +119,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'an instance that Nova knows again': {
     about: ['GPU', 'instance'],
-    prepare: then(boot('vgpu'), 10_000, isForgetful(true)),
+    prepare: inTurn(boot('vgpu'), 10_000, isForgetful(true)),
     prepareMs: 3 * minuteMs,
     act: isForgetful(false),
   },
@@ -147,29 +152,29 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'a delete of one of two that are being bound': {
     about: ['GPU', 'instance'],
-    prepare: then(isOut(true), 0, boot('vgpu2')),
+    prepare: inTurn(isOut(true), 0, boot('vgpu2')),
     prepareMs: 10_000,
-    act: then(snatchOne(0), 30_000, isOut(false)),
+    act: inTurn(snatchOne(0), 30_000, isOut(false)),
   },
   'a boot of which not all can be made again': {
     about: ['host', 'instance'],
-    prepare: then(boot('vgpu'), 100, boot('vgpu')),
-    act: then(isBroken(true), 0, reboot),
+    prepare: inTurn(boot('vgpu'), 100, boot('vgpu')),
+    act: inTurn(isBroken(true), 0, reboot),
     rates: {},
   },
   'a boot that leaves the image where it is': {
     about: ['host', 'instance'],
     prepare: boot('fpga1'),
-    act: then(keepImages, 0, reboot),
+    act: inTurn(keepImages, 0, reboot),
   },
   'a boot that goes on waiting for an image': {
     about: ['instance'],
-    prepare: then(boot('all'), 20_000, (world) => {
+    prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
       reboot(world);
     }),
-    prepareMs: 2 * minuteMs,
-    act: then(
+    prepareMs: 6 * minuteMs,
+    act: inTurn(
       () => {},
       10 * minuteMs,
       ({ openstack }) => void openstack.outages.delete('Glance'),
@@ -183,14 +188,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'an instance that Nova and Placement know again': {
     about: ['instance'],
-    prepare: then(boot('vgpu'), 10_000, isOfThePast(true)),
+    prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
     prepareMs: 3 * minuteMs,
-    act: then(() => {}, 3 * minuteMs, isOfThePast(false)),
-  },
-  'handles that a backup cannot vouch for': {
-    about: ['instance'],
-    prepare: then(boot('vgpu'), 20_000, withholdAll),
-    act: goRound,
+    act: inTurn(() => {}, 3 * minuteMs, isOfThePast(false)),
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };
@@ -234,26 +234,31 @@ export const rivals: Readonly<Record<string, Rival>> = {
   'a bind of other ARQs for it': { about: ['instance'], act: bindOthers },
   'a GPU that goes and comes': {
     about: ['GPU'],
-    act: then(unplug(gpuAddress), 7000, plug(gpuAddress)),
+    act: inTurn(unplug(gpuAddress), 7000, plug(gpuAddress)),
   },
   'a NIC that goes and comes': {
     about: ['NIC'],
-    act: then(unplug(nicAddress), 7000, plug(nicAddress)),
+    act: inTurn(unplug(nicAddress), 7000, plug(nicAddress)),
+  },
+  'a delete of its server': {
+    about: ['instance'],
+    of: ['a device that comes back', 'a boot that goes on waiting for an image'],
+    act: deleteLast,
   },
   'a plain bind, a little later': {
     about: ['NIC'],
     of: ['a device that comes', 'a device that comes back'],
-    act: then(() => {}, 7000, boot('nic')),
+    act: inTurn(() => {}, 7000, boot('nic')),
   },
   'a host that cannot clean up': {
     about: ['GPU'],
-    of: ['a bind behind a release', 'a release by the host'],
-    act: then(isBroken(true), 60_000, isBroken(false)),
+    of: ['a bind of one behind a release'],
+    act: inTurn(isBroken(true), 60_000, isBroken(false)),
   },
   'a backup that is put back': {
     about: ['NIC', 'FPGA'],
     of: ['a bind of a plain device', 'a region that an operator programs'],
-    act: then(then(withholdAll, 60_000, goRound), 5 * minuteMs, goRound),
+    act: inTurn(inTurn(withholdAll, 60_000, goRound), 5 * minuteMs, goRound),
   },
   'mdevs that somebody makes by hand': {
     about: ['GPU'],
@@ -267,8 +272,8 @@ export const rivals: Readonly<Record<string, Rival>> = {
       'a delete of one of two',
       'a boot of which not all can be made again',
     ],
-    act: then(
-      then(isOut(true), 0, (world) => {
+    act: inTurn(
+      inTurn(isOut(true), 0, (world) => {
         const server = last(world);
         return server && world.nova.rob(server, 100);
       }),
@@ -279,8 +284,8 @@ export const rivals: Readonly<Record<string, Rival>> = {
   'a boot of the host of which Nova does not hear, and a bind past Placement': {
     about: ['GPU'],
     of: ['a delete of one of two that are being bound'],
-    act: then(
-      then(then(then(isUnheard(true), 0, isOut(false)), 500, reboot), 6000, bindUnknown),
+    act: inTurn(
+      inTurn(inTurn(inTurn(isUnheard(true), 0, isOut(false)), 500, reboot), 6000, bindUnknown),
       30_000,
       isUnheard(false),
     ),
@@ -290,7 +295,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
     of: ['a boot of the host'],
     act: (world) => {
       world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
-      then(reboot, 15_500, reboot)(world);
+      inTurn(reboot, 15_500, reboot)(world);
     },
   },
   'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
@@ -305,16 +310,16 @@ export const rivals: Readonly<Record<string, Rival>> = {
   'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
   'an operator who programs, frees it by force, and takes it out': {
     about: ['FPGA'],
-    act: then(
-      then(then(isOut(true), 0, programRegion), 2000, freeByForce),
+    act: inTurn(
+      inTurn(inTurn(isOut(true), 0, programRegion), 2000, freeByForce),
       4000,
-      then(unplug(fpgaAddress), 3000, isOut(false)),
+      inTurn(unplug(fpgaAddress), 3000, isOut(false)),
     ),
   },
   'others under way that go while AWS IoT is out': {
     about: ['FPGA'],
-    act: then(
-      then(then(isOut(true), 0, boot('fpga2')), 4000, (world) => {
+    act: inTurn(
+      inTurn(inTurn(isOut(true), 0, boot('fpga2')), 4000, (world) => {
         const server = last(world);
         return server && world.nova.snatch(server);
       }),
@@ -324,13 +329,17 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'others that come and go on a slow host': {
     about: ['GPU'],
-    act: then(then(boot('vgpu2'), 6000, deleteLast), 6500, then(killAgents, 500, boot('vgpu2'))),
+    act: inTurn(
+      inTurn(boot('vgpu2'), 6000, deleteLast),
+      6500,
+      inTurn(killAgents, 500, boot('vgpu2')),
+    ),
   },
   'the same profile': { about: ['profile'], act: makeProfile('one') },
   'its uuid for another profile': { about: ['profile'], act: makeProfile('two', profileUuid) },
   'the same profile anew': {
     about: ['profile'],
-    act: then(deleteProfile, 3000, makeProfile('one')),
+    act: inTurn(deleteProfile, 3000, makeProfile('one')),
   },
 };
 
