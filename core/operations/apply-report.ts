@@ -19,6 +19,9 @@ import {
 import { RetryLater } from '../domain/retry-later.ts';
 import { startOver } from './start-over.ts';
 
+/** Whose name the lease of the host is in. */
+type LeaseDeps = ConsumerDeps & { readonly holder: string };
+
 /** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
 const leaseSeconds = 90;
 const leaseRetrySeconds = 3;
@@ -40,17 +43,21 @@ export async function applyReport(
   const holder = deps.uuid();
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
-    throw new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
+    throw leaseTaken(hostname);
   }
   try {
-    await applyUnderLease(deps, hostname, report, receivedAtMs);
+    await applyUnderLease({ ...deps, holder }, hostname, report, receivedAtMs);
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
 }
 
+function leaseTaken(hostname: string): RetryLater {
+  return new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
+}
+
 async function applyUnderLease(
-  deps: ConsumerDeps,
+  deps: LeaseDeps,
   hostname: string,
   report: InventoryReport,
   receivedAtMs: number,
@@ -96,7 +103,7 @@ async function applyUnderLease(
     // What a device holds after the boot is not known until it is described.
     isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };
-  await deps.store.inventory.putReport(applied);
+  if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan.put, plan.retire, plan.wanted);
   // A part of a large report is followed by others; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
@@ -108,7 +115,7 @@ async function applyUnderLease(
  * what has to be started over is, even if this consumer dies.
  */
 async function noteBoot(
-  deps: ConsumerDeps,
+  deps: LeaseDeps,
   known: StoredHost,
   report: InventoryReport,
   receivedAtMs: number,
@@ -123,7 +130,7 @@ async function noteBoot(
     bootedAt: nowOf(deps),
     isStartingOver: true,
   };
-  await deps.store.inventory.putBoot(host);
+  if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
   return host;
 }
 

@@ -18,10 +18,13 @@ export interface HostStore {
   /** True if nobody else works on the host's reports until `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
-  /** Notes a boot before anything follows from it. Its reports are counted anew. */
-  putBoot(host: StoredHost): Promise<void>;
-  /** What the host last reported. Goes after its devices, so that a crash makes the report count as new. */
-  putReport(host: StoredHost): Promise<void>;
+  /** Notes a boot before anything follows from it. False if the lease is not the holder's. */
+  putBoot(host: StoredHost, holder: string): Promise<boolean>;
+  /**
+   * What the host last reported. Goes after its devices, so that a crash makes the report count as new.
+   * False if the lease is not the holder's.
+   */
+  putReport(host: StoredHost, holder: string): Promise<boolean>;
   /** False if what is stored is no longer `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -58,7 +61,7 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    async putBoot(host) {
+    putBoot(host, holder) {
       const set = setting({
         hostname: host.hostname,
         boot_id: host.bootId,
@@ -68,16 +71,17 @@ export function hostStore(client: Documents, table: string): HostStore {
         booted_at: host.bootedAt,
         starting_over: true,
       });
-      await updateIf(client, {
+      return updateIf(client, {
         TableName: table,
         Key: hostKey(host.hostname),
         UpdateExpression: set.expression,
+        ConditionExpression: 'lease_holder = :holder',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: set.values,
+        ExpressionAttributeValues: { ...set.values, ':holder': holder },
       });
     },
 
-    async putReport(host) {
+    putReport(host, holder) {
       const set = setting({
         hostname: host.hostname,
         boot_id: host.bootId,
@@ -88,14 +92,15 @@ export function hostStore(client: Documents, table: string): HostStore {
         last_received_ms: host.lastReceivedAtMs,
         wanted: host.wanted,
       });
-      await updateIf(client, {
+      return updateIf(client, {
         TableName: table,
         Key: hostKey(host.hostname),
         UpdateExpression: host.isStartingOver
           ? set.expression
           : `${set.expression} REMOVE starting_over`,
+        ConditionExpression: 'lease_holder = :holder',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: set.values,
+        ExpressionAttributeValues: { ...set.values, ':holder': holder },
       });
     },
 

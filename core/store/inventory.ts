@@ -59,7 +59,9 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await eachOf(plan.deployables, (deployable) =>
         putKept(client, table, { ...deployableRow(deployable), report_order: reportOrder }),
       );
-      await putKept(client, table, deviceRow(plan.device, reportOrder));
+      // That a device is gone, written late, must not bring its row back.
+      const condition = plan.device.isGone ? isNoLater : isNewOrNoLater;
+      await putKept(client, table, deviceRow(plan.device, reportOrder), condition);
     },
 
     async doubt({ hostname, uuid, digest }) {
@@ -150,15 +152,23 @@ async function forgetDigest(
   });
 }
 
+const isNoLater = 'report_order <= :report_order';
+const isNewOrNoLater = `attribute_not_exists(report_order) OR ${isNoLater}`;
+
 /** Writes a row unless it is a later report's, but keeps a status that an operator has set. */
-async function putKept(client: Documents, table: string, row: Row): Promise<void> {
+async function putKept(
+  client: Documents,
+  table: string,
+  row: Row,
+  condition = isNewOrNoLater,
+): Promise<void> {
   const { pk, sk, status, ...attributes } = row;
   const set = setting(attributes);
   await updateIf(client, {
     TableName: table,
     Key: { pk, sk },
     UpdateExpression: `${set.expression}, #status = if_not_exists(#status, :status)`,
-    ConditionExpression: 'attribute_not_exists(report_order) OR report_order <= :report_order',
+    ConditionExpression: condition,
     ExpressionAttributeNames: { ...set.names, '#status': 'status' },
     ExpressionAttributeValues: { ...set.values, ':status': status },
   });

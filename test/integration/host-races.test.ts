@@ -51,9 +51,9 @@ async function bootDying(
       ...d.store,
       inventory: {
         ...d.store.inventory,
-        putReport: async (h: never) => {
+        putReport: async (...given: Parameters<typeof d.store.inventory.putReport>) => {
           await at();
-          return d.store.inventory.putReport(h);
+          return d.store.inventory.putReport(...given);
         },
       },
     },

@@ -30,6 +30,7 @@ import {
   startReleases,
   startVgpuHost,
   stateOf,
+  underLease,
   world,
 } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
@@ -127,7 +128,9 @@ describe('after a backup was put back', () => {
     const { host } = await deps.store.inventory.host('cmp1');
     counts.boots += 1;
     const bootId = `cccccccc-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
-    await deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 });
+    await underLease((holder) =>
+      deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 }, holder),
+    );
     await backUp();
     await report();
     await end('boot');

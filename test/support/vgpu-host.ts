@@ -83,8 +83,19 @@ export async function setPresence(presence: Presence): Promise<void> {
 export async function disconnect(forMs: number): Promise<void> {
   const at = new Date(Date.now() - forMs).toISOString();
   const { host } = await deps.store.inventory.host('cmp1');
-  await deps.store.inventory.putReport({ ...host, lastReportAt: at });
+  await underLease((holder) =>
+    deps.store.inventory.putReport({ ...host, lastReportAt: at }, holder),
+  );
   await setPresence({ isConnected: false, version: 1, at });
+}
+
+/** As a consumer of the host's reports. */
+export async function underLease(work: (holder: string) => Promise<boolean>): Promise<void> {
+  const { inventory } = deps.store;
+  const now = new Date().toISOString();
+  expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
+  expect(await work('test')).toBe(true);
+  await inventory.endLease('cmp1', 'test');
 }
 
 export async function boot(given: ConsumerDeps = deps): Promise<void> {
