@@ -34,6 +34,8 @@ export interface Claim {
 
 export interface PlannedClaim extends Claim {
   readonly deployable: Deployable;
+  /** Whether others can have a part of the same region. */
+  readonly isShared: boolean;
 }
 
 export interface BindFacts {
@@ -66,7 +68,9 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
     taken.add(handle.uuid);
-    return { arq, target, handle, deployable: provider.deployable };
+    const { deployable, handles } = provider;
+    const isShared = deployable.region !== undefined && handles.length > 1;
+    return { arq, target, handle, deployable, isShared };
   });
 }
 
@@ -91,12 +95,14 @@ export type MdevOwner = 'agent' | 'nova';
 
 /** Whether the claim is worth something only after its host has done something for it. */
 export function needsHost(
-  { arq, handle }: Pick<PlannedClaim, 'arq' | 'handle'>,
+  { arq, handle, isShared }: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>,
   mdevOwner: MdevOwner,
 ): boolean {
   return (
     needsCleaning(handle, mdevOwner) ||
     handle.release !== undefined ||
+    // Somebody else may be having the region programmed; a look after the claim misses nobody.
+    isShared ||
     // What a region holds is known from a report, and reports can be late: its host has a look.
     wantedImage(arq.group) !== undefined
   );
@@ -184,7 +190,7 @@ function checkTarget(
 }
 
 /** To program a region takes it away from everybody who has it. */
-export function isUsedByOthers(
+function isUsedByOthers(
   handles: readonly AttachHandle[],
   instanceUuid: InstanceUuid,
 ): boolean {

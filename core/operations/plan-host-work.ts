@@ -38,6 +38,7 @@ export class WorkImpossible extends Error {
 interface Held {
   readonly arq: BoundArq;
   readonly handle: AttachHandle;
+  readonly provider: StoredProvider;
   readonly address: string;
 }
 
@@ -49,7 +50,7 @@ interface Held {
 export async function planHostWork(
   deps: ConsumerDeps,
   binding: InstanceBinding,
-  { devices }: HostInventory,
+  { host, devices }: HostInventory,
 ): Promise<HostWork> {
   const arqs = await boundArqs(deps, binding);
   const providers = await providersOf(deps, arqs);
@@ -65,8 +66,9 @@ export async function planHostWork(
       'It was put back from a backup, and its device is withheld.',
     );
   }
-  checkHandles(handles);
-  const regions = await planPrograms(deps, arqs, providers, addresses).catch((error: unknown) => {
+  checkHandles([...new Set([...handles, ...held.flatMap(handlesBeside)])]);
+  const where = { providers, addresses, bootId: host.bootId };
+  const regions = await planPrograms(deps, binding, arqs, where).catch((error: unknown) => {
     throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
   });
   return {
@@ -99,11 +101,19 @@ function heldBy(
   const provider = providers.get(providerUuid);
   const handle = provider?.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
   const address = addresses.get(provider?.deployable.deviceUuid ?? '');
-  if (!handle || handle.isGone || !address) {
+  if (!provider || !handle || handle.isGone || !address) {
     const what = `the device of ${providerUuid}`;
     throw new WorkImpossible('device', `Host ${hostname} no longer has ${what}.`);
   }
-  return { arq, handle, address };
+  return { arq, handle, provider, address };
+}
+
+/**
+ * Until a bind of another handle of the region is over for the host, too, its job can come late and put
+ * its image there.
+ */
+function handlesBeside({ provider }: Held): readonly AttachHandle[] {
+  return provider.deployable.region === undefined ? [] : provider.handles;
 }
 
 function checkHandles(handles: readonly AttachHandle[]): void {

@@ -4,12 +4,14 @@ import { type GlanceImage, ImageUnusable } from '../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { CheckRegionStep, ProgramStep } from '../contracts/job-document.ts';
-import { isUsedByOthers, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
+import type { InstanceBinding } from '../domain/arq.ts';
+import { needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
 import type { Deployable } from '../domain/device.ts';
 import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
+import { isBeingProgrammed, neighboursIn, takeTurn } from './share-region.ts';
 
 /** For one region: what it is to hold, or that it holds it. */
 export interface RegionWork {
@@ -17,59 +19,93 @@ export interface RegionWork {
   readonly step: ProgramStep | CheckRegionStep;
 }
 
+/** What its host has, in the boot it is in. */
+interface Where {
+  readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
+  /** By device. */
+  readonly addresses: ReadonlyMap<string, string>;
+  readonly bootId: string | undefined;
+}
+
+/** One instance's part of one device. */
+interface Share {
+  readonly binding: InstanceBinding;
+  readonly arqs: readonly BoundArq[];
+  readonly provider: StoredProvider;
+  readonly address: string;
+  readonly bootId: string | undefined;
+}
+
 const serviceAwaySeconds = 5;
+const behindOthersSeconds = 1;
 
 /**
  * A step for each region of which an image or a function is wanted, in the ARQs' order.
  *
  * @throws ImageUnusable whose message says why there can be none
- * @throws RetryLater while Glance or S3 is away
+ * @throws RetryLater while Glance or S3 is away, or another instance has the region programmed
  */
 export async function planPrograms(
   deps: ConsumerDeps,
+  binding: InstanceBinding,
   arqs: readonly BoundArq[],
-  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
-  addresses: ReadonlyMap<string, string>,
+  { providers, addresses, bootId }: Where,
 ): Promise<RegionWork[]> {
   const work: RegionWork[] = [];
   for (const [uuid, held] of Map.groupBy(arqs, (arq) => arq.binding.providerUuid)) {
     const provider = providers.get(uuid);
     const address = addresses.get(provider?.deployable.deviceUuid ?? '');
-    const wanted = distinct(held.flatMap((arq) => wantedImage(arq.group) ?? []));
-    if (!provider || !address || wanted.length === 0) continue;
-    const step = await patiently(deps, stepFor(deps, provider, held, address));
-    const [first] = held;
-    work.push({ providerUuid: uuid, step: { ...step, bind_id: first?.binding.bindId } });
+    if (!provider || !address) continue;
+    const step = await stepFor(deps, { binding, arqs: held, provider, address, bootId });
+    if (step) work.push({ providerUuid: uuid, step: { ...step, bind_id: binding.bindId } });
   }
   return work;
 }
 
 async function stepFor(
   deps: ConsumerDeps,
-  { deployable, handles }: StoredProvider,
-  arqs: readonly BoundArq[],
-  address: string,
-): Promise<ProgramStep | CheckRegionStep> {
+  share: Share,
+): Promise<ProgramStep | CheckRegionStep | undefined> {
+  const { binding, arqs, provider, bootId } = share;
+  const { deployable } = provider;
   const wanted = distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? []));
-  const check = { kind: 'check-region', address, region: deployable.region ?? '' } as const;
-  const [only] = wanted;
-  if (only && wanted.length === 1 && !arqs.some(({ group }) => needsProgram(group, deployable))) {
-    return only.by === 'function_id'
-      ? { ...check, function_id: withHyphens(only.value) }
-      : { ...check, bitstream_id: withHyphens(only.value) };
+  if (wanted.length === 0 && deployable.region === undefined) return undefined;
+  const neighbours = await neighboursIn(deps, provider, binding.instanceUuid);
+  const isTaken = isBeingProgrammed(neighbours, provider);
+  if (!arqs.some(({ group }) => needsProgram(group, deployable))) {
+    if (isTaken) throw new RetryLater('Another instance has it programmed.', behindOthersSeconds);
+    const [only, ...more] = wanted;
+    if (!only) return undefined;
+    if (more.length === 0) return check(share, only);
   }
+  const image = await patiently(deps, imageFor(deps, deployable, wanted));
+  const isHeld = image.id === deployable.bitstreamId && !isTaken;
+  const isDone =
+    isHeld ||
+    (neighbours.length > 0 &&
+      (await takeTurn(deps, binding, wanted, neighbours, bootId)) === 'done');
+  if (isDone) return check(share, { by: 'bitstream_id', value: image.id });
+  return patiently(deps, programStep(deps, deployable, image, share.address));
+}
+
+function check({ provider, address }: Share, { by, value }: ImageQuery): CheckRegionStep {
+  const step = { kind: 'check-region', address, region: provider.deployable.region ?? '' } as const;
+  const uuid = withHyphens(value);
+  return by === 'function_id' ? { ...step, function_id: uuid } : { ...step, bitstream_id: uuid };
+}
+
+/** The one image that all of them are. @throws ImageUnusable */
+async function imageFor(
+  deps: ConsumerDeps,
+  { name }: Deployable,
+  wanted: readonly ImageQuery[],
+): Promise<GlanceImage> {
   const found = await Promise.all(wanted.map((query) => deps.clients.glance.findImage(query)));
   const [image, ...others] = found;
   if (!image || others.some(({ id }) => id !== image.id)) {
-    throw new ImageUnusable(`${deployable.name} cannot hold two images at once.`);
+    throw new ImageUnusable(`${name} cannot hold two images at once.`);
   }
-  if (image.id === deployable.bitstreamId) return { ...check, bitstream_id: image.id };
-  const instanceUuid = arqs[0]?.binding.instanceUuid;
-  // Binds that are made at the same time do not see each other in their plans.
-  if (instanceUuid && isUsedByOthers(handles, instanceUuid)) {
-    throw new ImageUnusable(`${deployable.name} cannot be programmed: another instance uses it.`);
-  }
-  return programStep(deps, deployable, image, address);
+  return image;
 }
 
 /** Profiles may spell uuids without. */

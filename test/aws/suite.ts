@@ -17,6 +17,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/concurrency.test.ts', needs: everywhere },
   { file: 'test/integration/device-status.test.ts', needs: withStreams },
+  { file: 'test/integration/force-release.test.ts', needs: everywhere },
   { file: 'test/integration/host-races.test.ts', needs: everywhere },
   { file: 'test/integration/host-work.test.ts', needs: everywhere },
   { file: 'test/integration/inventory.test.ts', needs: withStreams },
@@ -24,7 +25,9 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/reaper.test.ts', needs: everywhere },
   { file: 'test/integration/reconcile.test.ts', needs: everywhere },
+  { file: 'test/integration/restore-host-work.test.ts', needs: everywhere },
   { file: 'test/integration/restore.test.ts', needs: everywhere },
+  { file: 'test/integration/shared-region.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
 ];
 

@@ -16,6 +16,7 @@ import { silentLog } from '#test/support/agent.ts';
 import type { Faults } from './faults.ts';
 import type { Strip } from './guards.ts';
 import type { SimulatedIot } from './iot.ts';
+import type { Server } from './nova.ts';
 import { type Image, sha256Of } from './openstack.ts';
 import type { Random } from './random.ts';
 import type { Process, Timeline } from './timeline.ts';
@@ -33,6 +34,8 @@ export interface Hardware {
   readonly mdevs: Map<string, Mdev & { usedBy?: string }>;
   /** Image in the FPGA's region. */
   image: string | undefined;
+  /** Servers that run with a part of the region. */
+  readonly regionUsers: Set<Server>;
   /** Devices that are plugged in. */
   readonly present: Set<string>;
   /** Written to flash, it survives a boot for certain. */
@@ -82,6 +85,7 @@ export function createHost(parts: HostParts): Host {
   const hardware: Hardware = {
     mdevs: new Map(),
     image: undefined,
+    regionUsers: new Set(),
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
     isImageKept: false,
     isBroken: false,
@@ -92,6 +96,7 @@ export function createHost(parts: HostParts): Host {
   function boot(): void {
     bootId = random.uuid();
     hardware.mdevs.clear();
+    hardware.regionUsers.clear();
     for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, mdevByHand(uuid));
     if (!hardware.isImageKept && random.chance(0.7)) hardware.image = undefined;
     host.isUp = true;
@@ -293,6 +298,10 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
         const image = images.find(({ id }) => id === imagePath);
         if (image?.interfaceUuid !== regionInterface) {
           violate('I9', `an unverified image ${imageId} was written`);
+        }
+        for (const { uuid, status, isRobbed } of hardware.regionUsers) {
+          if (status === 'ACTIVE' && !isRobbed)
+            violate('I9', `image ${imageId} is written below server ${uuid}`);
         }
         // What a broken-off write leaves is nobody's image.
         hardware.image = undefined;

@@ -342,6 +342,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
     snatch,
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
+      // The guest is destroyed first.
+      for (const { hardware } of hosts) hardware.regionUsers.delete(server);
       // Nova only logs it when Cyborg does not answer.
       await deleteByInstance(process, server);
       server.status = 'DELETED';

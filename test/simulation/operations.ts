@@ -93,6 +93,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     act: snatchOne(0),
   },
   'a bind of a region as it is': { about: ['FPGA', 'instance'], act: boot('fpga') },
+  'a boot of a host of which two have a region': {
+    about: ['FPGA', 'host', 'instance'],
+    prepare: inTurn(boot('fpga1'), 20_000, boot('fpga1')),
+    act: reboot,
+  },
   'a bind of one behind a release': {
     about: ['GPU'],
     prepare: boot('vgpu2'),
@@ -227,6 +232,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'a plain bind': { about: ['NIC'], act: boot('nic') },
   'a bind on the host': { about: ['GPU'], act: boot('vgpu') },
+  'a bind of a region as it is': { about: ['FPGA'], act: boot('fpga') },
   'a bind of another function': { about: ['FPGA'], act: boot('fpga2') },
   'a bind of all': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
   'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },

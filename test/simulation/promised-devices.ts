@@ -24,7 +24,7 @@ export function checkDevices(parts: NovaParts, server: Server, uuids: readonly s
 }
 
 function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq): void {
-  const { mdevs, image } = host.hardware;
+  const { mdevs, image, regionUsers } = host.hardware;
   if (arq.attach_handle_type === 'MDEV') {
     const mdev = mdevs.get(arq.attach_handle_uuid ?? '');
     if (!mdev) {
@@ -36,7 +36,9 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     }
     mdev.usedBy = server.uuid;
   }
-  const wanted = server.profile.groups[arq.device_profile_group_id]?.['accel:bitstream_id'];
+  const group = server.profile.groups[arq.device_profile_group_id];
+  if (group?.['resources:FPGA']) regionUsers.add(server);
+  const wanted = group?.['accel:bitstream_id'];
   if (wanted && image !== wanted) {
     violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
   }
