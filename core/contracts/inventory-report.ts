@@ -9,9 +9,6 @@ import { digestOf } from './device-digest.ts';
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
 
-/** Sequence numbers stay below it: at ten a second, for three centuries of one clock. */
-export const reportsPerEpoch = 100_000_000_000;
-
 /** An unchanged host still says so, this often. */
 export const heartbeatSeconds = 300;
 
@@ -93,11 +90,7 @@ export const inventoryReport = z.object({
   /** The kernel's boot id: a new one means that everything made on the host is gone. */
   boot_id: z.guid(),
   /** Increases with each report of one boot; an older report changes nothing. */
-  sequence: z
-    .number()
-    .int()
-    .min(0)
-    .max(reportsPerEpoch - 1),
+  sequence: z.number().int().min(0),
   /** All devices of the host, changed or not, and the digest of each. */
   manifest: z.record(pciAddress, deviceDigest),
   /** Drivers that could not look; what they reported before is kept, not removed. */

@@ -190,9 +190,6 @@ function checkTarget(
 }
 
 /** To program a region takes it away from everybody who has it. */
-function isUsedByOthers(
-  handles: readonly AttachHandle[],
-  instanceUuid: InstanceUuid,
-): boolean {
+function isUsedByOthers(handles: readonly AttachHandle[], instanceUuid: InstanceUuid): boolean {
   return handles.some(({ claim }) => claim && claim.instanceUuid !== instanceUuid);
 }

@@ -1,9 +1,5 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import {
-  discoveredDevice,
-  type InventoryReport,
-  reportsPerEpoch,
-} from '../contracts/inventory-report.ts';
+import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
@@ -77,16 +73,14 @@ async function applyUnderLease(
   );
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
-  const order = host.epoch * reportsPerEpoch + Math.max(report.sequence, host.sequence);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
     const was = stored.get(discovered.address);
-    await putDevice(deps, hostname, was, discovered, order);
+    await putDevice(deps, hostname, was, discovered);
   }
   for (const device of plan.retire) {
     await deps.store.inventory.putDevice(
       planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
-      order,
     );
   }
   if (host.isStartingOver) await startOver(deps, { ...host, wanted: plan.wanted });
@@ -154,11 +148,10 @@ async function putDevice(
   hostname: string,
   was: Device | undefined,
   discovered: DiscoveredDevice,
-  order: number,
 ): Promise<void> {
   const stored = was && { device: was, providers: await providersOf(deps, was) };
   const plan: DevicePlan = planDevice(hostname, stored, discovered, nowOf(deps));
-  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan), order);
+  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan));
 }
 
 /** What the backup did not have was there before all the same, and in use, for all we know. */

@@ -11,8 +11,10 @@ import { imageStep } from './plan-programs.ts';
  */
 export async function runProgram(deps: ConsumerDeps, release: HostRelease): Promise<void> {
   const { program, hostname } = release;
-  const provider = program && (await deps.store.inventory.provider(program.providerUuid));
   const { host, devices } = await deps.store.inventory.host(hostname);
+  // A boot ends it; whoever comes afterwards may have the region by now, and the job be for this boot.
+  if (host.bootedAt !== undefined && release.startedAt < host.bootedAt) return;
+  const provider = program && (await deps.store.inventory.provider(program.providerUuid));
   const device = devices.find(({ uuid }) => uuid === provider?.deployable.deviceUuid);
   if (!program || !provider || !device || host.bootId === undefined) {
     await endProgram(deps, release, 'The region is no longer there.');

@@ -20,16 +20,17 @@ import {
   type Row,
   restoredKey,
 } from './rows.ts';
-import { held, setting, transact, updateIf } from './writes.ts';
+import { held, setting, type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
   /**
-   * Writes one device's rows; repeatable. The device's own row goes last and says that all is there;
-   * until then it says nothing, so that a death in between is noticed by the next report.
+   * Writes one device's rows; repeatable. The device's own row goes last, with its deployables, and says
+   * that all is there; until then it says nothing, so that a death in between is noticed by the next
+   * report. Under the lease of the host's reports only.
    */
-  putDevice(plan: DevicePlan, reportOrder: number): Promise<void>;
+  putDevice(plan: DevicePlan): Promise<void>;
   /** Marks the device as one that no report describes, unless a report came in between. */
   doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
@@ -51,17 +52,17 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return storedProvider(await queryPartition(client, table, `RP#${uuid}`));
     },
 
-    async putDevice(plan, reportOrder) {
-      await forgetDigest(client, table, plan.device, reportOrder);
+    async putDevice(plan) {
+      await forgetDigest(client, table, plan.device);
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
-      await eachOf(plan.deployables, (deployable) =>
-        putKept(client, table, { ...deployableRow(deployable), report_order: reportOrder }),
-      );
-      // That a device is gone, written late, must not bring its row back.
-      const condition = plan.device.isGone ? isNoLater : isNewOrNoLater;
-      await putKept(client, table, deviceRow(plan.device, reportOrder), condition);
+      // One transaction, which DynamoDB knows again: a retry that comes late would bring back a device, or
+      // a deployable without one.
+      await transact(client, [
+        putKept(table, deviceRow(plan.device)),
+        ...plan.deployables.map((deployable) => putKept(table, deployableRow(deployable))),
+      ]);
     },
 
     async doubt({ hostname, uuid, digest }) {
@@ -141,37 +142,29 @@ async function forgetDigest(
   client: Documents,
   table: string,
   { hostname, uuid }: Device,
-  reportOrder: number,
 ): Promise<void> {
   await updateIf(client, {
     TableName: table,
     Key: deviceKey(hostname, uuid),
     UpdateExpression: 'SET device.digest = :unknown',
-    ConditionExpression: 'report_order <= :order',
-    ExpressionAttributeValues: { ':unknown': unknownDigest, ':order': reportOrder },
+    ConditionExpression: 'attribute_exists(pk)',
+    ExpressionAttributeValues: { ':unknown': unknownDigest },
   });
 }
 
-const isNoLater = 'report_order <= :report_order';
-const isNewOrNoLater = `attribute_not_exists(report_order) OR ${isNoLater}`;
-
-/** Writes a row unless it is a later report's, but keeps a status that an operator has set. */
-async function putKept(
-  client: Documents,
-  table: string,
-  row: Row,
-  condition = isNewOrNoLater,
-): Promise<void> {
+/** Writes a row, but keeps a status that an operator has set. */
+function putKept(TableName: string, row: Row): TransactItem {
   const { pk, sk, status, ...attributes } = row;
   const set = setting(attributes);
-  await updateIf(client, {
-    TableName: table,
-    Key: { pk, sk },
-    UpdateExpression: `${set.expression}, #status = if_not_exists(#status, :status)`,
-    ConditionExpression: condition,
-    ExpressionAttributeNames: { ...set.names, '#status': 'status' },
-    ExpressionAttributeValues: { ...set.values, ':status': status },
-  });
+  return {
+    Update: {
+      TableName,
+      Key: { pk, sk },
+      UpdateExpression: `${set.expression}, #status = if_not_exists(#status, :status)`,
+      ExpressionAttributeNames: { ...set.names, '#status': 'status' },
+      ExpressionAttributeValues: { ...set.values, ':status': status },
+    },
+  };
 }
 
 async function addHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {

@@ -183,13 +183,12 @@ export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
-export function deviceRow(device: Device, reportOrder: number): Row {
+export function deviceRow(device: Device): Row {
   return {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
     uuid: device.uuid,
     created_key: creationOrder(device.createdAt, device.uuid),
-    report_order: reportOrder,
     status: device.status,
     device,
   };

@@ -77,7 +77,7 @@ const arq = fc
 const device = fc
   .record({ isGone: fc.boolean(), digest: fc.string({ maxLength: 3 }), hasProvider: fc.boolean() })
   .map(({ hasProvider, ...given }) =>
-    deviceRow(aStoredDevice({ ...given, ...(!hasProvider && { providers: [] }) }), 1),
+    deviceRow(aStoredDevice({ ...given, ...(!hasProvider && { providers: [] }) })),
   );
 const handle = fc
   .record({
@@ -176,7 +176,7 @@ describe('the filters of the streams', () => {
         table: 'arqs',
         after: jobRow(aJobUuid, { instances: [], bootId: 'b', bootedHost: 'cmp1' }),
       },
-      { table: 'inventory', after: deviceRow(aStoredDevice(), 1) },
+      { table: 'inventory', after: deviceRow(aStoredDevice()) },
       { table: 'inventory', after: handleRow(aStoredHandle({ isGone: true })) },
     ];
     for (const change of followed) {

@@ -48,9 +48,6 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (after.sk === 'HOST' && Number(after.epoch) < Number(before.epoch)) {
     violate('I5', `${after.pk} is as an earlier boot has it`);
   }
-  if (Number(after.report_order) < Number(before.report_order)) {
-    violate('I5', `${after.sk} is as an older report has it`);
-  }
 }
 
 /** What is offered stays until it is marked as gone. */

@@ -134,7 +134,7 @@ export function checkConvergence(world: World): void {
   }
   for (const host of world.hosts) checkHost(world, host, stored);
   checkBoots(world, stored);
-  checkQuarantine(stored);
+  checkQuarantine(world, stored);
   checkPresence(world);
   checkProfiles(world);
   checkRegions(world, stored);
@@ -183,11 +183,15 @@ function isMadeByHost({ binding, group }: Arq): boolean {
 }
 
 /** What is kept from everybody is kept for a reason that somebody can end. */
-function checkQuarantine({ handles, releases }: Stored): void {
+function checkQuarantine({ hosts }: World, { handles, releases }: Stored): void {
   for (const { uuid, quarantine, release: id } of handles.values()) {
     const release = releases.find((each) => each.id === id);
     if (quarantine && !release?.quarantine) {
       throw new Violation('L3', `handle ${uuid} is in quarantine, and no release is`);
+    }
+    const isForeign = hosts.some(({ foreignMdevs }) => foreignMdevs.has(uuid));
+    if (quarantine?.includes('not made by this agent') && !isForeign) {
+      throw new Violation('L3', `mdev ${uuid} is ours, and the agent does not know it`);
     }
   }
 }
@@ -258,6 +262,13 @@ function checkPlacement({ database, openstack, hosts }: World): void {
     const isHeld = rows.some(({ pk }) => providers.some((provider) => pk === `RP#${provider}`));
     if (isGone && !isHeld && status !== 'maintaining') {
       throw new Violation('L3', `device ${uuid} is gone, and its row stays`);
+    }
+  }
+  for (const { uuid, deviceUuid } of rows
+    .filter(({ sk }) => sk === 'DEPLOYABLE')
+    .map(deployableOf)) {
+    if (!devices.some((device) => device.uuid === deviceUuid)) {
+      throw new Violation('L3', `deployable ${uuid} is shown, and its device is not`);
     }
   }
   const computeNodes = new Set(hosts.map(({ name }) => name));

@@ -67,6 +67,11 @@ export const operations: Readonly<Record<string, Operation>> = {
   'a bind that needs its host': { about: ['GPU', 'host', 'instance'], act: boot('vgpu') },
   'a bind that programs an FPGA': { about: ['FPGA', 'host', 'instance'], act: boot('fpga1') },
   'a bind that fails on the host': { about: ['FPGA', 'host', 'instance'], act: boot('fpga-wrong') },
+  'a bind that the GPU refuses': {
+    about: ['GPU', 'host'],
+    prepare: isBroken(true),
+    act: boot('vgpu'),
+  },
   'a delete': {
     about: ['NIC', 'instance'],
     prepare: boot('nic'),
@@ -268,8 +273,8 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'mdevs that somebody makes by hand': {
     about: ['GPU'],
-    of: ['a bind that needs its host', 'a bind behind a release'],
-    act: makeMdevsByHand,
+    of: ['a bind that needs its host', 'a bind that the GPU refuses', 'a bind behind a release'],
+    act: inTurn(isBroken(false), 0, makeMdevsByHand),
   },
   'an operator who unbinds and binds while AWS IoT is out': {
     about: ['instance'],
@@ -295,6 +300,11 @@ export const rivals: Readonly<Record<string, Rival>> = {
       30_000,
       isUnheard(false),
     ),
+  },
+  'a boot of the host, and a bind of another function': {
+    about: ['FPGA'],
+    of: ['a region that an operator programs'],
+    act: inTurn(reboot, 6000, boot('fpga2')),
   },
   'boots of the host, one upon another': {
     about: ['host'],
