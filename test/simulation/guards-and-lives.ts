@@ -1,13 +1,23 @@
 // For each guard of the product: which life misses it. One that none misses protects nothing that can
 // happen here.
 //
-// A condition is missed only where it is the one that refuses a write. So all lives are lived once with
-// the conditions that decide written down, and each condition is then taken away in those lives only.
+// A condition is missed only where it is the one that refuses a write. So where it is not known which life
+// does, all are lived once with the conditions that decide written down, and each condition is then taken
+// away in those lives only.
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { otherGuards, recordConditions, stripGuard } from './guards.ts';
-import { everyRace, everyStep, type Life, liveOnce, nameOf, seeds } from './lives.ts';
+import {
+  everyRace,
+  everyStep,
+  type Life,
+  lifeOf,
+  liveOnce,
+  nameOf,
+  seeds,
+  withThoseLike,
+} from './lives.ts';
 import { operations } from './operations.ts';
 
 /** Of one guard, before it is given up. */
@@ -22,16 +32,18 @@ export interface GuardResult {
   readonly lives: number;
 }
 
+/** Where one guard may be missed. */
+interface Candidates {
+  readonly guard: string;
+  readonly lives: readonly Life[];
+}
+
 /** What a worker is asked to do. */
 export type Task =
   | { readonly kind: 'live'; readonly lives: readonly Life[] }
-  | {
-      readonly kind: 'strip';
-      readonly guards: readonly { readonly guard: string; readonly lives: readonly Life[] }[];
-    };
+  | { readonly kind: 'strip'; readonly guards: readonly Candidates[] };
 
 export interface Lived {
-  readonly conditions: ReadonlySet<string>;
   /** By condition, where it decided. */
   readonly decided: ReadonlyMap<string, Life[]>;
   readonly violations: readonly { readonly life: string; readonly message: string }[];
@@ -39,16 +51,15 @@ export interface Lived {
 
 /** Lives them all, and writes down which conditions decided. */
 export async function liveAll(lives: readonly Life[]): Promise<Lived> {
-  const conditions = new Set<string>();
   const decided = new Map<string, Life[]>();
   const violations: { life: string; message: string }[] = [];
   for (const life of lives) {
     const here = new Set<string>();
-    const violation = await liveOnce(life, { strip: recordConditions(conditions, here) });
+    const violation = await liveOnce(life, { strip: recordConditions(new Set(), here) });
     if (violation) violations.push({ life: nameOf(life), message: violation.message });
     for (const condition of here) decided.set(condition, [...(decided.get(condition) ?? []), life]);
   }
-  return { conditions, decided, violations };
+  return { decided, violations };
 }
 
 /** Lives without the guard until something that must hold does not. */
@@ -62,29 +73,68 @@ export async function tryWithout(guard: string, lives: readonly Life[]): Promise
   return { guard, lives: lives.length };
 }
 
-/** @returns by guard, the first life that misses it */
+/**
+ * By guard, a life that misses it: the one that is known, or one like it; else, whatever life there is.
+ *
+ * @param known by guard
+ */
 export async function findGuards(
   say: (line: string) => void,
-  seedsMax: number,
+  known: Readonly<Record<string, string>>,
+): Promise<GuardResult[]> {
+  const all = [...(await conditionsOfOperations()), ...otherGuards, ...Object.keys(known)];
+  const guards = [...new Set(all)];
+  const named = guards.filter((guard) => known[guard] !== undefined);
+  const candidates = await Promise.all(
+    named.map(async (guard) => ({
+      guard,
+      lives: await withThoseLike(lifeOf(known[guard] as string)),
+    })),
+  );
+  const found = (await stripAtOnce(candidates)).filter(({ life }) => life !== undefined);
+  const left = guards.filter((guard) => !found.some((result) => result.guard === guard));
+  say(`${found.length} of ${guards.length} guards are missed where they were, or near by`);
+  const others = left.length > 0 ? await findAnywhere(say, left) : [];
+  return [...found, ...others].sort((a, b) => (a.guard < b.guard ? -1 : 1));
+}
+
+/** Conditions that the writes of the operations carry, where nothing goes wrong at first. */
+export async function conditionsOfOperations(): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const operation of Object.keys(operations)) {
+    const [life] = await everyStep(operation);
+    if (life) await liveOnce(life, { strip: recordConditions(found, new Set()) });
+  }
+  return found;
+}
+
+async function findAnywhere(
+  say: (line: string) => void,
+  guards: readonly string[],
 ): Promise<GuardResult[]> {
   const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
-  const lives = [...steps, ...(await everyRace()), ...seeds(1, seedsMax)];
-  say(`${lives.length} lives`);
+  const lives = [...steps, ...(await everyRace()), ...seeds(1, 400)];
+  say(`${guards.join('; ')}: sought in ${lives.length} lives`);
   const parts = await liveAllAtOnce(lives);
-  const decided = new Map<string, Life[]>();
-  for (const { conditions } of parts) for (const name of conditions) decided.set(name, []);
-  for (const part of parts) {
-    for (const [name, where] of part.decided) decided.get(name)?.push(...where);
-    for (const { life, message } of part.violations) say(`with all guards: ${life}: ${message}`);
+  for (const { life, message } of parts.flatMap(({ violations }) => violations)) {
+    say(`with all guards: ${life}: ${message}`);
   }
-  const guards = [...decided].sort().map(([guard, where]) => ({ guard, lives: spread(where) }));
-  const usual = [...seeds(1, Math.min(seedsMax, 150)), ...steps];
-  const others = otherGuards.map((guard) => ({ guard, lives: usual }));
-  const results = await share<GuardResult[], (typeof guards)[number]>(
-    [...guards, ...others],
-    (each) => ({ kind: 'strip', guards: each }),
+  const usual = [...seeds(1, 150), ...steps];
+  return stripAtOnce(
+    guards.map((guard) => {
+      const where = parts.flatMap(({ decided }) => decided.get(guard) ?? []);
+      const isOther = otherGuards.some((other) => other === guard);
+      return { guard, lives: isOther ? usual : spread(where) };
+    }),
   );
-  return results.flat().sort((a, b) => (a.guard < b.guard ? -1 : 1));
+}
+
+async function stripAtOnce(guards: readonly Candidates[]): Promise<GuardResult[]> {
+  const parts = await share<GuardResult[], Candidates>(guards, (each) => ({
+    kind: 'strip',
+    guards: each,
+  }));
+  return parts.flat();
 }
 
 export function liveAllAtOnce(lives: readonly Life[]): Promise<Lived[]> {

@@ -92,6 +92,23 @@ async function interruptedSteps(operation: string): Promise<Omit<Step, 'kind'>[]
   );
 }
 
+/** How far off a seed may be that does what this one did. */
+const seedsBeside = 150;
+
+/**
+ * The life itself, and those like it: what another version of the product does at another step, it does
+ * near by.
+ */
+export async function withThoseLike(life: Life): Promise<Life[]> {
+  if (life.kind === 'seed') return [life, ...seeds(1, seedsBeside)];
+  const { operation, how, step } = life;
+  const steps = (await interruptedSteps(operation)).filter((each) => each.how === how);
+  const nearest = steps
+    .map((each) => ({ step: each.step, distance: Math.abs(each.step - step) }))
+    .sort((a, b) => a.distance - b.distance);
+  return [life, ...nearest.map((each) => ({ ...life, step: each.step }))];
+}
+
 function isLate(how: Interrupt['how']): boolean {
   return how === 'stalls' || how === 'writes again';
 }

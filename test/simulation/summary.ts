@@ -66,9 +66,5 @@ export function describeSummary(summary: Summary, seconds: number): string[] {
     missing.length === 0
       ? `all ${allowed.length} transitions of the table were seen`
       : `not seen: ${missing.join(', ')}`,
-    ...summary.failures.map(
-      ({ seed, message }) =>
-        `seed ${seed}: ${message}\n  replay: npm run test:simulation -- --seed=${seed} --trace`,
-    ),
   ];
 }
