@@ -129,6 +129,11 @@ export function forget(world: World): void {
   delete world.openstack.placement.consumers[uuid];
 }
 
+/** Placement has its share to give again. */
+export const withoutAllocation: Act = (world) => {
+  delete world.openstack.placement.consumers[first(world).uuid];
+};
+
 /** Of the ARQs of the last server, one. */
 export const snatchOne =
   (index: number): Act =>

@@ -22,6 +22,7 @@ export function checkChange(
 ): void {
   if (after) checkEssence(after, before, violate);
   if (before && after) checkUpdate(before, after, violate);
+  if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
   if (before && after?.kind === 'arq') checkClaim(before, after, database, violate);
 }
@@ -48,6 +49,16 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (after.sk === 'HOST' && Number(after.epoch) < Number(before.epoch)) {
     violate('I5', `${after.pk} is as an earlier boot has it`);
   }
+}
+
+/** What a host has made ready is there in that boot only. */
+function checkBoot(after: Item, database: MemoryDatabase, violate: Violate): void {
+  if (!after.instance_uuid || !after.boot_id || !after.resolved_at) return;
+  const host = database
+    .rows('inventory')
+    .find(({ sk, hostname }) => sk === 'HOST' && hostname === after.hostname);
+  const isOver = host?.boot_id !== after.boot_id;
+  if (isOver) violate('L2', `instance ${after.instance_uuid} is bound by a boot that is over`);
 }
 
 /** What is offered stays until it is marked as gone. */

@@ -77,6 +77,10 @@ function checkStored(world: World): void {
       );
     }
   }
+  for (const { instanceUuid, bindId, arqUuids } of stored.bindings) {
+    const lost = arqUuids.find((uuid) => stored.arqs.get(uuid)?.binding?.bindId !== bindId);
+    if (lost) throw new Violation('I2', `instance ${instanceUuid} names ARQ ${lost}, not its own`);
+  }
   for (const [key, { claim }] of stored.handles) {
     if (claim && holders.get(key) !== claim.arqUuid) {
       throw new Violation(

@@ -3,7 +3,8 @@
 
 import type { Strip } from './guards.ts';
 import { type Interrupt, interruptions } from './interrupts.ts';
-import { meet, operations, rivals, runOperation } from './operations.ts';
+import { operations, runOperation } from './operations.ts';
+import { meet, rivals } from './rivals.ts';
 import { runSeed } from './run.ts';
 import type { Violation } from './violation.ts';
 

@@ -3,26 +3,19 @@
 
 import {
   type Act,
-  bindOthers,
-  bindUnknown,
   boot,
   deleteLast,
   deleteProfile,
   first,
   forget,
   forgetPresence,
-  freeByForce,
-  goRound,
   inTurn,
   isBroken,
   isForgetful,
   isOfThePast,
   isOut,
-  isUnheard,
   keepImages,
   killAgents,
-  last,
-  makeMdevsByHand,
   makeProfile,
   plug,
   profileUuid,
@@ -30,10 +23,9 @@ import {
   reboot,
   snatchOne,
   unplug,
-  withholdAll,
 } from './acts.ts';
 import { quietRates, type Rates } from './faults.ts';
-import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
+import { gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { makeProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
@@ -45,9 +37,9 @@ const seed = 19;
 const peaceMs = 25 * minuteMs;
 
 /** What an operation is about; those about different things do not meet. */
-type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
+export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
 
-interface Operation {
+export interface Operation {
   readonly about: readonly Subject[];
   /** What must be there first, and how long it takes until it is. */
   readonly prepare?: Act;
@@ -55,11 +47,6 @@ interface Operation {
   readonly act: Act;
   /** What goes wrong by chance all the same. */
   readonly rates?: Rates;
-}
-
-interface Rival extends Pick<Operation, 'about' | 'act'> {
-  /** Where one thing is the point: whose only. */
-  readonly of?: readonly string[];
 }
 
 export const operations: Readonly<Record<string, Operation>> = {
@@ -96,6 +83,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['NIC', 'instance'],
     prepare: boot('nic2'),
     act: snatchOne(0),
+  },
+  'a delete of two': {
+    about: ['NIC'],
+    prepare: boot('nic2'),
+    act: (world) => world.nova.delete(first(world)),
   },
   'a bind of a region as it is': { about: ['FPGA', 'instance'], act: boot('fpga') },
   'a boot of a host of which two have a region': {
@@ -204,167 +196,6 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };
-
-/** What happens to a server, its host or its devices while an operation stalls. */
-export const rivals: Readonly<Record<string, Rival>> = {
-  'the same bind': {
-    about: ['instance'],
-    act: (world) => {
-      const patch = last(world)?.patch;
-      if (patch) void world.api(world.spawn('nova rival'), 'PATCH', '/accelerator_requests', patch);
-    },
-  },
-  'a bind of its ARQs for another': {
-    about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.rival(server);
-    },
-  },
-  'a delete of its ARQs': {
-    about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.snatch(server);
-    },
-  },
-  'an operator who unbinds and binds': {
-    about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.rob(server);
-    },
-  },
-  'a plain bind': { about: ['NIC'], act: boot('nic') },
-  'a bind on the host': { about: ['GPU'], act: boot('vgpu') },
-  'a bind of a region as it is': { about: ['FPGA'], act: boot('fpga') },
-  'a bind of another function': { about: ['FPGA'], act: boot('fpga2') },
-  'a bind of all': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
-  'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },
-  'a delete of one of its ARQs': { about: ['instance'], act: snatchOne(-1) },
-  'a bind of other ARQs for it': { about: ['instance'], act: bindOthers },
-  'a GPU that goes and comes': {
-    about: ['GPU'],
-    act: inTurn(unplug(gpuAddress), 7000, plug(gpuAddress)),
-  },
-  'a NIC that goes and comes': {
-    about: ['NIC'],
-    act: inTurn(unplug(nicAddress), 7000, plug(nicAddress)),
-  },
-  'a delete of its server': {
-    about: ['instance'],
-    of: ['a device that comes back', 'a boot that goes on waiting for an image'],
-    act: deleteLast,
-  },
-  'a plain bind, a little later': {
-    about: ['NIC'],
-    of: ['a device that comes', 'a device that comes back'],
-    act: inTurn(() => {}, 7000, boot('nic')),
-  },
-  'a host that cannot clean up': {
-    about: ['GPU'],
-    of: ['a bind of one behind a release'],
-    act: inTurn(isBroken(true), 60_000, isBroken(false)),
-  },
-  'a backup that is put back': {
-    about: ['NIC', 'FPGA'],
-    of: ['a bind of a plain device', 'a region that an operator programs'],
-    act: inTurn(inTurn(withholdAll, 60_000, goRound), 5 * minuteMs, goRound),
-  },
-  'mdevs that somebody makes by hand': {
-    about: ['GPU'],
-    of: ['a bind that needs its host', 'a bind that the GPU refuses', 'a bind behind a release'],
-    act: inTurn(isBroken(false), 0, makeMdevsByHand),
-  },
-  'an operator who unbinds and binds while AWS IoT is out': {
-    about: ['instance'],
-    of: [
-      'a bind that fails on the host',
-      'a delete of one of two',
-      'a boot of which not all can be made again',
-    ],
-    act: inTurn(
-      inTurn(isOut(true), 0, (world) => {
-        const server = last(world);
-        return server && world.nova.rob(server, 100);
-      }),
-      60_000,
-      isOut(false),
-    ),
-  },
-  'a boot of the host of which Nova does not hear, and a bind past Placement': {
-    about: ['GPU'],
-    of: ['a delete of one of two that are being bound'],
-    act: inTurn(
-      inTurn(inTurn(inTurn(isUnheard(true), 0, isOut(false)), 500, reboot), 6000, bindUnknown),
-      30_000,
-      isUnheard(false),
-    ),
-  },
-  'a boot of the host, and a bind of another function': {
-    about: ['FPGA'],
-    of: ['a region that an operator programs'],
-    act: inTurn(reboot, 6000, boot('fpga2')),
-  },
-  'boots of the host, one upon another': {
-    about: ['host'],
-    of: ['a boot of the host'],
-    act: (world) => {
-      world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
-      inTurn(reboot, 15_500, reboot)(world);
-    },
-  },
-  'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
-  'a NIC that goes': { about: ['NIC'], act: unplug(nicAddress) },
-  'an FPGA that goes': { about: ['FPGA'], act: unplug(fpgaAddress) },
-  'a boot of the host': { about: ['host'], act: reboot },
-  'another agent': {
-    about: ['host'],
-    act: killAgents,
-  },
-  'an operator who programs': { about: ['FPGA'], act: programRegion },
-  'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
-  'an operator who programs, frees it by force, and takes it out': {
-    about: ['FPGA'],
-    act: inTurn(
-      inTurn(inTurn(isOut(true), 0, programRegion), 2000, freeByForce),
-      4000,
-      inTurn(unplug(fpgaAddress), 3000, isOut(false)),
-    ),
-  },
-  'others under way that go while AWS IoT is out': {
-    about: ['FPGA'],
-    act: inTurn(
-      inTurn(inTurn(isOut(true), 0, boot('fpga2')), 4000, (world) => {
-        const server = last(world);
-        return server && world.nova.snatch(server);
-      }),
-      40_000,
-      isOut(false),
-    ),
-  },
-  'others that come and go on a slow host': {
-    about: ['GPU'],
-    act: inTurn(
-      inTurn(boot('vgpu2'), 6000, deleteLast),
-      6500,
-      inTurn(killAgents, 500, boot('vgpu2')),
-    ),
-  },
-  'the same profile': { about: ['profile'], act: makeProfile('one') },
-  'its uuid for another profile': { about: ['profile'], act: makeProfile('two', profileUuid) },
-  'the same profile anew': {
-    about: ['profile'],
-    act: inTurn(deleteProfile, 3000, makeProfile('one')),
-  },
-};
-
-/** Whether they can meet. */
-export function meet(operation: string, rival: string): boolean {
-  const [ours, theirs] = [operations[operation]?.about ?? [], rivals[rival]?.about ?? []];
-  const isMeant = rivals[rival]?.of?.includes(operation) ?? true;
-  return isMeant && ours.some((subject) => theirs.includes(subject));
-}
 
 export interface OperationOutcome {
   /** Their names, where nothing interrupts them. */

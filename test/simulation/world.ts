@@ -33,6 +33,7 @@ import { noGuardStripped, type Strip } from './guards.ts';
 import { createHost, type Host } from './host.ts';
 import { createInterrupts, type Interrupt } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
+import { watchLeases } from './leases.ts';
 import { createNova, type Profile, type SimulatedNova } from './nova.ts';
 import { createOpenStack, type SimulatedOpenStack } from './openstack.ts';
 import { images, profiles } from './profiles.ts';
@@ -208,6 +209,8 @@ export function createWorld(
     });
   }
 
+  const watched = watchLeases(violate);
+
   function depsFor(process: Process): ConsumerDeps {
     const documents = documentsFor({
       timeline,
@@ -222,7 +225,7 @@ export function createWorld(
     });
     const http = openstack.httpFor(process);
     const keystone = openstack.keystoneFor(process);
-    return strip.deps(
+    const deps = strip.deps(
       {
         settings,
         ...createStore(documents, stage),
@@ -252,6 +255,7 @@ export function createWorld(
       },
       process.name,
     );
+    return watched(deps);
   }
 
   const api = createApi(timeline, depsFor, spawn, rates && violate);
