@@ -1,4 +1,4 @@
-// The API Gateway's routes, from the table of routes: any method on a noun's paths goes to the noun's
+// The API Gateway's routes, from the table of routes: whatever is asked of a noun's paths goes to the noun's
 // function, and everything else to `versions`. Functions, not the gateway, answer 404 and 405, so
 // that a trailing slash, a `.json` suffix and an unknown method are answered alike everywhere.
 

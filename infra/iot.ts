@@ -17,8 +17,12 @@ import { type Queues, queueOfLosses } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 /** The registry's name of the host at the other end: AWS fills it in by the host's certificate. */
-// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of IoT's, not of ours.
-export const thingVariable = '${iot:Connection.Thing.ThingName}';
+export const thingVariable = policyVariable('iot:Connection.Thing.ThingName');
+
+/** https://docs.aws.amazon.com/iot/latest/developerguide/iot-policy-variables.html */
+function policyVariable(name: string): string {
+  return `\${${name}}`;
+}
 
 /** What hosts connect to: the rules of core/contracts/rules.ts, and what a host may do. */
 export class HostConnections extends Construct {

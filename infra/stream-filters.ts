@@ -18,7 +18,7 @@ export interface ChangePattern {
 
 type ImagePattern = Readonly<Record<string, AttributePattern>>;
 
-/** By the type of the value: any of these holds. */
+/** By the type of the value: one of these holds. */
 export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 
 export type Match = { readonly prefix: string } | { readonly exists: boolean };

@@ -22,7 +22,7 @@ export class PortTaken extends Error {
 }
 
 export interface ListenOptions {
-  /** 0: any free one. */
+  /** 0 for one that is free. */
   readonly port: number;
   readonly host: string;
   /** Environment variable that chooses the port; named when the port is taken. */

@@ -16,8 +16,8 @@ import { invoke, type LambdaFunction } from '../lambda.ts';
 import type { Running } from '../ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
-// biome-ignore lint/suspicious/noConfusingVoidType: a consumer may return nothing.
-export type QueueConsumer = LambdaFunction<SQSEvent, SQSBatchResponse | void>;
+/** What it answers is read as Lambda reads it; nothing is an answer, too. */
+export type QueueConsumer = LambdaFunction<SQSEvent, unknown>;
 
 export interface QueuePollerOptions {
   readonly sqs: SQSClient;

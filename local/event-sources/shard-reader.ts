@@ -14,8 +14,8 @@ import type { Checkpoints } from './checkpoints.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import { streamRecord } from './stream-record.ts';
 
-// biome-ignore lint/suspicious/noConfusingVoidType: a consumer may return nothing.
-export type StreamConsumer = LambdaFunction<DynamoDBStreamEvent, DynamoDBBatchResponse | void>;
+/** What it answers is read as Lambda reads it; nothing is an answer, too. */
+export type StreamConsumer = LambdaFunction<DynamoDBStreamEvent, unknown>;
 
 export interface StreamPollerOptions {
   readonly streams: DynamoDBStreamsClient;

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { TokenIdentity } from '#core/clients/keystone.ts';
+import type { ListenOptions } from '../ports.ts';
 import { createCallers } from './callers.ts';
 import {
   type Answer,
@@ -16,10 +17,7 @@ import {
 } from './http-service.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface GlanceStandInOptions {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
+export interface GlanceStandInOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type ListenOptions, listen } from '../ports.ts';
 
 export interface Ask {
   readonly method: string;
@@ -45,14 +45,12 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export interface ServiceOptions {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
+export interface ServiceOptions extends ListenOptions {
   readonly answer: (ask: Ask) => Promise<Answer>;
 }
 
-export async function startService({ host, port, answer }: ServiceOptions): Promise<Service> {
+/** @throws PortTaken */
+export async function startService({ answer, ...options }: ServiceOptions): Promise<Service> {
   const server = createServer((request, response) => {
     void (async () => {
       const { status, headers, body } = await respond(request, answer);
@@ -65,13 +63,9 @@ export async function startService({ host, port, answer }: ServiceOptions): Prom
       response.end(request.method === 'HEAD' ? undefined : content);
     })();
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  const { port: bound } = server.address() as AddressInfo;
+  const port = await listen(server, options);
   return {
-    url: `http://${host}:${bound}`,
+    url: `http://${options.host}:${port}`,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

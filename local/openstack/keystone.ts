@@ -1,6 +1,7 @@
 // A stand-in for Keystone: logins, tokens and the catalog of the demo cloud, over HTTP as Keystone
 // speaks it. Anything else (users, projects, roles) is fixed; see catalog.ts.
 
+import type { ListenOptions } from '../ports.ts';
 import { domain, idOf, password, region, rolesOf } from './catalog.ts';
 import {
   type Answer,
@@ -35,10 +36,7 @@ export interface KeystoneStandIn extends Service {
   announce(serviceType: string, url: string): void;
 }
 
-export interface KeystoneStandInOptions {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
+export interface KeystoneStandInOptions extends ListenOptions {
   readonly stateFile?: string | undefined;
   /** The catalog, by service type; {@link KeystoneStandIn.announce} adds to it. */
   readonly endpoints?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@
 // with an underscore are not Nova's: they tell a demo or a test what happened inside.
 
 import type { TokenIdentity } from '#core/clients/keystone.ts';
+import type { ListenOptions } from '../ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import {
   type Answer,
@@ -38,10 +39,7 @@ import {
 } from './nova-state.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface NovaStandInOptions {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
+export interface NovaStandInOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
   readonly arqBindingTimeoutMs?: number;

@@ -3,6 +3,7 @@
 // is what Cyborg asks for, and says so to everybody else.
 
 import * as z from 'zod';
+import type { ListenOptions } from '../ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import {
   type Answer,
@@ -47,10 +48,7 @@ import {
 } from './placement-state.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface PlacementStandInOptions {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
+export interface PlacementStandInOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }
