@@ -116,7 +116,11 @@ export const identity: readonly Scenario[] = [
       const gone = await ours.serverProject('00000000-0000-4000-8000-000000000000');
       assert.equal(gone, 'not-found');
       const id = await create(stage, 'fpga');
-      assert.deepEqual(await ours.serverProject(id), { projectId: body.projects[0].id });
+      const owner = await ours.serverProject(id);
+      assert.ok(owner !== 'not-found');
+      assert.equal(owner.projectId, body.projects[0].id);
+      const minutesAgo = (Date.now() - Date.parse(owner.updatedAt ?? '')) / 60_000;
+      assert.ok(Math.abs(minutesAgo) < 1, `its last change is of ${owner.updatedAt}`);
       assert.ok((await ours.projectsWithServers()).includes(body.projects[0].id));
       const { password } = stage.cloud.plan;
       const theirs = ownClients(stage, { username: 'other', projectName: 'other', password });
@@ -124,7 +128,7 @@ export const identity: readonly Scenario[] = [
       await assert.rejects(theirs.nova.projectsWithServers(), /compute answered 403/);
       await remove(stage, id);
       await assertNothingLeft(stage, id);
-      return '';
+      return `its last change: ${owner.updatedAt}`;
     },
   },
 ];
