@@ -76,7 +76,14 @@ export const reportedDevice = z.object({
     .optional(),
   /** Absent where only the regions can be allocated. */
   offers: z.object(offering).optional(),
-  regions: z.array(region).max(32),
+  /** A region's name is its key: it names its provider, and its deployable. */
+  regions: z
+    .array(region)
+    .max(32)
+    .refine(
+      (regions) => new Set(regions.map(({ name }) => name)).size === regions.length,
+      'two regions have one name',
+    ),
 });
 export type ReportedDevice = z.infer<typeof reportedDevice>;
 

@@ -6,6 +6,7 @@ import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });
 const nic = aReportedDevice({ address: '0000:17:00.0' });
+const slot = { name: 'slot_0', resource_class: 'FPGA', traits: [], attach_handles: [] };
 
 function discoveryOf(...drivers: Driver[]) {
   const log = aLog();
@@ -101,6 +102,7 @@ describe('asking the drivers', () => {
   it.each<[string, Partial<ReportedDevice>, string]>([
     ['a product of 65 characters', { product: 'x'.repeat(65) }, 'product'],
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
+    ['two regions of one name', { regions: [slot, { ...slot }] }, 'regions have one name'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
     ['fields that reports do not know', { colour: 'red' } as object, 'has fields'],
   ])(
