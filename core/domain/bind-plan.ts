@@ -33,7 +33,6 @@ export interface Claim {
 }
 
 export interface PlannedClaim extends Claim {
-  readonly deployable: Deployable;
   /** Whether others can have a part of the same region. */
   readonly isShared: boolean;
 }
@@ -70,7 +69,7 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
     taken.add(handle.uuid);
     const { deployable, handles } = provider;
     const isShared = deployable.region !== undefined && handles.length > 1;
-    return { arq, target, handle, deployable, isShared };
+    return { arq, target, handle, isShared };
   });
 }
 

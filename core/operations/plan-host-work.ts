@@ -5,14 +5,14 @@ import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
 import type { BindFailureCause, InstanceBinding } from '../domain/arq.ts';
-import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle } from '../domain/device.ts';
+import { needsCleaning } from '../domain/bind-plan.ts';
+import type { AttachHandle, Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import type { HostInventory } from '../store/hosts.ts';
 import { boundArqs } from './bound-arqs.ts';
-import { planPrograms } from './plan-programs.ts';
+import { type Held, type Place, planPrograms } from './plan-programs.ts';
 
 const behindReleaseSeconds = 1;
 
@@ -34,14 +34,6 @@ export class WorkImpossible extends Error {
   }
 }
 
-/** What one ARQ holds, and where. */
-interface Held {
-  readonly arq: BoundArq;
-  readonly handle: AttachHandle;
-  readonly provider: StoredProvider;
-  readonly address: string;
-}
-
 /**
  * @throws WorkImpossible
  * @throws RetryLater while a handle is still being cleaned up behind its last holder, or an image
@@ -53,24 +45,21 @@ export async function planHostWork(
   { host, devices }: HostInventory,
 ): Promise<HostWork> {
   const arqs = await boundArqs(deps, binding);
-  const providers = await providersOf(deps, arqs);
-  const addresses = new Map(
-    devices.flatMap(({ uuid, address, isGone }) => (isGone ? [] : [[uuid as string, address]])),
-  );
-  const held = arqs.map((arq) => heldBy(arq, providers, addresses));
-  const handles = held.map(({ handle }) => handle);
+  const places = await placesOf(deps, arqs, devices);
+  const held = arqs.map((arq) => heldBy(arq, places));
   // Its deadline is over, and what it was given then may be somebody else's by now.
-  if (binding.state === 'BindStarted' && handles.some(({ unknownSince }) => unknownSince)) {
+  if (binding.state === 'BindStarted' && held.some(({ handle }) => handle.unknownSince)) {
     throw new WorkImpossible(
       'device',
       'It was put back from a backup, and its device is withheld.',
     );
   }
-  checkHandles([...new Set([...handles, ...held.flatMap(handlesBeside)])]);
-  const where = { providers, addresses, bootId: host.bootId };
-  const regions = await planPrograms(deps, binding, arqs, where).catch((error: unknown) => {
-    throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
-  });
+  checkHandles([...new Set(held.flatMap(handlesUsed))]);
+  const regions = await planPrograms(deps, { binding, bootId: host.bootId }, held).catch(
+    (error: unknown) => {
+      throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
+    },
+  );
   return {
     steps: [...regions.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
     programs: regions.flatMap(({ providerUuid, step }) =>
@@ -79,41 +68,40 @@ export async function planHostWork(
   };
 }
 
-async function providersOf(
+async function placesOf(
   deps: ConsumerDeps,
   arqs: readonly BoundArq[],
-): Promise<Map<ProviderUuid, StoredProvider>> {
+  devices: readonly Device[],
+): Promise<Map<ProviderUuid, Place>> {
+  const present = devices.filter(({ isGone }) => !isGone);
+  const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
   const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
   const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
   return new Map(
-    providers.flatMap((provider) =>
-      provider ? [[provider.deployable.providerUuid, provider] as const] : [],
-    ),
+    providers.flatMap((provider) => {
+      const address = provider && addresses.get(provider.deployable.deviceUuid);
+      return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
+    }),
   );
 }
 
-function heldBy(
-  arq: BoundArq,
-  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
-  addresses: ReadonlyMap<string, string>,
-): Held {
+function heldBy(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Held {
   const { providerUuid, attachment, hostname } = arq.binding;
-  const provider = providers.get(providerUuid);
-  const handle = provider?.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
-  const address = addresses.get(provider?.deployable.deviceUuid ?? '');
-  if (!provider || !handle || handle.isGone || !address) {
+  const place = places.get(providerUuid);
+  const handle = place?.provider.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
+  if (!place || !handle || handle.isGone) {
     const what = `the device of ${providerUuid}`;
     throw new WorkImpossible('device', `Host ${hostname} no longer has ${what}.`);
   }
-  return { arq, handle, provider, address };
+  return { arq, handle, place };
 }
 
 /**
- * Until a bind of another handle of the region is over for the host, too, its job can come late and put
- * its image there.
+ * In a region all: until a bind of another handle is over for the host, too, its job can come late and
+ * put its image there.
  */
-function handlesBeside({ provider }: Held): readonly AttachHandle[] {
-  return provider.deployable.region === undefined ? [] : provider.handles;
+function handlesUsed({ handle, place: { provider } }: Held): readonly AttachHandle[] {
+  return provider.deployable.region === undefined ? [handle] : provider.handles;
 }
 
 function checkHandles(handles: readonly AttachHandle[]): void {
@@ -130,7 +118,7 @@ function checkHandles(handles: readonly AttachHandle[]): void {
   }
 }
 
-function mdevSteps(deps: ConsumerDeps, { arq, handle, address }: Held): CreateMdevStep[] {
+function mdevSteps(deps: ConsumerDeps, { arq, handle, place }: Held): CreateMdevStep[] {
   if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
   const type = handle.info.asked_type;
   if (!type) {
@@ -138,5 +126,5 @@ function mdevSteps(deps: ConsumerDeps, { arq, handle, address }: Held): CreateMd
   }
   const { bindId } = arq.binding;
   const { uuid, epoch } = handle;
-  return [{ kind: 'create-mdev', bind_id: bindId, address, uuid, type, epoch }];
+  return [{ kind: 'create-mdev', bind_id: bindId, address: place.address, uuid, type, epoch }];
 }

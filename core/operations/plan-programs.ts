@@ -4,14 +4,19 @@ import { type GlanceImage, ImageUnusable } from '../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { CheckRegionStep, ProgramStep } from '../contracts/job-document.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
 import { needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
-import type { Deployable } from '../domain/device.ts';
-import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
+import type { AttachHandle, Deployable } from '../domain/device.ts';
+import { type Group, type ImageQuery, wantedImage } from '../domain/device-profile.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
-import { isBeingProgrammed, neighboursIn, takeTurn } from './share-region.ts';
+import {
+  type BindInBoot,
+  behindOthers,
+  isBeingProgrammed,
+  neighboursIn,
+  takeTurn,
+} from './share-region.ts';
 
 /** For one region: what it is to hold, or that it holds it. */
 export interface RegionWork {
@@ -19,25 +24,25 @@ export interface RegionWork {
   readonly step: ProgramStep | CheckRegionStep;
 }
 
-/** What its host has, in the boot it is in. */
-interface Where {
-  readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
-  /** By device. */
-  readonly addresses: ReadonlyMap<string, string>;
-  readonly bootId: string | undefined;
-}
-
-/** One instance's part of one device. */
-interface Share {
-  readonly binding: InstanceBinding;
-  readonly arqs: readonly BoundArq[];
+/** A resource provider, and the PCI address by which its host knows the device. */
+export interface Place {
   readonly provider: StoredProvider;
   readonly address: string;
-  readonly bootId: string | undefined;
+}
+
+/** What one ARQ holds, and where. */
+export interface Held {
+  readonly arq: BoundArq;
+  readonly handle: AttachHandle;
+  readonly place: Place;
+}
+
+/** One instance's part of one provider. */
+interface Share extends Place {
+  readonly groups: readonly Group[];
 }
 
 const serviceAwaySeconds = 5;
-const behindOthersSeconds = 1;
 
 /**
  * A step for each region of which an image or a function is wanted, in the ARQs' order.
@@ -47,33 +52,31 @@ const behindOthersSeconds = 1;
  */
 export async function planPrograms(
   deps: ConsumerDeps,
-  binding: InstanceBinding,
-  arqs: readonly BoundArq[],
-  { providers, addresses, bootId }: Where,
+  bind: BindInBoot,
+  held: readonly Held[],
 ): Promise<RegionWork[]> {
   const work: RegionWork[] = [];
-  for (const [uuid, held] of Map.groupBy(arqs, (arq) => arq.binding.providerUuid)) {
-    const provider = providers.get(uuid);
-    const address = addresses.get(provider?.deployable.deviceUuid ?? '');
-    if (!provider || !address) continue;
-    const step = await stepFor(deps, { binding, arqs: held, provider, address, bootId });
-    if (step) work.push({ providerUuid: uuid, step: { ...step, bind_id: binding.bindId } });
+  for (const [place, parts] of Map.groupBy(held, (each) => each.place)) {
+    const step = await stepFor(deps, bind, { ...place, groups: parts.map(({ arq }) => arq.group) });
+    const { providerUuid } = place.provider.deployable;
+    if (step) work.push({ providerUuid, step: { ...step, bind_id: bind.binding.bindId } });
   }
   return work;
 }
 
 async function stepFor(
   deps: ConsumerDeps,
+  bind: BindInBoot,
   share: Share,
 ): Promise<ProgramStep | CheckRegionStep | undefined> {
-  const { binding, arqs, provider, bootId } = share;
+  const { provider, groups } = share;
   const { deployable } = provider;
-  const wanted = distinct(arqs.flatMap((arq) => wantedImage(arq.group) ?? []));
+  const wanted = distinct(groups.flatMap((group) => wantedImage(group) ?? []));
   if (wanted.length === 0 && deployable.region === undefined) return undefined;
-  const neighbours = await neighboursIn(deps, provider, binding.instanceUuid);
+  const neighbours = await neighboursIn(deps, provider, bind.binding.instanceUuid);
   const isTaken = isBeingProgrammed(neighbours, provider);
-  if (!arqs.some(({ group }) => needsProgram(group, deployable))) {
-    if (isTaken) throw new RetryLater('Another instance has it programmed.', behindOthersSeconds);
+  if (!groups.some((group) => needsProgram(group, deployable))) {
+    if (isTaken) throw behindOthers();
     const [only, ...more] = wanted;
     if (!only) return undefined;
     if (more.length === 0) return check(share, only);
@@ -82,8 +85,7 @@ async function stepFor(
   const isHeld = image.id === deployable.bitstreamId && !isTaken;
   const isDone =
     isHeld ||
-    (neighbours.length > 0 &&
-      (await takeTurn(deps, binding, wanted, neighbours, bootId)) === 'done');
+    (neighbours.length > 0 && (await takeTurn(deps, bind, wanted, neighbours)) === 'done');
   if (isDone) return check(share, { by: 'bitstream_id', value: image.id });
   return patiently(deps, programStep(deps, deployable, image, share.address));
 }

@@ -3,14 +3,22 @@
 
 import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import type { InstanceBinding } from '../domain/arq.ts';
+import { type InstanceBinding, isResolved } from '../domain/arq.ts';
 import { needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
 import { type ImageQuery, wantedImage } from '../domain/device-profile.ts';
 import type { InstanceUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 
-const behindOthersSeconds = 1;
+/** A bind, in the boot that its host is in. */
+export interface BindInBoot {
+  readonly binding: InstanceBinding;
+  readonly bootId: string | undefined;
+}
+
+export function behindOthers(): RetryLater {
+  return new RetryLater('Another instance has the region programmed.', 1);
+}
 
 /** ARQs of other instances that hold a part of the region. */
 export async function neighboursIn(
@@ -32,8 +40,7 @@ export function isBeingProgrammed(
   { deployable }: StoredProvider,
 ): boolean {
   return neighbours.some(
-    ({ state, group }) =>
-      (state === 'BindStarted' || state === 'provisioning') && needsProgram(group, deployable),
+    ({ state, group }) => !isResolved(state) && needsProgram(group, deployable),
   );
 }
 
@@ -46,10 +53,9 @@ export function isBeingProgrammed(
  */
 export async function takeTurn(
   deps: ConsumerDeps,
-  binding: InstanceBinding,
+  { binding, bootId }: BindInBoot,
   wanted: readonly ImageQuery[],
   neighbours: readonly BoundArq[],
-  bootId: string | undefined,
 ): Promise<'program' | 'done'> {
   const isSame = ({ group }: BoundArq) =>
     wanted.every(({ by, value }) => {
@@ -65,8 +71,6 @@ export async function takeTurn(
   const isMine = others.every(
     (other) => other?.state === 'provisioning' && binding.bindId < other.bindId,
   );
-  if (!isMine) {
-    throw new RetryLater('Another instance has the region programmed.', behindOthersSeconds);
-  }
+  if (!isMine) throw behindOthers();
   return 'program';
 }
