@@ -1,6 +1,7 @@
 // From what is stored and what a host reports to what has to change. Nothing here touches the world:
 // a plan can be printed, compared and made again from the same facts.
 
+import type { HostRelease } from './arq.ts';
 import type { StoredProvider } from './bind-plan.ts';
 import type {
   AttachHandle,
@@ -50,6 +51,11 @@ export interface StoredHost extends Host {
   readonly isStartingOver: boolean;
   readonly wanted: Readonly<Record<string, string>>;
   readonly lastReceivedAtMs: number;
+}
+
+/** A boot leaves nothing to clean up, and programs nothing for an operator. */
+export function isEndedByBoot(release: HostRelease, { bootedAt }: StoredHost): boolean {
+  return bootedAt !== undefined && release.startedAt < bootedAt;
 }
 
 /**

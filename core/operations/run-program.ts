@@ -2,6 +2,7 @@ import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
+import { isEndedByBoot } from '../domain/inventory-plan.ts';
 import { imageStep } from './plan-programs.ts';
 
 /**
@@ -12,8 +13,8 @@ import { imageStep } from './plan-programs.ts';
 export async function runProgram(deps: ConsumerDeps, release: HostRelease): Promise<void> {
   const { program, hostname } = release;
   const { host, devices } = await deps.store.inventory.host(hostname);
-  // A boot ends it; whoever comes afterwards may have the region by now, and the job be for this boot.
-  if (host.bootedAt !== undefined && release.startedAt < host.bootedAt) return;
+  // Whoever came after the boot may have the region by now, and the job would be for this boot.
+  if (isEndedByBoot(release, host)) return;
   const provider = program && (await deps.store.inventory.provider(program.providerUuid));
   const device = devices.find(({ uuid }) => uuid === provider?.deployable.deviceUuid);
   if (!program || !provider || !device || host.bootId === undefined) {

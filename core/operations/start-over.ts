@@ -4,7 +4,7 @@ import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind
 import { provisioningDueMs } from '../domain/deadlines.ts';
 import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
-import type { StoredHost } from '../domain/inventory-plan.ts';
+import { isEndedByBoot, type StoredHost } from '../domain/inventory-plan.ts';
 import { resolve } from './finish-bind.ts';
 
 /** Steps of one job: with room to spare below the size of a document. */
@@ -55,8 +55,7 @@ async function confirmReleases(
 ): Promise<void> {
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
     const release = await deps.store.releases.byId(id);
-    // What began since may be about what was made since.
-    if (release && host.bootedAt && release.startedAt < host.bootedAt) {
+    if (release && isEndedByBoot(release, host)) {
       await deps.store.regions.endProgram(release, 'failed', 'The host has booted.');
       await deps.store.releases.confirm(release);
     }
