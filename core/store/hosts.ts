@@ -30,6 +30,23 @@ export interface HostStore {
 }
 
 export function hostStore(client: Documents, table: string): HostStore {
+  const putUnderLease = (
+    { hostname, bootId, epoch, sequence, lastReceivedAtMs }: StoredHost,
+    holder: string,
+    more: Readonly<Record<string, unknown>>,
+    remove = '',
+  ) => {
+    const same = { hostname, boot_id: bootId, epoch, sequence, last_received_ms: lastReceivedAtMs };
+    const set = setting({ ...same, ...more });
+    return updateIf(client, {
+      TableName: table,
+      Key: hostKey(hostname),
+      UpdateExpression: `${set.expression}${remove}`,
+      ConditionExpression: 'lease_holder = :holder',
+      ExpressionAttributeNames: set.names,
+      ExpressionAttributeValues: { ...set.values, ':holder': holder },
+    });
+  };
   return {
     async host(hostname) {
       const rows = await queryPartition(client, table, `HOST#${hostname}`);
@@ -61,47 +78,16 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    putBoot(host, holder) {
-      const set = setting({
-        hostname: host.hostname,
-        boot_id: host.bootId,
-        epoch: host.epoch,
-        sequence: host.sequence,
-        last_received_ms: host.lastReceivedAtMs,
-        booted_at: host.bootedAt,
-        starting_over: true,
-      });
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(host.hostname),
-        UpdateExpression: set.expression,
-        ConditionExpression: 'lease_holder = :holder',
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ':holder': holder },
-      });
-    },
+    putBoot: (host, holder) =>
+      putUnderLease(host, holder, { booted_at: host.bootedAt, starting_over: true }),
 
     putReport(host, holder) {
-      const set = setting({
-        hostname: host.hostname,
-        boot_id: host.bootId,
-        epoch: host.epoch,
-        sequence: host.sequence,
+      const more = {
         agent_version: host.agentVersion,
         last_report_at: host.lastReportAt,
-        last_received_ms: host.lastReceivedAtMs,
         wanted: host.wanted,
-      });
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(host.hostname),
-        UpdateExpression: host.isStartingOver
-          ? set.expression
-          : `${set.expression} REMOVE starting_over`,
-        ConditionExpression: 'lease_holder = :holder',
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ':holder': holder },
-      });
+      };
+      return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
     },
 
     putPresence(hostname, presence, known) {
