@@ -8,6 +8,7 @@ import {
   type StreamConsumerName,
   streamConsumers,
 } from './contracts/queues.ts';
+import { isStage } from './contracts/topics.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';
 
 const flag = (byDefault: boolean) =>
@@ -39,7 +40,7 @@ const policyOverrides = z
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
-  CYBORG_STAGE: z.string().regex(/^[a-z][a-z0-9-]{0,19}$/, 'lower case, digits and hyphens'),
+  CYBORG_STAGE: z.string().refine(isStage, 'lower case, digits and hyphens'),
   /** Microversion of requests without the header. Nova never sends one. */
   CYBORG_DEFAULT_MICROVERSION: z.enum(['2.0', '2.1', '2.2', '2.3']).default('2.0'),
   /** Base of `links`; without it the request's own host is used. */
@@ -150,8 +151,8 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => {
-      const isMissing = message.endsWith('received undefined');
-      return isMissing ? `${path.join('.')}: missing` : `${path.join('.')}: ${message}`;
+      const isMissing = env[String(path[0])] === undefined;
+      return `${path.join('.')}: ${isMissing ? 'missing' : message}`;
     });
     throw new SettingsInvalid(`Settings are wrong. ${faults.join('; ')}`);
   }

@@ -2,7 +2,7 @@
 // told in one sentence per setting, before anything is started.
 
 import * as z from 'zod';
-import { isHostname } from '#core/contracts/topics.ts';
+import { isHostname, isStage } from '#core/contracts/topics.ts';
 import { type DriverName, driverNames } from './drivers/index.ts';
 import { type AllowListEntry, pciAllowList } from './drivers/pci-allow-list.ts';
 import { logLevels } from './log.ts';
@@ -55,7 +55,7 @@ const jsonText = z.string().transform((text, context): unknown => {
 
 const settings = z.strictObject({
   HOSTNAME: z.string().refine(isHostname, 'must be the name that Nova has for this compute node'),
-  STAGE: z.string().regex(/^[a-z][a-z0-9-]{0,19}$/, 'must be lower case, digits and hyphens'),
+  STAGE: z.string().refine(isStage, 'must be lower case, digits and hyphens'),
   ENDPOINT: endpoint,
   CERTIFICATE: absolutePath,
   KEY: absolutePath,

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { IoTClient } from '@aws-sdk/client-iot';
-import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
+import { hostnameOf, isHostname, isStage, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   const { values: given, positionals } = readOptions();
   const { stage } = given;
   if (stage === undefined) throw new EnrolmentRefused(`--stage is missing.\n\n${usage}`);
-  if (!/^[a-z][a-z0-9-]{0,19}$/.test(stage)) {
+  if (!isStage(stage)) {
     throw new EnrolmentRefused(`--stage ${stage} is none: lower case, digits and hyphens.`);
   }
   if (!(Number(given.port) >= 1 && Number(given.port) <= 65_535)) {
