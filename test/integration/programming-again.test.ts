@@ -2,17 +2,16 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeAgain } from '#core/operations/make-again.ts';
 import {
   anImage,
-  bind,
   boot,
   bootAfresh,
+  bound,
   deps,
   end,
   jobs,
   loadedId,
-  startBindOf,
+  makeAgainFor,
   startFpgaHost,
   stateOf,
   theOnlyStep,
@@ -26,19 +25,9 @@ afterAll(() => world.stop());
 beforeEach(bootAfresh);
 
 describe('a host that boots', () => {
-  /** What the stream brings to the queue. */
-  async function makeAgainFor(instance: string) {
-    const binding = await deps.store.arqs.binding(instance);
-    if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, 1);
-  }
-
   async function boundWith(data: Buffer) {
     const id = await anImage({}, data);
-    const { instance } = await bind({ 'accel:bitstream_id': id });
-    await startBindOf(instance);
-    await end('succeeded');
-    jobs.clear();
-    return { id, instance };
+    return { id, instance: await bound({ 'accel:bitstream_id': id }) };
   }
 
   it('has its region programmed again; until then the ARQ is provisioning', async () => {
@@ -61,10 +50,7 @@ describe('a host that boots', () => {
   it('is not programmed where what it holds turns out to be the named image', async () => {
     const name = `${randomUUID()}.gbs`;
     const id = await anImage({ name }, aGbs());
-    const { instance } = await bind({ 'accel:bitstream_name': name });
-    await startBindOf(instance);
-    await end('succeeded');
-    jobs.clear();
+    const instance = await bound({ 'accel:bitstream_name': name });
     await boot({ bitstream: id });
     expect(await stateOf(instance)).toBe('provisioning');
     await makeAgainFor(instance);
@@ -76,10 +62,7 @@ describe('a host that boots', () => {
   it('fails what cannot be had again, with the reason', async () => {
     const name = `${randomUUID()}.gbs`;
     await anImage({ name }, aGbs());
-    const { instance } = await bind({ 'accel:bitstream_name': name });
-    await startBindOf(instance);
-    await end('succeeded');
-    jobs.clear();
+    const instance = await bound({ 'accel:bitstream_name': name });
     await anImage({ name }, aGbs());
     await boot();
     await makeAgainFor(instance);

@@ -21,6 +21,7 @@ import {
   loadedFunction,
   loadedId,
   region,
+  remove,
   startBindOf,
   startFpgaHost,
   stateOf,
@@ -70,7 +71,7 @@ describe('a bind that names an image', () => {
       const { instance } = await bind(accel);
       await startBindOf(instance);
       expect(theStep().image.id).toBe(id);
-      await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+      await remove(instance);
     }
   });
 
@@ -88,7 +89,7 @@ describe('a bind that names an image', () => {
     expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: loadedId });
     await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await remove(instance);
     jobs.clear();
     const plain = loadedFunction.replaceAll('-', '');
     const byFunction = await bind({ 'accel:function_id': plain });

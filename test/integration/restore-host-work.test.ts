@@ -84,6 +84,13 @@ async function attest(): Promise<void> {
   for (const device of devices) await attestHandles(deps, device, stored ? [stored] : []);
 }
 
+/** By a job that its host does after a boot. */
+async function isMadeAgain(instance: string): Promise<void> {
+  expect(await stateOf(instance)).toBe('provisioning');
+  await end('boot');
+  expect(await stateOf(instance)).toBe('Bound');
+}
+
 describe('after a backup was put back', () => {
   it('a release leaves alone on the host what may be somebody else’s by now', async () => {
     const { instance } = await bound();
@@ -114,13 +121,10 @@ describe('after a backup was put back', () => {
     const { instance } = await bound();
     await backUp();
     await boot();
-    await end('boot');
-    expect(await stateOf(instance)).toBe('Bound');
+    await isMadeAgain(instance);
     await restore();
     await report();
-    expect(await stateOf(instance)).toBe('provisioning');
-    await end('boot');
-    expect(await stateOf(instance)).toBe('Bound');
+    await isMadeAgain(instance);
   });
 
   it('what a boot took away is made again, if the backup is from in between', async () => {
@@ -133,13 +137,10 @@ describe('after a backup was put back', () => {
     );
     await backUp();
     await report();
-    await end('boot');
-    expect(await stateOf(instance)).toBe('Bound');
+    await isMadeAgain(instance);
     await restore();
     await report();
-    expect(await stateOf(instance)).toBe('provisioning');
-    await end('boot');
-    expect(await stateOf(instance)).toBe('Bound');
+    await isMadeAgain(instance);
   });
 
   it('a device that returns while its rows are deleted is withheld', async () => {

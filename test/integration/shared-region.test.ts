@@ -3,16 +3,18 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { makeAgain } from '#core/operations/make-again.ts';
 import {
   anImage,
   bind,
   boot,
   bootAfresh,
+  bound,
   deps,
   end,
   jobs,
+  makeAgainFor,
   region,
+  remove,
   startBindOf,
   startFpgaHost,
   stateOf,
@@ -25,9 +27,6 @@ import { aGbs } from '#test/support/gbs.ts';
 beforeAll(startFpgaHost);
 afterAll(() => world.stop());
 beforeEach(bootAfresh);
-
-const remove = (instance: string) =>
-  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
 
 /** Frees the handles, as the host's confirmation does. */
 async function confirmReleases() {
@@ -80,24 +79,13 @@ describe('a bind beside another of the same region', () => {
 });
 
 describe('a host that boots', () => {
-  async function makeAgainFor(instance: string) {
-    const binding = await deps.store.arqs.binding(instance);
-    if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, 1);
-  }
-
   /** Both with the same image; the first is who has the lower bind id. */
   async function two(): Promise<[string, string]> {
     const image = await anImage({}, aGbs());
-    const first = await bind({ 'accel:bitstream_id': image });
-    await startBindOf(first.instance);
-    await end('succeeded');
+    const first = await bound({ 'accel:bitstream_id': image });
     await boot({ bitstream: image }, { isSameBoot: true });
-    jobs.clear();
-    const second = await bind({ 'accel:bitstream_id': image });
-    await startBindOf(second.instance);
-    await end('succeeded');
-    jobs.clear();
-    const ids = [first.instance, second.instance].map(async (instance) => ({
+    const second = await bound({ 'accel:bitstream_id': image });
+    const ids = [first, second].map(async (instance) => ({
       instance,
       bindId: String((await deps.store.arqs.binding(instance))?.bindId),
     }));
@@ -132,16 +120,11 @@ describe('a host that boots', () => {
   });
 
   it('does not program below an instance that wants it as it is', async () => {
-    const image = await anImage({}, aGbs());
-    const first = await bind({ 'accel:bitstream_id': image });
-    await startBindOf(first.instance);
-    await end('succeeded');
-    jobs.clear();
-    const plain = await bind({});
-    await startBindOf(plain.instance);
+    const first = await bound({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    const plain = await bound({});
     await boot();
-    await makeAgainFor(first.instance);
-    expect([jobs.size, await stateOf(first.instance)]).toEqual([0, 409]);
-    expect(await stateOf(plain.instance)).toBe('Bound');
+    await makeAgainFor(first);
+    expect([jobs.size, await stateOf(first)]).toEqual([0, 409]);
+    expect(await stateOf(plain)).toBe('Bound');
   });
 });

@@ -8,6 +8,7 @@ import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
+import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
@@ -37,9 +38,7 @@ export async function bootAfresh(): Promise<void> {
     executionStatus: async () => undefined,
   };
   deps = { ...world.deps, clients: { ...world.deps.clients, jobs: double } };
-  for (const instance of instances) {
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
-  }
+  for (const instance of instances) await remove(instance);
   instances = [];
   await boot();
 }
@@ -118,6 +117,25 @@ export async function startBindOf(instance: string, given: Partial<ConsumerDeps[
   const binding = await deps.store.arqs.binding(instance);
   const clients = { ...deps.clients, ...given };
   if (binding) await startBind({ ...deps, clients }, instance, binding.bindId as BindId);
+}
+
+/** What the stream brings to the queue after a boot. */
+export async function makeAgainFor(instance: string): Promise<void> {
+  const binding = await deps.store.arqs.binding(instance);
+  if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, 1);
+}
+
+/** The instance whose bind has ended well. */
+export async function bound(accel: Record<string, string>): Promise<string> {
+  const { instance } = await bind(accel);
+  await startBindOf(instance);
+  await end('succeeded');
+  jobs.clear();
+  return instance;
+}
+
+export async function remove(instance: string): Promise<void> {
+  await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
 }
 
 export async function end(operation: JobEvent['operation']): Promise<void> {
