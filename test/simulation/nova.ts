@@ -7,6 +7,7 @@ import type { Host } from './host.ts';
 import type { ServerEvent, SimulatedOpenStack } from './openstack.ts';
 import { checkDevices } from './promised-devices.ts';
 import type { Random } from './random.ts';
+import { schedule } from './scheduler.ts';
 import type { Process, Timeline } from './timeline.ts';
 import type { Violate } from './violation.ts';
 
@@ -115,7 +116,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     });
     if (created.status !== 201) return fail(server);
     const arqs = created.json.arqs as ShownArq[];
-    const chosen = schedule(server, avoided);
+    const chosen = schedule(parts, server, avoided);
     const uuids = arqs.map(({ uuid }) => uuid);
     if (!chosen) {
       await deleteByUuid(process, uuids);
@@ -276,63 +277,6 @@ export function createNova(parts: NovaParts): SimulatedNova {
 
   function deallocate({ uuid }: Server): void {
     delete openstack.placement.consumers[uuid];
-  }
-
-  /** A candidate as Placement would give one, claimed at once. */
-  function schedule(server: Server, avoided: readonly string[]) {
-    for (const host of shuffled(
-      hosts.filter(({ name, isUp }) => isUp && !avoided.includes(name)),
-    )) {
-      const providers: string[] = [];
-      const taken: Record<string, Record<string, number>> = {};
-      for (const group of server.profile.groups) {
-        const provider = providerFor(group, host.name, taken);
-        if (!provider) break;
-        providers.push(provider);
-      }
-      if (providers.length < server.profile.groups.length) continue;
-      openstack.placement.consumers[server.uuid] = {
-        project_id: 'demo',
-        user_id: 'demo',
-        generation: 1,
-        allocations: taken,
-      };
-      return { host: host.name, providers };
-    }
-    return undefined;
-  }
-
-  function providerFor(
-    group: Readonly<Record<string, string>>,
-    host: string,
-    taken: Record<string, Record<string, number>>,
-  ): string | undefined {
-    const resources = Object.entries(group).flatMap(([key, value]) =>
-      key.startsWith('resources:') ? [[key.slice(10), Number(value)] as const] : [],
-    );
-    const traits = Object.keys(group).flatMap((key) =>
-      key.startsWith('trait:') ? [key.slice(6)] : [],
-    );
-    const [resourceClass = '', amount = 0] = resources[0] ?? [];
-    const found = Object.values(openstack.placement.providers).find((provider) => {
-      const inventory = provider.inventories[resourceClass];
-      if (!inventory || !provider.name.startsWith(`${host}_`)) return false;
-      if (!traits.every((trait) => provider.traits.includes(trait))) return false;
-      const used =
-        Object.values(openstack.placement.consumers)
-          .map(({ allocations }) => allocations[provider.uuid]?.[resourceClass] ?? 0)
-          .reduce((sum, each) => sum + each, 0) + (taken[provider.uuid]?.[resourceClass] ?? 0);
-      return inventory.total - inventory.reserved - used >= amount;
-    });
-    if (found) taken[found.uuid] = { [resourceClass]: amount };
-    return found?.uuid;
-  }
-
-  function shuffled<T>(items: readonly T[]): T[] {
-    return items
-      .map((item) => ({ item, order: random.next() }))
-      .sort((a, b) => a.order - b.order)
-      .map(({ item }) => item);
   }
 
   return {
