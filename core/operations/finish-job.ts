@@ -2,7 +2,7 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
-import { failBind, succeedBind } from './finish-bind.ts';
+import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
 import { endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
@@ -60,7 +60,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     // Another bind, or another boot's job, decides it by now.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     const { host } = await deps.store.inventory.host(binding.hostname);
-    if (host.bootId !== note.bootId) await failUnlessStartedOver(deps, binding);
+    if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
     else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
     else if (note.instances.length === 1)
       await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
@@ -74,13 +74,6 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
 function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | undefined {
   if (state === 'BindStarted') return bindId;
   return state === 'provisioning' ? jobUuid : undefined;
-}
-
-/** A bind that the host's boot has overtaken fails; what was provisioning is provisioned anew. */
-async function failUnlessStartedOver(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
-  if (binding.state !== 'BindStarted') return;
-  const reason = `Host ${binding.hostname} has booted in the meantime.`;
-  await failBind(deps, binding, { cause: 'boot', reason });
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {
