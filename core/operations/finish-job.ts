@@ -3,7 +3,7 @@ import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
 import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
-import { endProgram } from './run-program.ts';
+import { doubtProgram, endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
 /**
@@ -43,8 +43,9 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async prog(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release?.program) return;
-    const failure = event.operation === 'succeeded' ? undefined : reasonOf(event);
-    await endProgram(deps, release, failure);
+    if (event.operation === 'succeeded') await endProgram(deps, release);
+    else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
+    else await doubtProgram(deps, release, reasonOf(event));
   },
 };
 
@@ -74,6 +75,11 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
 function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | undefined {
   if (state === 'BindStarted') return bindId;
   return state === 'provisioning' ? jobUuid : undefined;
+}
+
+/** Else it was given up by others, and the host may be at it still. */
+function isToldByHost({ operation }: JobEvent): boolean {
+  return operation === 'failed' || operation === 'rejected';
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {

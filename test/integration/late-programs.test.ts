@@ -7,7 +7,9 @@ import type { Caller } from '#core/domain/caller.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
+import { programDeployable } from '#core/operations/program-deployable.ts';
 import { startRelease } from '#core/operations/start-release.ts';
+import { sweep } from '#core/operations/sweep.ts';
 import {
   anImage,
   bind,
@@ -25,6 +27,7 @@ import {
 } from '#test/support/fpga-host.ts';
 import { aGbs } from '#test/support/gbs.ts';
 
+const minuteMs = 60_000;
 const instanceUuid = 'aaaaaaaa-0000-4000-8000-000000000001' as InstanceUuid;
 const nova: Caller = {
   requestId: 'req-test',
@@ -60,6 +63,14 @@ async function bindAsItIs(): Promise<unknown> {
   await startBindOf(instance).catch(() => {});
   return stateOf(instance);
 }
+
+it('nobody gets it after a job of which the host has not told the end', async () => {
+  await program();
+  for (const id of await releases()) await startRelease(deps, id);
+  // It may be at it still.
+  await end('timed_out');
+  expect(await bindAsItIs()).not.toBe('Bound');
+});
 
 it('nobody gets it because somebody has come and gone while its image was fetched', async () => {
   await program();
@@ -101,4 +112,32 @@ it('nobody gets it who has seen it free before', async () => {
   await bindArqs(late, nova, [target]);
   expect(await stateOf(instanceUuid)).toBe('BindStarted');
   await remove(instanceUuid);
+});
+
+it('nobody gets it before a job that its host has not begun is cancelled', async () => {
+  await program();
+  const [id = ''] = await releases();
+  await startRelease(deps, id);
+  const cancelled: string[] = [];
+  const given = { ...deps.clients.jobs, cancel: async (job: string) => void cancelled.push(job) };
+  await sweep({
+    ...deps,
+    clients: { ...deps.clients, jobs: given },
+    clock: () => Date.now() + 25 * minuteMs,
+  });
+  expect(cancelled).toEqual([...jobs.keys()]);
+  // Nor is it asked again when its image has come at last.
+  jobs.clear();
+  await startRelease(deps, id);
+  expect(jobs.size).toBe(0);
+});
+
+it('it is free where the boot came before the request was stored', async () => {
+  const uuid = (await deps.store.inventory.provider(region))?.deployable.uuid ?? '';
+  const image = await anImage({}, aGbs());
+  // Its time is that of its beginning.
+  const early = { ...deps, clock: () => Date.now() - minuteMs };
+  await programDeployable(early, { ...nova, roles: ['admin'] }, uuid, image);
+  for (const id of await releases()) await startRelease(deps, id);
+  expect([await releases(), jobs.size]).toEqual([[], 0]);
 });
