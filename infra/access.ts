@@ -131,7 +131,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   sweep: {
     // Whoever asks what became of a job does what its event would have done.
     tables: { arqs: wholeRows, inventory: finishing },
-    jobs: ['DescribeJobExecution'],
+    // And what an operator has programmed is given up.
+    jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
     indexes: { arqs: ['by-due', 'by-kind'], inventory: ['by-kind'] },
     // Devices to be compared with Placement.

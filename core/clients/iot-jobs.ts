@@ -32,8 +32,11 @@ export class JobTooLarge extends Error {
 /** What the service says while it is asked too much, or has too many jobs at once. */
 const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
 export const retrySeconds = 2;
-/** A running execution that says nothing for so long has lost its agent; whole minutes only. */
-const inProgressMinutes = 10;
+/**
+ * What is in progress for so long is given up, whatever the agent says of it meanwhile; whole minutes only.
+ * An operator's image may take a quarter of an hour to fetch.
+ */
+const inProgressMinutes = (action: JobDocument['action']) => (action === 'program' ? 20 : 10);
 
 export function createIotJobs(options: {
   readonly stage: string;
@@ -58,7 +61,7 @@ export function createIotJobs(options: {
         targets: [`${options.thingArnPrefix}${thingName(options.stage, document.host)}`],
         document: text,
         targetSelection: 'SNAPSHOT',
-        timeoutConfig: { inProgressTimeoutInMinutes: inProgressMinutes },
+        timeoutConfig: { inProgressTimeoutInMinutes: inProgressMinutes(document.action) },
       });
       await unless(client().send(command), ['ResourceAlreadyExistsException']);
     },

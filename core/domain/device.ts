@@ -133,7 +133,7 @@ export interface AttachHandle {
   readonly providerUuid: ProviderUuid;
   readonly type: AttachType;
   readonly info: Readonly<Record<string, string>>;
-  /** Grows with each release, and when it comes back; a claim names the one it has seen. */
+  /** Grows with each release and program, and when it comes back; a claim names the one it has seen. */
   readonly epoch: number;
   readonly claim?: { readonly arqUuid: ArqUuid; readonly instanceUuid: InstanceUuid };
   /** What its last holder left behind is still on the host, for all we know. */

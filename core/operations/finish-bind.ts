@@ -27,7 +27,8 @@ export async function succeedBind(
   if (isDone) deps.log.info('Bound.', namesOf(binding));
 }
 
-async function refuseOtherBoot(deps: Deps, hostname: string, bootId: string): Promise<void> {
+/** @throws RetryLater where the host has booted since */
+export async function refuseOtherBoot(deps: Deps, hostname: string, bootId: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
   if (host.bootId !== bootId) throw new RetryLater(`Host ${hostname} has booted again.`, 1);
 }
@@ -53,6 +54,13 @@ export async function failBind(
   });
   if (!isDone) return;
   deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
+}
+
+/** A bind that its host's boot has overtaken; what is provisioning is provisioned anew instead. */
+export async function failOvertaken(deps: Deps, binding: InstanceBinding): Promise<void> {
+  if (binding.state !== 'BindStarted') return;
+  const reason = `Host ${binding.hostname} has booted in the meantime.`;
+  await failBind(deps, binding, { cause: 'boot', reason });
 }
 
 /** What a line about a binding names; a host that answers knows of no request. */

@@ -2,8 +2,8 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
-import { failBind, succeedBind } from './finish-bind.ts';
-import { endProgram } from './run-program.ts';
+import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
+import { doubtProgram, endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
 /**
@@ -43,8 +43,9 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async prog(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release?.program) return;
-    const failure = event.operation === 'succeeded' ? undefined : reasonOf(event);
-    await endProgram(deps, release, failure);
+    if (event.operation === 'succeeded') await endProgram(deps, release);
+    else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
+    else await doubtProgram(deps, release, reasonOf(event));
   },
 };
 
@@ -60,7 +61,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     // Another bind, or another boot's job, decides it by now.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     const { host } = await deps.store.inventory.host(binding.hostname);
-    if (host.bootId !== note.bootId) await failUnlessStartedOver(deps, binding);
+    if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
     else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
     else if (note.instances.length === 1)
       await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
@@ -76,11 +77,9 @@ function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | unde
   return state === 'provisioning' ? jobUuid : undefined;
 }
 
-/** A bind that the host's boot has overtaken fails; what was provisioning is provisioned anew. */
-async function failUnlessStartedOver(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
-  if (binding.state !== 'BindStarted') return;
-  const reason = `Host ${binding.hostname} has booted in the meantime.`;
-  await failBind(deps, binding, { cause: 'boot', reason });
+/** Else it was given up by others, and the host may be at it still. */
+function isToldByHost({ operation }: JobEvent): boolean {
+  return operation === 'failed' || operation === 'rejected';
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {

@@ -13,8 +13,11 @@ import { imageStep } from './plan-programs.ts';
 export async function runProgram(deps: ConsumerDeps, release: HostRelease): Promise<void> {
   const { program, hostname } = release;
   const { host, devices } = await deps.store.inventory.host(hostname);
-  // Whoever came after the boot may have the region by now, and the job would be for this boot.
-  if (isEndedByBoot(release, host)) return;
+  // The job would be for this boot. Where its report has missed the release, nobody else ends it.
+  if (isEndedByBoot(release, host)) {
+    await endProgram(deps, release, 'The host has booted.');
+    return;
+  }
   const provider = program && (await deps.store.inventory.provider(program.providerUuid));
   const device = devices.find(({ uuid }) => uuid === provider?.deployable.deviceUuid);
   if (!program || !provider || !device || host.bootId === undefined) {
@@ -26,6 +29,9 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
   try {
     const { deployable } = provider;
     const step = await imageStep(deps, deployable, device.address, program.imageId);
+    // To bring the image here takes its time: what is given up by now is not begun any more.
+    const current = await deps.store.releases.byId(release.id);
+    if (!current || current.quarantine) return;
     await deps.store.regions.forgetFunction(program.providerUuid);
     const id = jobId(deps.settings.stage, 'prog', release.id);
     const { requestId: request_id } = release;
@@ -51,8 +57,25 @@ export async function endProgram(
 ): Promise<void> {
   await deps.store.regions.endProgram(release, failure ? 'failed' : 'done', failure);
   await deps.store.releases.confirm(release);
-  const { hostname, program, requestId } = release;
-  const what = { host: hostname, ...program, ...(requestId && { request_id: requestId }) };
-  if (failure) deps.log.error('A region was not programmed.', { ...what, reason: failure });
-  else deps.log.info('A region was programmed.', what);
+  const names = namesOf(release);
+  if (failure) deps.log.error('A region was not programmed.', { ...names, reason: failure });
+  else deps.log.info('A region was programmed.', names);
+}
+
+/** Nobody gets the region until its host has booted, or an admin has seen to it. */
+export async function doubtProgram(
+  deps: ConsumerDeps,
+  release: HostRelease,
+  reason: string,
+): Promise<void> {
+  await deps.store.regions.endProgram(release, 'failed', reason);
+  await deps.store.releases.quarantine(release, reason);
+  deps.log.error('Whether a region was programmed is not known.', {
+    ...namesOf(release),
+    reason,
+  });
+}
+
+function namesOf({ hostname, program, requestId }: HostRelease) {
+  return { host: hostname, ...program, ...(requestId && { request_id: requestId }) };
 }

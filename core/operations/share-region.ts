@@ -20,6 +20,9 @@ export function behindOthers(): RetryLater {
   return new RetryLater('Another instance has the region programmed.', 1);
 }
 
+/** A bind that waits ends by its deadline, and messages come again a few hundred times only. */
+const behindBindSeconds = 5;
+
 /** ARQs of other instances that hold a part of the region. */
 export async function neighboursIn(
   deps: ConsumerDeps,
@@ -62,8 +65,14 @@ export async function takeTurn(
       const other = wantedImage(group);
       return other?.by === by && other.value === value;
     });
-  if (binding.state !== 'provisioning' || !neighbours.every(isSame)) {
+  const unlike = neighbours.filter((neighbour) => !isSame(neighbour));
+  if (binding.state !== 'provisioning' || unlike.some(({ state }) => state !== 'BindStarted')) {
     throw new ImageUnusable('The region cannot be programmed: another instance uses it.');
+  }
+  // Whoever has come since may have looked before the boot was known, and be Bound; if not, it waits for
+  // this one until its deadline.
+  if (unlike.length > 0) {
+    throw new RetryLater('Another instance is being bound to the region.', behindBindSeconds);
   }
   const instances = new Set(neighbours.map((arq) => arq.binding.instanceUuid));
   const others = await Promise.all([...instances].map((uuid) => deps.store.arqs.binding(uuid)));

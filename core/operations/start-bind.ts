@@ -3,7 +3,7 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import type { BindId } from '../domain/ids.ts';
-import { failBind, succeedBind } from './finish-bind.ts';
+import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from './plan-host-work.ts';
 
 /**
@@ -47,10 +47,12 @@ async function createJob(
   const id = jobId(deps.settings.stage, 'bind', binding.bindId);
   // A bind that comes before the next report must not take the old function for what is there.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
-  await deps.store.arqs.noteJob(binding.bindId, {
-    instances: [binding.instanceUuid],
-    bootId,
-  });
+  const note = { instances: [binding.instanceUuid], bootId };
+  if (!(await deps.store.arqs.noteJob(binding.bindId, note))) {
+    // Its job may be there, and is for another boot: its success would be none under this one.
+    await refuseOtherBoot(deps, binding.hostname, bootId);
+    return failOvertaken(deps, binding);
+  }
   await deps.clients.jobs.create(id, {
     version: 1,
     action: 'prepare',

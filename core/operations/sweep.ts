@@ -1,4 +1,5 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
+import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { bindDueMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
@@ -75,6 +76,13 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     if (!release || release.quarantine) return;
     const kind = release.program ? 'prog' : 'free';
     if (await askAboutJob(deps, kind, releaseId, release.hostname)) return;
+    // What its host has not begun by now it is not to begin below whoever has the region next.
+    if (release.program) {
+      await deps.clients.jobs.cancel(
+        jobId(deps.settings.stage, kind, releaseId),
+        'It is too late.',
+      );
+    }
     const reason = `Host ${release.hostname} did not confirm within ${releaseDeadlineSeconds} s.`;
     await deps.store.regions.endProgram(release, 'failed', reason);
     await deps.store.releases.quarantine(release, reason);

@@ -15,8 +15,8 @@ export interface ArqStore {
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
-  /** The end of a job names the job only. */
-  noteJob(jobUuid: string, note: JobNote): Promise<void>;
+  /** The end of a job names the job only. False where it is noted for another boot: it never changes. */
+  noteJob(jobUuid: string, note: JobNote): Promise<boolean>;
   jobNote(jobUuid: string): Promise<JobNote | undefined>;
   forgetJob(jobUuid: string): Promise<void>;
   /** False if it is bound by now. */
@@ -52,8 +52,17 @@ export function arqStore(client: Documents, table: string): ArqStore {
       return row && instanceOf(row);
     },
 
-    async noteJob(jobUuid, note) {
-      await client.send(new PutCommand({ TableName: table, Item: jobRow(jobUuid, note) }));
+    noteJob(jobUuid, note) {
+      return held(
+        client.send(
+          new PutCommand({
+            TableName: table,
+            Item: jobRow(jobUuid, note),
+            ConditionExpression: 'attribute_not_exists(pk) OR boot_id = :boot',
+            ExpressionAttributeValues: { ':boot': note.bootId },
+          }),
+        ),
+      );
     },
 
     async jobNote(jobUuid) {

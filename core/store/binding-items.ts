@@ -52,7 +52,8 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
       TableName: tables.inventory,
       Key: handleKey(handle.providerUuid, handle.uuid),
       UpdateExpression: 'SET arq_uuid = :arq, instance_uuid = :instance',
-      // The epoch has grown if the handle was claimed and released since it was read.
+      // The epoch has grown if the handle was claimed and released since it was read, or is kept for an
+      // operator's program.
       ConditionExpression:
         'epoch = :epoch AND attribute_not_exists(arq_uuid) AND ' +
         'attribute_not_exists(quarantine) AND attribute_not_exists(unknown_since) AND ' +
@@ -93,8 +94,11 @@ export function giveBackHandle(
     Update: {
       TableName: tables.inventory,
       Key: key,
-      // A release takes the place of an earlier one that the claim was waiting behind.
-      UpdateExpression: release ? `SET release_id = :release ${without}` : without,
+      // The one that the claim was waiting behind stays: behind it nothing was made ready, and what it
+      // is about is still to come to the host.
+      UpdateExpression: release
+        ? `SET release_id = if_not_exists(release_id, :release) ${without}`
+        : without,
       ExpressionAttributeValues: { ':one': 1, ...(release && { ':release': release }) },
     },
   };

@@ -83,11 +83,12 @@ function keep(
     Update: {
       TableName,
       Key: handleKey(provider, handle),
-      UpdateExpression: 'SET release_id = :release',
+      // Whoever has seen it free has seen another epoch.
+      UpdateExpression: 'SET release_id = :release ADD epoch :one',
       ConditionExpression:
         'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND ' +
         'attribute_not_exists(release_id) AND attribute_not_exists(unknown_since)',
-      ExpressionAttributeValues: { ':release': release.id },
+      ExpressionAttributeValues: { ':release': release.id, ':one': 1 },
     },
   };
 }

@@ -184,6 +184,15 @@ describe('a host that boots', () => {
     expect(await stateOf(instance)).toBe('Bound');
   });
 
+  it('has not what its job made before, though the message that asked for it comes again', async () => {
+    const { instance } = await bind();
+    await startBindOf(instance);
+    await boot();
+    await startBindOf(instance);
+    await end('bind');
+    expect(await stateOf(instance)).toBe(409);
+  });
+
   it('has nothing left of what was being released', async () => {
     const { instance } = await bind();
     await startBindOf(instance);

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { sweep } from '#core/operations/sweep.ts';
 import {
   anImage,
   bind,
@@ -117,6 +118,19 @@ describe('a host that boots', () => {
     await makeAgainFor(high);
     await end('succeeded');
     expect([await stateOf(low), await stateOf(high)]).toEqual([409, 'Bound']);
+  });
+
+  it('takes it from nobody for one that comes and waits for it', async () => {
+    const first = await bound({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    await boot();
+    const { instance } = await bind({});
+    await expect(startBindOf(instance)).rejects.toThrow(RetryLater);
+    await expect(makeAgainFor(first)).rejects.toThrow(RetryLater);
+    await sweep({ ...deps, clock: () => Date.now() + 4 * 60_000 });
+    expect([await stateOf(first), await stateOf(instance)]).toEqual(['provisioning', 409]);
+    await confirmReleases();
+    await makeAgainFor(first);
+    expect(theStep().region).toBe('region0');
   });
 
   it('does not program below an instance that wants it as it is', async () => {

@@ -196,6 +196,14 @@ export const withholdAll: Act = ({ database }) => {
   }
 };
 
+/** The message by which a bind is started comes again. */
+export const startBindsAgain: Act = ({ database, queues }) => {
+  for (const { pk, instance_uuid, bind_id } of database.rows('arqs')) {
+    if (!String(pk).startsWith('INSTANCE#')) continue;
+    queues.put('host-jobs', JSON.stringify({ kind: 'bind', instance_uuid, bind_id }));
+  }
+};
+
 /** As the hour would have it: each is compared with Placement. */
 export const goRound: Act = ({ database, queues }) => {
   for (const { pk } of database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE')) {

@@ -42,7 +42,9 @@ export function createSafetyCheck(world: World): () => void {
     checkForeignMdevs(world);
     if (world.database.version() === checked) return;
     checked = world.database.version();
-    checkStored(world);
+    const stored = read(world);
+    checkStored(world, stored);
+    checkMade(world, stored);
   };
 }
 
@@ -54,8 +56,7 @@ function checkForeignMdevs({ hosts }: World): void {
   }
 }
 
-function checkStored(world: World): void {
-  const stored = read(world);
+function checkStored(world: World, stored: Stored): void {
   const holders = new Map<string, string>();
   for (const arq of stored.arqs.values()) {
     const { binding } = arq;
@@ -93,6 +94,22 @@ function checkStored(world: World): void {
     const ageMs = world.timeline.now() - Date.parse(startedAt);
     if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
       throw new Violation('L1', `instance ${instanceUuid} is BindStarted for ${ageMs / 1000} s`);
+    }
+  }
+}
+
+/** What is shown as made in a host's own boot is there. */
+function checkMade(world: World, { arqs, bindings }: Stored): void {
+  for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
+    const host = world.hosts.find(({ name }) => name === hostname);
+    if (state !== 'Bound' || !host?.isUp || host.bootId() !== bootId) continue;
+    for (const { binding } of arqUuids.flatMap((uuid) => arqs.get(uuid) ?? [])) {
+      const { type, handleUuid = '' } = binding?.attachment ?? {};
+      if (type !== 'MDEV' || host.hardware.mdevs.has(handleUuid)) continue;
+      throw new Violation(
+        'L2',
+        `instance ${instanceUuid} is Bound, and ${hostname} lacks its mdev`,
+      );
     }
   }
 }

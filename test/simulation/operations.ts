@@ -14,6 +14,7 @@ import {
   isForgetful,
   isOfThePast,
   isOut,
+  isUnheard,
   keepImages,
   killAgents,
   makeProfile,
@@ -193,6 +194,22 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
     prepareMs: 3 * minuteMs,
     act: inTurn(() => {}, 3 * minuteMs, isOfThePast(false)),
+  },
+  'a bind that is overdue': {
+    about: ['instance'],
+    prepare: inTurn(isOut(true), 0, boot('vgpu')),
+    prepareMs: 185_000,
+    act: inTurn(() => {}, 30_000, isOut(false)),
+  },
+  'a delete of a bind that is overdue': {
+    about: ['instance'],
+    prepare: inTurn(inTurn(isOut(true), 0, isUnheard(true)), 0, boot('vgpu2')),
+    prepareMs: 185_000,
+    act: inTurn(
+      (world) => world.nova.snatch(first(world)),
+      40_000,
+      inTurn(isOut(false), 0, isUnheard(false)),
+    ),
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };

@@ -21,6 +21,7 @@ import {
   programRegion,
   reboot,
   snatchOne,
+  startBindsAgain,
   unplug,
   withholdAll,
   withoutAllocation,
@@ -148,10 +149,35 @@ export const rivals: Readonly<Record<string, Rival>> = {
       inTurn(reboot, 15_500, reboot)(world);
     },
   },
+  'AWS IoT, just in time': {
+    about: ['instance'],
+    of: ['a bind that is overdue'],
+    act: isOut(false),
+  },
+  'a deadline, and a bind past Placement': {
+    about: ['instance'],
+    of: ['a delete of a bind that is overdue'],
+    act: inTurn(() => {}, 13_000, bindUnknown),
+  },
   'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
   'a NIC that goes': { about: ['NIC'], act: unplug(nicAddress) },
+  'a NIC that goes, its rows after a while': {
+    about: ['NIC'],
+    of: ['a bind of a plain device'],
+    act: (world) => {
+      for (const _ of ['handle', 'the other']) {
+        world.stall('inventory-reports', 'DynamoDB Delete', 20_000);
+      }
+      unplug(nicAddress)(world);
+    },
+  },
   'an FPGA that goes': { about: ['FPGA'], act: unplug(fpgaAddress) },
   'a boot of the host': { about: ['host'], act: reboot },
+  'a boot of the host, and its bind’s message again': {
+    about: ['host'],
+    of: ['a bind of whose end is told once'],
+    act: inTurn(reboot, 10_000, startBindsAgain),
+  },
   'another agent': {
     about: ['host'],
     act: killAgents,

@@ -43,10 +43,10 @@ export async function bootAfresh(): Promise<void> {
   await boot();
 }
 
-/** A host that has just booted, its region with or without a function; two handles of one region. */
+/** A host that has just booted, its region with or without a function; two handles of one region, or one. */
 export async function boot(
   held: { bitstream?: string; function?: string } = {},
-  { isDescribed = true, isSameBoot = false } = {},
+  { isDescribed = true, isSameBoot = false, isShared = true } = {},
 ): Promise<void> {
   sequence += 1;
   if (!isSameBoot) boots += 1;
@@ -59,7 +59,7 @@ export async function boot(
         name: 'region0',
         resource_class: 'FPGA',
         traits: [],
-        attach_handles: [aHandle(1), aHandle(2)],
+        attach_handles: isShared ? [aHandle(1), aHandle(2)] : [aHandle(1)],
         'region-type-uuid': fakeInterface,
         'bitstream-id': held.bitstream,
         'function-uuid': held.function,

@@ -1,0 +1,143 @@
+// What an operator has a region programmed with, and who gets the region before its host has done with it:
+// nobody.
+
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { programDeployable } from '#core/operations/program-deployable.ts';
+import { startRelease } from '#core/operations/start-release.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import {
+  anImage,
+  bind,
+  boot,
+  bootAfresh,
+  deps,
+  end,
+  jobs,
+  region,
+  remove,
+  startBindOf,
+  startFpgaHost,
+  stateOf,
+  world,
+} from '#test/support/fpga-host.ts';
+import { aGbs } from '#test/support/gbs.ts';
+
+const minuteMs = 60_000;
+const instanceUuid = 'aaaaaaaa-0000-4000-8000-000000000001' as InstanceUuid;
+const nova: Caller = {
+  requestId: 'req-test',
+  userId: 'u',
+  projectId: 'p',
+  roles: ['member'],
+  hasServiceToken: true,
+};
+
+beforeAll(startFpgaHost);
+afterAll(() => world.stop());
+beforeEach(bootAfresh);
+
+async function releases(): Promise<string[]> {
+  const provider = await deps.store.inventory.provider(region);
+  return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
+}
+
+/** An operator's request. */
+async function program(): Promise<void> {
+  const image = await anImage({}, aGbs());
+  const uuid = (await deps.store.inventory.provider(region))?.deployable.uuid;
+  const { status } = await world.ask('PATCH', `/v2/deployables/${uuid}/program`, {
+    token: 'admin-token',
+    body: [{ path: '/program', op: 'replace', value: [{ image_uuid: image }] }],
+  });
+  expect(status).toBe(200);
+}
+
+/** Somebody for whom the region is good as it is. */
+async function bindAsItIs(): Promise<unknown> {
+  const { instance } = await bind({});
+  await startBindOf(instance).catch(() => {});
+  return stateOf(instance);
+}
+
+it('nobody gets it after a job of which the host has not told the end', async () => {
+  await program();
+  for (const id of await releases()) await startRelease(deps, id);
+  // It may be at it still.
+  await end('timed_out');
+  expect(await bindAsItIs()).not.toBe('Bound');
+});
+
+it('nobody gets it because somebody has come and gone while its image was fetched', async () => {
+  await program();
+  const [id = ''] = await releases();
+  let state: unknown;
+  const { staging } = deps.clients;
+  const slow: ConsumerDeps['clients']['staging'] = {
+    ...staging,
+    stage: async (image) => {
+      const gone = await bind({}, 2);
+      await remove(gone.instance);
+      for (const each of await releases()) if (each !== id) await startRelease(deps, each);
+      await end('succeeded');
+      state = await bindAsItIs();
+      return staging.stage(image);
+    },
+  };
+  await startRelease({ ...deps, clients: { ...deps.clients, staging: slow } }, id);
+  expect([state, [...jobs.values()].map(({ action }) => action)]).toEqual([
+    'BindStarted',
+    ['program'],
+  ]);
+});
+
+it('nobody gets it who has seen it free before', async () => {
+  await boot({}, { isShared: false });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'as-it-is', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+  const [arq] = await createArqs(deps, nova, 'as-it-is');
+  if (!arq) throw new Error('The profile makes one ARQ.');
+  const target = { arqUuid: arq.uuid, hostname: 'cmp1', providerUuid: region, instanceUuid };
+  const { store } = deps;
+  const claim: typeof store.bindings.claim = async (...given) => {
+    if ((await releases()).length === 0) await program();
+    return store.bindings.claim(...given);
+  };
+  const late = { ...deps, store: { ...store, bindings: { ...store.bindings, claim } } };
+  await bindArqs(late, nova, [target]);
+  expect(await stateOf(instanceUuid)).toBe('BindStarted');
+  await remove(instanceUuid);
+});
+
+it('nobody gets it before a job that its host has not begun is cancelled', async () => {
+  await program();
+  const [id = ''] = await releases();
+  await startRelease(deps, id);
+  const cancelled: string[] = [];
+  const given = { ...deps.clients.jobs, cancel: async (job: string) => void cancelled.push(job) };
+  await sweep({
+    ...deps,
+    clients: { ...deps.clients, jobs: given },
+    clock: () => Date.now() + 25 * minuteMs,
+  });
+  expect(cancelled).toEqual([...jobs.keys()]);
+  // Nor is it asked again when its image has come at last.
+  jobs.clear();
+  await startRelease(deps, id);
+  expect(jobs.size).toBe(0);
+});
+
+it('it is free where the boot came before the request was stored', async () => {
+  const uuid = (await deps.store.inventory.provider(region))?.deployable.uuid ?? '';
+  const image = await anImage({}, aGbs());
+  // Its time is that of its beginning.
+  const early = { ...deps, clock: () => Date.now() - minuteMs };
+  await programDeployable(early, { ...nova, roles: ['admin'] }, uuid, image);
+  for (const id of await releases()) await startRelease(deps, id);
+  expect([await releases(), jobs.size]).toEqual([[], 0]);
+});
