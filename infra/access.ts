@@ -106,7 +106,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: finishing },
-    jobs: ['CreateJob', 'CancelJob'],
+    jobs: ['CreateJob', 'CancelJob', 'DescribeJobExecution'],
     stagesImages: true,
     callsOpenStack: true,
   },
@@ -135,8 +135,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
     indexes: { arqs: ['by-due', 'by-kind'], inventory: ['by-kind'] },
-    // Devices to be compared with Placement.
-    sendsTo: ['provider-syncs'],
+    // Devices to be compared with Placement; and what hosts were to make again, but nobody has asked for.
+    sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,
   },
 };

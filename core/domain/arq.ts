@@ -131,6 +131,8 @@ export interface JobNote {
 export interface HostRelease {
   readonly id: ReleaseId;
   readonly bindId?: BindId;
+  /** By which its host was to make again what is released now. */
+  readonly bootJob?: string;
   /** The bind goes on: the instance keeps some of its ARQs. */
   readonly isPart?: true;
   readonly hostname: string;

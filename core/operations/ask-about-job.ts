@@ -13,28 +13,31 @@ const operations: Readonly<Record<string, JobEvent['operation']>> = {
   REMOVED: 'removed',
 };
 
+/** `absent`: nobody has made it. `open`: it has not ended, or AWS IoT does not say. */
+export type JobStanding = 'ended' | 'absent' | 'open';
+
 /**
  * Events of jobs can be lost. If the host's job has ended, what it was for goes on as if its event had
  * come.
- *
- * @returns whether it has ended
  */
 export async function askAboutJob(
   deps: ConsumerDeps,
   kind: JobKind,
   uuid: string,
   hostname: string,
-): Promise<boolean> {
+): Promise<JobStanding> {
   const id = jobId(deps.settings.stage, kind, uuid);
-  const status = await deps.clients.jobs
-    .executionStatus(id, hostname)
+  const status = await deps.clients.jobs.executionStatus(id, hostname).catch((error: unknown) => {
     // A deadline does not wait for AWS IoT.
-    .catch((error: unknown) => deps.log.warn('A job cannot be asked about.', { job: id, error }));
-  const operation = status && operations[status];
-  if (!operation) return false;
+    deps.log.warn('A job cannot be asked about.', { job: id, error });
+    return 'UNKNOWN';
+  });
+  if (status === undefined) return 'absent';
+  const operation = operations[status];
+  if (!operation) return 'open';
   const timestamp = Math.floor(deps.clock() / 1000);
   const event = { jobId: id, operation, timestamp, thingArn: '' };
   await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
   deps.log.warn('The end of a job was not told, and asked for.', { job: id, operation });
-  return true;
+  return 'ended';
 }

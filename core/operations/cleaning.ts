@@ -33,7 +33,7 @@ export function planCleaning(
   const release: HostRelease = {
     id: deps.uuid() as ReleaseId,
     bindId: binding.bindId,
-    ...(!isWhole && { isPart: true as const }),
+    ...(isWhole ? bootJobOf(binding) : { isPart: true as const }),
     hostname: binding.hostname,
     handles,
     startedAt: new Date(deps.clock()).toISOString(),
@@ -41,4 +41,8 @@ export function planCleaning(
   };
   const dueAt = new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString();
   return { release, dueAt };
+}
+
+function bootJobOf({ state, jobUuid }: InstanceBinding): Pick<HostRelease, 'bootJob'> {
+  return state === 'provisioning' && jobUuid ? { bootJob: jobUuid } : {};
 }

@@ -3,7 +3,7 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import type { Host } from '../domain/device.ts';
-import { RetryLater } from '../domain/retry-later.ts';
+import { backoffSeconds, RetryLater } from '../domain/retry-later.ts';
 import type { HostInventory } from '../store/hosts.ts';
 import { failBind, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from './plan-host-work.ts';
@@ -35,6 +35,16 @@ export async function makeAgain(
   jobUuid: string,
   attempt: number,
 ): Promise<void> {
+  try {
+    await makeAgainNow(deps, jobUuid, attempt);
+  } catch (error) {
+    if (!(error instanceof RetryLater)) throw error;
+    // No deadline ends it, and messages come again a few hundred times only.
+    throw new RetryLater(error.message, Math.max(error.seconds, backoffSeconds(attempt, 30)));
+  }
+}
+
+async function makeAgainNow(deps: ConsumerDeps, jobUuid: string, attempt: number): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note?.bootedHost) return;
   const inventory = await deps.store.inventory.host(note.bootedHost);

@@ -26,6 +26,7 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
   }
   // Its boot or an admin has freed the region since.
   if (!provider.handles.some((handle) => handle.release === release.id)) return;
+  const id = jobId(deps.settings.stage, 'prog', release.id);
   try {
     const { deployable } = provider;
     const step = await imageStep(deps, deployable, device.address, program.imageId);
@@ -33,7 +34,6 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
     const current = await deps.store.releases.byId(release.id);
     if (!current || current.quarantine) return;
     await deps.store.regions.forgetFunction(program.providerUuid);
-    const id = jobId(deps.settings.stage, 'prog', release.id);
     const { requestId: request_id } = release;
     const envelope = {
       version: 1,
@@ -45,6 +45,8 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
     deps.log.info('The host was asked to program.', { job: id, host: hostname });
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;
+    // The message has come before, when there was an image: its host has the job.
+    if ((await deps.clients.jobs.executionStatus(id, hostname)) !== undefined) return;
     await endProgram(deps, release, error.message);
   }
 }

@@ -1,14 +1,14 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobStep } from '../contracts/job-document.ts';
-import { jobId } from '../contracts/job-ids.ts';
+import { type JobKind, jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
 import { runProgram } from './run-program.ts';
 
 /**
- * Asks the host to clean up behind an instance. The bind's own job, where it may still be under way, is
- * cancelled first; what it had begun has ended when the host gets to ours.
+ * Asks the host to clean up behind an instance. The instance's own job, where it may still be under way,
+ * is cancelled first; what it had begun has ended when the host gets to ours.
  *
  * @throws RetryLater while AWS throttles, or an operator's image cannot be had
  */
@@ -16,11 +16,10 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   const release = await deps.store.releases.byId(releaseId);
   if (!release) return;
   if (release.program) return runProgram(deps, release);
-  const { stage } = deps.settings;
   const ended = release.isPart ? undefined : release.bindId;
-  if (ended) {
-    await deps.clients.jobs.cancel(jobId(stage, 'bind', ended), 'The bind has ended.');
-    await deps.store.arqs.forgetJob(ended);
+  if (ended) await endJob(deps, 'bind', ended);
+  if (release.bootJob && (await isAlone(deps, release.bootJob))) {
+    await endJob(deps, 'boot', release.bootJob);
   }
   const { host, devices } = await deps.store.inventory.host(release.hostname);
   const steps = await stepsFor(deps, release, devices);
@@ -28,7 +27,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     await deps.store.releases.confirm(release);
     return;
   }
-  const id = jobId(stage, 'free', release.id);
+  const id = jobId(deps.settings.stage, 'free', release.id);
   await deps.clients.jobs.create(id, {
     version: 1,
     action: 'release',
@@ -39,6 +38,17 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     steps,
   });
   deps.log.info('The host was asked to clean up.', { job: id, host: release.hostname });
+}
+
+async function endJob(deps: ConsumerDeps, kind: JobKind, uuid: string): Promise<void> {
+  await deps.clients.jobs.cancel(jobId(deps.settings.stage, kind, uuid), 'The bind has ended.');
+  await deps.store.arqs.forgetJob(uuid);
+}
+
+/** Where others' devices are made by the same job, it goes on; regions are never programmed by such. */
+async function isAlone(deps: ConsumerDeps, jobUuid: string): Promise<boolean> {
+  const note = await deps.store.arqs.jobNote(jobUuid);
+  return note?.instances.length === 1;
 }
 
 async function stepsFor(

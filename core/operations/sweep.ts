@@ -9,6 +9,9 @@ import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
 import { startOverAlone } from './start-over.ts';
 
+/** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
+const askAgainMs = 60 * 60_000;
+
 /** Longer than this the sweep does not begin another page: the next one is a minute away. */
 const beginsWithinMs = 40_000;
 
@@ -65,7 +68,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     const { bindDeadlineSeconds } = deps.settings;
     const waitedMs = deps.clock() - Date.parse(binding.startedAt);
     if (waitedMs < bindDueMs(bindDeadlineSeconds)) return;
-    if (await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) return;
+    if ((await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) === 'ended') return;
     const waited = Math.round(waitedMs / 1000);
     const reason = `Host ${binding.hostname} did not make it ready within ${waited} s.`;
     await failBind(deps, binding, { cause: 'deadline', reason });
@@ -75,7 +78,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     const release = await deps.store.releases.byId(releaseId);
     if (!release || release.quarantine) return;
     const kind = release.program ? 'prog' : 'free';
-    if (await askAboutJob(deps, kind, releaseId, release.hostname)) return;
+    if ((await askAboutJob(deps, kind, releaseId, release.hostname)) === 'ended') return;
     // What its host has not begun by now it is not to begin below whoever has the region next.
     if (release.program) {
       await deps.clients.jobs.cancel(
@@ -104,7 +107,12 @@ async function endProvisioning(deps: ConsumerDeps, binding: InstanceBinding): Pr
     const { host } = await deps.store.inventory.host(hostname);
     return startOverAlone(deps, host, binding);
   }
-  if (await askAboutJob(deps, 'boot', jobUuid, hostname)) return;
-  const dueAt = new Date(deps.clock() + provisioningDueMs).toISOString();
-  await deps.store.bindings.postpone(binding, dueAt);
+  const standing = await askAboutJob(deps, 'boot', jobUuid, hostname);
+  if (standing === 'ended') return;
+  // What its message waited for may have been away for longer than messages come again.
+  const waitedMs = deps.clock() - Date.parse(binding.startedAt);
+  const isGivenUp = standing === 'absent' && waitedMs >= askAgainMs;
+  if (isGivenUp) await deps.queues.send('host-jobs', [{ kind: 'boot', job_uuid: jobUuid }]);
+  const dueMs = isGivenUp ? askAgainMs : provisioningDueMs;
+  await deps.store.bindings.postpone(binding, new Date(deps.clock() + dueMs).toISOString());
 }

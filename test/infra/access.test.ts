@@ -109,7 +109,8 @@ afterAll(async () => {
 /**
  * Rights for what life.ts does not come to: a host that never reported, or booted while it cleaned; an
  * admin's force, and an admin's program; damaged rows; a bind for which its host has nothing to do; a
- * sweep in whose minute no device falls, or that finds out that a job has ended; a backup put back.
+ * sweep in whose minute no device falls, or that finds out that a job has ended, or was never made; a
+ * backup put back.
  */
 const unlived: readonly string[] = [
   'deployables PutItem table/test-arqs',
@@ -127,6 +128,7 @@ const unlived: readonly string[] = [
   'provider-syncs UpdateItem table/test-inventory',
   'sweep ConditionCheckItem table/test-inventory',
   'sweep Query table/test-inventory',
+  'sweep SendMessage test-host-jobs',
   'sweep SendMessage test-provider-syncs',
 ];
 

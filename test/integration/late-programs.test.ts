@@ -2,6 +2,7 @@
 // nobody.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { ImageUnusable } from '#core/clients/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
@@ -19,6 +20,7 @@ import {
   end,
   jobs,
   region,
+  releases,
   remove,
   startBindOf,
   startFpgaHost,
@@ -40,11 +42,6 @@ const nova: Caller = {
 beforeAll(startFpgaHost);
 afterAll(() => world.stop());
 beforeEach(bootAfresh);
-
-async function releases(): Promise<string[]> {
-  const provider = await deps.store.inventory.provider(region);
-  return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
-}
 
 /** An operator's request. */
 async function program(): Promise<void> {
@@ -93,6 +90,18 @@ it('nobody gets it because somebody has come and gone while its image was fetche
     'BindStarted',
     ['program'],
   ]);
+});
+
+it('nobody gets it because the message comes again when its image is gone', async () => {
+  await program();
+  const [id = ''] = await releases();
+  await startRelease(deps, id);
+  const glance: ConsumerDeps['clients']['glance'] = {
+    ...deps.clients.glance,
+    findImage: () => Promise.reject(new ImageUnusable('It was deleted.')),
+  };
+  await startRelease({ ...deps, clients: { ...deps.clients, glance } }, id);
+  expect([await releases(), jobs.size]).toEqual([[id], 1]);
 });
 
 it('nobody gets it who has seen it free before', async () => {

@@ -2,6 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Queues } from '#core/clients/queues.ts';
+import { startRelease } from '#core/operations/start-release.ts';
+import { sweep } from '#core/operations/sweep.ts';
 import {
   anImage,
   boot,
@@ -12,6 +15,8 @@ import {
   jobs,
   loadedId,
   makeAgainFor,
+  releases,
+  remove,
   startFpgaHost,
   stateOf,
   theOnlyStep,
@@ -57,6 +62,36 @@ describe('a host that boots', () => {
     expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: id });
     await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');
+  });
+
+  it('is asked after an hour where nobody has asked it, and not again', async () => {
+    const { instance } = await boundWith(aGbs());
+    await boot();
+    const sent: object[] = [];
+    const send: Queues['send'] = async (_queue, messages) => void sent.push(...messages);
+    const look = (minutes: number) =>
+      sweep({ ...deps, queues: { send }, clock: () => Date.now() + minutes * 60_000 });
+    await look(6);
+    expect(sent).toEqual([]);
+    await look(66);
+    const binding = await deps.store.arqs.binding(instance);
+    expect(sent).toEqual([{ kind: 'boot', job_uuid: binding?.jobUuid }]);
+    await makeAgainFor(instance);
+    await look(130);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('is not to make again what nobody has any more', async () => {
+    const { instance } = await boundWith(aGbs());
+    await boot();
+    await makeAgainFor(instance);
+    const [job] = jobs.keys();
+    await remove(instance);
+    const cancelled: string[] = [];
+    const cancel = async (id: string) => void cancelled.push(id);
+    const clients = { ...deps.clients, jobs: { ...deps.clients.jobs, cancel } };
+    for (const id of await releases()) await startRelease({ ...deps, clients }, id);
+    expect(cancelled).toContain(job);
   });
 
   it('fails what cannot be had again, with the reason', async () => {

@@ -35,7 +35,7 @@ export async function bootAfresh(): Promise<void> {
   const double: ConsumerDeps['clients']['jobs'] = {
     create: async (id, document) => void (jobs.has(id) || jobs.set(id, document)),
     cancel: async () => {},
-    executionStatus: async () => undefined,
+    executionStatus: async (id) => (jobs.has(id) ? 'QUEUED' : undefined),
   };
   deps = { ...world.deps, clients: { ...world.deps.clients, jobs: double } };
   for (const instance of instances) await remove(instance);
@@ -120,9 +120,9 @@ export async function startBindOf(instance: string, given: Partial<ConsumerDeps[
 }
 
 /** What the stream brings to the queue after a boot. */
-export async function makeAgainFor(instance: string): Promise<void> {
+export async function makeAgainFor(instance: string, attempt = 1): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
-  if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, 1);
+  if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, attempt);
 }
 
 /** The instance whose bind has ended well. */
@@ -132,6 +132,12 @@ export async function bound(accel: Record<string, string>): Promise<string> {
   await end('succeeded');
   jobs.clear();
   return instance;
+}
+
+/** Ids of what the region's handles wait for. */
+export async function releases(): Promise<string[]> {
+  const provider = await deps.store.inventory.provider(region);
+  return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
 }
 
 export async function remove(instance: string): Promise<void> {
