@@ -11,7 +11,13 @@ import type {
   ProgramStep,
   RemoveMdevStep,
 } from '#core/contracts/job-document.ts';
-import type { Checkpoint, Intent, JobOutcome, MdevMark, StepResult } from './checkpoint.ts';
+import {
+  type Checkpoint,
+  type Intent,
+  isMadeLater,
+  type JobOutcome,
+  type StepResult,
+} from './checkpoint.ts';
 import type { Downloads } from './download.ts';
 import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
@@ -210,7 +216,7 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   const mark = context.checkpoint.mdev(step.uuid);
   const isOurs = mark?.type === found.type && mark.address === found.address;
   if (!isOurs) throw new StepFailed(`${step.uuid} was not made by this agent.`);
-  if (isLaterThan(step, mark)) return;
+  if (isMadeLater(mark, step.epoch)) return;
   if (found.type !== step.type || found.address !== step.address) {
     throw new StepFailed(`${step.uuid} is a ${found.type} of ${found.address}.`);
   }
@@ -219,11 +225,6 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   } catch (error) {
     if (await find()) throw error;
   }
-}
-
-/** Made for somebody who came after the release: what that is about is gone already. */
-function isLaterThan({ epoch }: RemoveMdevStep, mark: MdevMark): boolean {
-  return epoch !== undefined && mark.epoch !== undefined && mark.epoch >= epoch;
 }
 
 async function mdevMaker(context: Context, address: string): Promise<MakesMdevs> {

@@ -281,6 +281,20 @@ describe('an mdev', () => {
     ]);
   });
 
+  it('that was made for a later holder outlives a late release, and may be removed later', async () => {
+    const { service, gpus, connect } = await aHost();
+    connect();
+    const run = async (action: string, step: object) => {
+      const id = await service.create(document(action, { steps: [step] }));
+      await eventually(() => service.job(id).status).toBe('SUCCEEDED');
+    };
+    await run('prepare', create(1, { epoch: 6 }));
+    await run('release', { ...remove(1), epoch: 6 });
+    expect(gpus.mdevs).toHaveLength(1);
+    await run('release', { ...remove(1), epoch: 7 });
+    expect(gpus.mdevs).toEqual([]);
+  });
+
   it('that is gone counts as removed', async () => {
     const host = await aHost();
     host.connect();
