@@ -11,6 +11,7 @@ import type {
   ProgramStep,
   RemoveMdevStep,
 } from '#core/contracts/job-document.ts';
+import { askDriver } from './ask-driver.ts';
 import {
   type Checkpoint,
   type Intent,
@@ -18,6 +19,7 @@ import {
   type JobOutcome,
   type StepResult,
 } from './checkpoint.ts';
+import type { Clock } from './clock.ts';
 import type { Downloads } from './download.ts';
 import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
@@ -30,6 +32,7 @@ export interface StepsDeps {
   readonly downloads: Downloads;
   /** Rejects an image that is not for the region's interface. */
   readonly checkImage: (path: string, interfaceUuid: string) => Promise<unknown>;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -233,9 +236,9 @@ async function mdevMaker(context: Context, address: string): Promise<MakesMdevs>
   return driver;
 }
 
-async function holderOf({ drivers, log }: StepsDeps, address: string) {
+async function holderOf({ drivers, clock, log }: StepsDeps, address: string) {
   for (const driver of drivers) {
-    const devices = await driver.discover().catch((error: unknown) => {
+    const devices = await askDriver(driver, clock).catch((error: unknown) => {
       log.warn('A driver could not look.', { driver: driver.name, reason: reasonOf(error) });
     });
     const device = devices && Object.hasOwn(devices, address) ? devices[address] : undefined;
