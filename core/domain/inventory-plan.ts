@@ -42,6 +42,8 @@ export interface ReportPlan {
   readonly retire: readonly Device[];
   /** Named by the newest manifest, not described by any report so far: address → digest. */
   readonly wanted: Readonly<Record<string, string>>;
+  /** Addresses of devices of which this report says nothing: their drivers could not look. */
+  readonly unseen: readonly string[];
 }
 
 export interface StoredHost extends Host {
@@ -73,7 +75,10 @@ export function planReport(
   const isNewer = isNewBoot
     ? report.receivedAtMs > host.lastReceivedAtMs
     : report.sequence > host.sequence;
-  if (!isNewer) return planLateReport(host, described);
+  const unseen = stored.flatMap(({ address, driver }) =>
+    report.failedDrivers.includes(driver) && report.manifest[address] === undefined ? address : [],
+  );
+  if (!isNewer) return { ...planLateReport(host, described), unseen };
 
   const known = new Map(stored.map((device) => [device.address, device]));
   const isStored = (address: string, digest: string) => {
@@ -96,10 +101,14 @@ export function planReport(
         !device.isGone,
     ),
     wanted: Object.fromEntries(missing.filter(([address]) => !isPut.has(address))),
+    unseen,
   };
 }
 
-function planLateReport(host: StoredHost, described: readonly DiscoveredDevice[]): ReportPlan {
+function planLateReport(
+  host: StoredHost,
+  described: readonly DiscoveredDevice[],
+): Omit<ReportPlan, 'unseen'> {
   const put = described.filter((device) => host.wanted[device.address] === device.digest);
   const isPut = new Set(put.map((device) => device.address));
   const wanted = Object.entries(host.wanted).filter(([address]) => !isPut.has(address));

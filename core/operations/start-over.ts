@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
 import { provisioningDueMs } from '../domain/deadlines.ts';
+import type { Device } from '../domain/device.ts';
 import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../domain/inventory-plan.ts';
@@ -14,17 +15,23 @@ const stepsPerJob = 100;
  * A host has booted: what was made on it is gone. Releases that began before have nothing left to clean
  * up, and what instances were promised is made again. Repeatable: what this boot has seen to already
  * is left alone.
+ *
+ * @param undescribed addresses of devices of which the boot's reports say nothing yet
  */
-export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
+export async function startOver(
+  deps: Deps,
+  host: StoredHost,
+  undescribed: ReadonlySet<string>,
+): Promise<void> {
   const lost: Lost = { mdevs: new Map(), programs: new Set(), kept: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
-  for (const { address, providers } of devices) {
-    for (const uuid of providers) {
+  for (const device of devices) {
+    for (const uuid of device.providers) {
       const provider = await deps.store.inventory.provider(uuid);
       if (!provider) continue;
       await confirmReleases(deps, host, provider);
-      const isDescribed = host.wanted[address] === undefined;
-      await noteLost(deps, isDescribed ? provider : await forgotten(deps, provider), lost);
+      const isKnown = !undescribed.has(device.address);
+      await noteLost(deps, isKnown ? provider : await forgotten(deps, device, provider), lost);
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
@@ -63,9 +70,15 @@ async function confirmReleases(
 }
 
 /** What was there before the boot says nothing, and what is there now has not been said yet. */
-async function forgotten(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
+async function forgotten(
+  deps: Deps,
+  device: Device,
+  provider: StoredProvider,
+): Promise<StoredProvider> {
   const { bitstreamId, functionUuid, ...deployable } = provider.deployable;
   if (bitstreamId === undefined && functionUuid === undefined) return provider;
+  // Else a report that names what was there before would pass for one that is known already.
+  await deps.store.inventory.doubt(device);
   await deps.store.regions.forgetFunction(deployable.providerUuid);
   return { ...provider, deployable };
 }
