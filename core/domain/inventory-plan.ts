@@ -75,18 +75,27 @@ export function planReport(
   const isNewer = isNewBoot
     ? report.receivedAtMs > host.lastReceivedAtMs
     : report.sequence > host.sequence;
-  const unseen = stored.flatMap(({ address, driver }) =>
-    report.failedDrivers.includes(driver) && report.manifest[address] === undefined ? address : [],
-  );
-  if (!isNewer) return { ...planLateReport(host, described), unseen };
-
   const known = new Map(stored.map((device) => [device.address, device]));
+  const couldNotLook = ({ driver }: Device) => report.failedDrivers.includes(driver);
+  // Another driver takes what that one could not look at, but does not know who has parts of it.
+  const taken = described.filter(({ address, driver }) => {
+    const device = known.get(address);
+    return device && !device.isGone && device.driver !== driver && couldNotLook(device);
+  });
+  const isTaken = new Set(taken.map(({ address }) => address));
+  const told = described.filter(({ address }) => !isTaken.has(address));
+  const named = Object.entries(report.manifest).filter(([address]) => !isTaken.has(address));
+  const isNamed = new Set(named.map(([address]) => address));
+  const unseen = stored.filter((device) => couldNotLook(device) && !isNamed.has(device.address));
+  const addresses = unseen.map(({ address }) => address);
+  if (!isNewer) return { ...planLateReport(host, told), unseen: addresses };
+
   const isStored = (address: string, digest: string) => {
     const device = known.get(address);
     return device !== undefined && device.digest === digest && !device.isGone;
   };
-  const missing = Object.entries(report.manifest).filter(([at, digest]) => !isStored(at, digest));
-  const put = described.filter((device) =>
+  const missing = named.filter(([at, digest]) => !isStored(at, digest));
+  const put = told.filter((device) =>
     missing.some(([at, digest]) => at === device.address && digest === device.digest),
   );
   const isPut = new Set(put.map((device) => device.address));
@@ -95,13 +104,10 @@ export function planReport(
     isNewBoot,
     put,
     retire: stored.filter(
-      (device) =>
-        report.manifest[device.address] === undefined &&
-        !report.failedDrivers.includes(device.driver) &&
-        !device.isGone,
+      (device) => !isNamed.has(device.address) && !couldNotLook(device) && !device.isGone,
     ),
     wanted: Object.fromEntries(missing.filter(([address]) => !isPut.has(address))),
-    unseen,
+    unseen: addresses,
   };
 }
 
