@@ -2,7 +2,6 @@ import type { Deps } from '../deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind-plan.ts';
 import { provisioningDueMs } from '../domain/deadlines.ts';
-import type { Device } from '../domain/device.ts';
 import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../domain/inventory-plan.ts';
@@ -31,7 +30,7 @@ export async function startOver(
       if (!provider) continue;
       await confirmReleases(deps, host, provider);
       const isKnown = !undescribed.has(device.address);
-      await noteLost(deps, isKnown ? provider : await forgotten(deps, device, provider), lost);
+      await noteLost(deps, isKnown ? provider : await forgotten(deps, provider), lost);
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
@@ -70,15 +69,9 @@ async function confirmReleases(
 }
 
 /** What was there before the boot says nothing, and what is there now has not been said yet. */
-async function forgotten(
-  deps: Deps,
-  device: Device,
-  provider: StoredProvider,
-): Promise<StoredProvider> {
+async function forgotten(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
   const { bitstreamId, functionUuid, ...deployable } = provider.deployable;
   if (bitstreamId === undefined && functionUuid === undefined) return provider;
-  // Else a report that names what was there before would pass for one that is known already.
-  await deps.store.inventory.doubt(device);
   await deps.store.regions.forgetFunction(deployable.providerUuid);
   return { ...provider, deployable };
 }
