@@ -143,6 +143,11 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   };
 }
 
+/** For somebody who came after the release of this epoch: what that is about is gone already. */
+export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefined): boolean {
+  return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
+}
+
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
   try {
@@ -176,8 +181,9 @@ function marked(mdevs: State['mdevs'], intent: Intent): State['mdevs'] {
 }
 
 function unmarked(mdevs: State['mdevs'], claim: Claim, result: StepResult): State['mdevs'] {
-  const { kind, uuid = '' } = claim.intent;
-  const isRemoved = kind === 'remove-mdev' && result.failed === undefined;
+  const { kind, uuid = '', epoch } = claim.intent;
+  const isKept = isMadeLater(mdevs[uuid], epoch === undefined ? undefined : Number(epoch));
+  const isRemoved = kind === 'remove-mdev' && result.failed === undefined && !isKept;
   const isNotMade = claim.marks && result.failed !== undefined;
   if (!isRemoved && !isNotMade) return mdevs;
   const { [uuid]: _, ...others } = mdevs;

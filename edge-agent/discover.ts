@@ -3,12 +3,10 @@
 
 import { digestOf } from '#core/contracts/device-digest.ts';
 import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';
+import { askDriver } from './ask-driver.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 import { type Log, type LogFields, reasonOf } from './log.ts';
-
-/** A read of a dying device may take a minute or never end; all of a healthy host takes one second. */
-const discoverSecondsMax = 30;
 
 export interface FoundDevice {
   readonly device: ReportedDevice;
@@ -28,21 +26,12 @@ export interface DiscoveryDeps {
   readonly log: Log;
 }
 
-/** Keep what this returns: it remembers who is still busy, and which devices it has seen before. */
+/** Keep what this returns: it remembers which devices it has seen before. */
 export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
-  const busy = new Set<Driver>();
   let digestsSeen: ReadonlySet<string> = new Set();
 
-  // A driver that hangs is not asked again until it comes back; else hung threads would pile up.
-  const ask = async (driver: Driver) => {
-    if (busy.has(driver)) throw new Error('still busy with an earlier look');
-    busy.add(driver);
-    const answer = started(driver).finally(() => busy.delete(driver));
-    return await withinTime(answer, clock);
-  };
-
   return async () => {
-    const answers = await Promise.allSettled(drivers.map(ask));
+    const answers = await Promise.allSettled(drivers.map((driver) => askDriver(driver, clock)));
     const devices = new Map<string, FoundDevice>();
     const failedDrivers = new Set<string>();
     const fail = (driver: Driver, message: string, fields: LogFields) => {
@@ -73,26 +62,6 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {
   return a.device.address < b.device.address ? -1 : 1;
-}
-
-/** Rejects also if the driver throws before it promises anything. */
-async function started(driver: Driver) {
-  return await driver.discover();
-}
-
-async function withinTime<T>(answer: Promise<T>, clock: Clock): Promise<T> {
-  const settled = new AbortController();
-  const late = clock.sleep(discoverSecondsMax * 1000, settled.signal).then(() => {
-    throw new Error(`no answer within ${discoverSecondsMax} s`);
-  });
-  // Whichever loses may still reject, and nobody waits for it any more.
-  late.catch(() => {});
-  answer.catch(() => {});
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    settled.abort();
-  }
 }
 
 /** The control plane refuses a whole report for one field; so what it would refuse is left out. */

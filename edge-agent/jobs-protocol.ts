@@ -78,7 +78,7 @@ export async function openJobs(
     if (token !== undefined) waiting.get(token)?.(answer);
   });
   // Not `notify-next`: it tells of the first job only, and each message is charged.
-  await session.subscribe([
+  const filters = [
     `${root}/notify`,
     `${root}/get/accepted`,
     `${root}/get/rejected`,
@@ -86,7 +86,23 @@ export async function openJobs(
     `${root}/+/get/rejected`,
     `${root}/+/update/accepted`,
     `${root}/+/update/rejected`,
-  ]);
+  ];
+  await persistently('Jobs cannot be heard of yet.', () => session.subscribe(filters));
+
+  /** A broker that is asked too much does not answer, while the connection stays. */
+  async function persistently<T>(complaint: string, attempt: () => Promise<T>): Promise<T> {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        session.lost.throwIfAborted();
+        const waitMs = backoffMs(failures, random());
+        log.warn(complaint, { reason: reasonOf(error), retry_ms: waitMs });
+        await clock.sleep(waitMs, session.lost);
+        session.lost.throwIfAborted();
+      }
+    }
+  }
 
   /** One question, one answer. Undefined if none came in time; the question may have. */
   async function exchange(topic: string, request: object): Promise<Answer | undefined> {

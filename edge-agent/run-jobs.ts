@@ -171,7 +171,11 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       try {
         channel = await openJobs(session, deps, offer);
         while (!session.lost.aborted) {
-          await offer(await channel.pending());
+          const pending = await channel.pending().catch((error: unknown) => {
+            session.lost.throwIfAborted();
+            log.error('Pending jobs cannot be asked for.', { reason: reasonOf(error) });
+          });
+          if (pending) await offer(pending);
           await deps.clock.sleep(askAgainMs, session.lost);
         }
       } catch (error) {

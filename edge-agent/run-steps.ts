@@ -11,7 +11,15 @@ import type {
   ProgramStep,
   RemoveMdevStep,
 } from '#core/contracts/job-document.ts';
-import type { Checkpoint, Intent, JobOutcome, MdevMark, StepResult } from './checkpoint.ts';
+import { askDriver } from './ask-driver.ts';
+import {
+  type Checkpoint,
+  type Intent,
+  isMadeLater,
+  type JobOutcome,
+  type StepResult,
+} from './checkpoint.ts';
+import type { Clock } from './clock.ts';
 import type { Downloads } from './download.ts';
 import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
@@ -24,6 +32,7 @@ export interface StepsDeps {
   readonly downloads: Downloads;
   /** Rejects an image that is not for the region's interface. */
   readonly checkImage: (path: string, interfaceUuid: string) => Promise<unknown>;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -210,7 +219,7 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   const mark = context.checkpoint.mdev(step.uuid);
   const isOurs = mark?.type === found.type && mark.address === found.address;
   if (!isOurs) throw new StepFailed(`${step.uuid} was not made by this agent.`);
-  if (isLaterThan(step, mark)) return;
+  if (isMadeLater(mark, step.epoch)) return;
   if (found.type !== step.type || found.address !== step.address) {
     throw new StepFailed(`${step.uuid} is a ${found.type} of ${found.address}.`);
   }
@@ -221,20 +230,15 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   }
 }
 
-/** Made for somebody who came after the release: what that is about is gone already. */
-function isLaterThan({ epoch }: RemoveMdevStep, mark: MdevMark): boolean {
-  return epoch !== undefined && mark.epoch !== undefined && mark.epoch >= epoch;
-}
-
 async function mdevMaker(context: Context, address: string): Promise<MakesMdevs> {
   const { driver } = await holderOf(context, address);
   if (!makesMdevs(driver)) throw new StepFailed(`Driver ${driver.name} makes no mdevs.`);
   return driver;
 }
 
-async function holderOf({ drivers, log }: StepsDeps, address: string) {
+async function holderOf({ drivers, clock, log }: StepsDeps, address: string) {
   for (const driver of drivers) {
-    const devices = await driver.discover().catch((error: unknown) => {
+    const devices = await askDriver(driver, clock).catch((error: unknown) => {
       log.warn('A driver could not look.', { driver: driver.name, reason: reasonOf(error) });
     });
     const device = devices && Object.hasOwn(devices, address) ? devices[address] : undefined;

@@ -42,6 +42,8 @@ export interface ReportPlan {
   readonly retire: readonly Device[];
   /** Named by the newest manifest, not described by any report so far: address → digest. */
   readonly wanted: Readonly<Record<string, string>>;
+  /** Addresses of devices of which this report says nothing: their drivers could not look. */
+  readonly unseen: readonly string[];
 }
 
 export interface StoredHost extends Host {
@@ -73,15 +75,27 @@ export function planReport(
   const isNewer = isNewBoot
     ? report.receivedAtMs > host.lastReceivedAtMs
     : report.sequence > host.sequence;
-  if (!isNewer) return planLateReport(host, described);
-
   const known = new Map(stored.map((device) => [device.address, device]));
+  const couldNotLook = ({ driver }: Device) => report.failedDrivers.includes(driver);
+  // Another driver takes what that one could not look at, but does not know who has parts of it.
+  const taken = described.filter(({ address, driver }) => {
+    const device = known.get(address);
+    return device && !device.isGone && device.driver !== driver && couldNotLook(device);
+  });
+  const isTaken = new Set(taken.map(({ address }) => address));
+  const told = described.filter(({ address }) => !isTaken.has(address));
+  const named = Object.entries(report.manifest).filter(([address]) => !isTaken.has(address));
+  const isNamed = new Set(named.map(([address]) => address));
+  const unseen = stored.filter((device) => couldNotLook(device) && !isNamed.has(device.address));
+  const addresses = unseen.map(({ address }) => address);
+  if (!isNewer) return { ...planLateReport(host, told), unseen: addresses };
+
   const isStored = (address: string, digest: string) => {
     const device = known.get(address);
     return device !== undefined && device.digest === digest && !device.isGone;
   };
-  const missing = Object.entries(report.manifest).filter(([at, digest]) => !isStored(at, digest));
-  const put = described.filter((device) =>
+  const missing = named.filter(([at, digest]) => !isStored(at, digest));
+  const put = told.filter((device) =>
     missing.some(([at, digest]) => at === device.address && digest === device.digest),
   );
   const isPut = new Set(put.map((device) => device.address));
@@ -90,16 +104,17 @@ export function planReport(
     isNewBoot,
     put,
     retire: stored.filter(
-      (device) =>
-        report.manifest[device.address] === undefined &&
-        !report.failedDrivers.includes(device.driver) &&
-        !device.isGone,
+      (device) => !isNamed.has(device.address) && !couldNotLook(device) && !device.isGone,
     ),
     wanted: Object.fromEntries(missing.filter(([address]) => !isPut.has(address))),
+    unseen: addresses,
   };
 }
 
-function planLateReport(host: StoredHost, described: readonly DiscoveredDevice[]): ReportPlan {
+function planLateReport(
+  host: StoredHost,
+  described: readonly DiscoveredDevice[],
+): Omit<ReportPlan, 'unseen'> {
   const put = described.filter((device) => host.wanted[device.address] === device.digest);
   const isPut = new Set(put.map((device) => device.address));
   const wanted = Object.entries(host.wanted).filter(([address]) => !isPut.has(address));

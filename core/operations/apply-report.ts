@@ -83,8 +83,10 @@ async function applyUnderLease(
       planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
     );
   }
-  if (host.isStartingOver) await startOver(deps, { ...host, wanted: plan.wanted });
+  // It says nothing of the boot either, that is: what the boot's own report says may not be stored yet.
   if (plan.standing === 'late' && plan.put.length === 0) return;
+  const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
+  if (host.isStartingOver) await startOver(deps, host, undescribed);
   const applied: StoredHost = {
     ...host,
     ...(plan.standing === 'newer' && {
@@ -123,6 +125,8 @@ async function noteBoot(
     lastReceivedAtMs: receivedAtMs,
     bootedAt: nowOf(deps),
     isStartingOver: true,
+    // What an earlier boot's report had named says nothing of this one.
+    wanted: {},
   };
   if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
   return host;

@@ -14,17 +14,23 @@ const stepsPerJob = 100;
  * A host has booted: what was made on it is gone. Releases that began before have nothing left to clean
  * up, and what instances were promised is made again. Repeatable: what this boot has seen to already
  * is left alone.
+ *
+ * @param undescribed addresses of devices of which the boot's reports say nothing yet
  */
-export async function startOver(deps: Deps, host: StoredHost): Promise<void> {
+export async function startOver(
+  deps: Deps,
+  host: StoredHost,
+  undescribed: ReadonlySet<string>,
+): Promise<void> {
   const lost: Lost = { mdevs: new Map(), programs: new Set(), kept: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
-  for (const { address, providers } of devices) {
-    for (const uuid of providers) {
+  for (const device of devices) {
+    for (const uuid of device.providers) {
       const provider = await deps.store.inventory.provider(uuid);
       if (!provider) continue;
       await confirmReleases(deps, host, provider);
-      const isDescribed = host.wanted[address] === undefined;
-      await noteLost(deps, isDescribed ? provider : await forgotten(deps, provider), lost);
+      const isKnown = !undescribed.has(device.address);
+      await noteLost(deps, isKnown ? provider : await forgotten(deps, provider), lost);
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);

@@ -78,8 +78,10 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    putBoot: (host, holder) =>
-      putUnderLease(host, holder, { booted_at: host.bootedAt, starting_over: true }),
+    putBoot(host, holder) {
+      const { bootedAt, wanted } = host;
+      return putUnderLease(host, holder, { booted_at: bootedAt, starting_over: true, wanted });
+    },
 
     putReport(host, holder) {
       const more = {

@@ -5,6 +5,7 @@ import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import type { DevicePlan } from '../domain/inventory-plan.ts';
+import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { queryPartition } from './reads.ts';
@@ -53,7 +54,8 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     },
 
     async putDevice(plan) {
-      await forgetDigest(client, table, plan.device);
+      const { hostname, uuid } = plan.device;
+      await forgetDigest(client, table, hostname, uuid);
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
@@ -71,7 +73,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
         Key: deviceKey(hostname, uuid),
         UpdateExpression: 'SET device.digest = :unknown',
         ConditionExpression: 'device.digest = :known',
-        ExpressionAttributeValues: { ':unknown': '', ':known': digest },
+        ExpressionAttributeValues: { ':unknown': unknownDigest, ':known': digest },
       });
     },
 
@@ -133,23 +135,6 @@ function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
       handles: rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf),
     }
   );
-}
-
-/** No device has this digest. */
-const unknownDigest = '';
-
-async function forgetDigest(
-  client: Documents,
-  table: string,
-  { hostname, uuid }: Device,
-): Promise<void> {
-  await updateIf(client, {
-    TableName: table,
-    Key: deviceKey(hostname, uuid),
-    UpdateExpression: 'SET device.digest = :unknown',
-    ConditionExpression: 'attribute_exists(pk)',
-    ExpressionAttributeValues: { ':unknown': unknownDigest },
-  });
 }
 
 /** Writes a row, but keeps a status that an operator has set. */

@@ -4,10 +4,11 @@ import type { HostRelease } from '../domain/arq.ts';
 import type { AttachHandle, ProgramNote } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import type { BindingTables } from './binding-items.ts';
+import { forgetDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { releaseRow } from './host-work-rows.ts';
-import { deployableKey, handleKey } from './rows.ts';
-import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
+import { deployableKey, deployableOf, handleKey } from './rows.ts';
+import { type TransactItem, transact, transactItemsMax, updated, updateIf } from './writes.ts';
 
 /** Each handle is written in the transaction, beside the release and the note. */
 export const handlesPerProgramMax = transactItemsMax - 2;
@@ -30,12 +31,16 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
   const TableName = tables.inventory;
   return {
     async forgetFunction(provider) {
-      await updateIf(client, {
+      const row = await updated(client, {
         TableName,
         Key: deployableKey(provider),
         UpdateExpression: 'REMOVE deployable.bitstreamId, deployable.functionUuid',
         ConditionExpression: 'attribute_exists(pk)',
       });
+      if (!row) return;
+      // Else a report of what it held before, and may hold still, would pass for one that is known already.
+      const { hostname, deviceUuid } = deployableOf(row);
+      await forgetDigest(client, TableName, hostname, deviceUuid);
     },
 
     async startProgram(release, provider, note, dueAt) {

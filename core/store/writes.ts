@@ -38,6 +38,12 @@ export async function updateIf(client: Documents, update: UpdateCommandInput): P
   return held(client.send(new UpdateCommand(update)));
 }
 
+/** The row as it is then; undefined if the condition did not hold. */
+export async function updated(client: Documents, update: UpdateCommandInput) {
+  const writing = client.send(new UpdateCommand({ ...update, ReturnValues: 'ALL_NEW' }));
+  return (await held(writing)) ? (await writing).Attributes : undefined;
+}
+
 export async function held(write: Promise<unknown>): Promise<boolean> {
   try {
     await write;

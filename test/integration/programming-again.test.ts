@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/queues.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import {
@@ -15,6 +16,9 @@ import {
   jobs,
   loadedId,
   makeAgainFor,
+  nextReport,
+  receive,
+  region,
   releases,
   remove,
   startFpgaHost,
@@ -28,6 +32,15 @@ import { aGbs } from '#test/support/gbs.ts';
 beforeAll(startFpgaHost);
 afterAll(() => world.stop());
 beforeEach(bootAfresh);
+
+/** A consumer that dies when it has noted the boot. */
+function dyingAtDevices(given: ConsumerDeps): ConsumerDeps {
+  const inventory = {
+    ...given.store.inventory,
+    putDevice: () => Promise.reject(new Error('died')),
+  };
+  return { ...given, store: { ...given.store, inventory } };
+}
 
 describe('a host that boots', () => {
   async function boundWith(data: Buffer) {
@@ -50,6 +63,35 @@ describe('a host that boots', () => {
     await boot({ bitstream: id });
     await makeAgainFor(instance);
     expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
+  });
+
+  it('is not believed to hold still what its driver cannot look at', async () => {
+    const { id, instance } = await boundWith(aGbs());
+    await boot({ bitstream: id }, { isSameBoot: true });
+    await receive({ ...nextReport(), manifest: {}, devices: [], failed_drivers: ['fake_driver'] });
+    expect(await stateOf(instance)).toBe('provisioning');
+    await boot({}, { isSameBoot: true });
+    await makeAgainFor(instance);
+    expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
+  });
+
+  it('is known to hold it again once its driver can look, though that is what it held before', async () => {
+    const { id } = await boundWith(aGbs());
+    await boot({ bitstream: id }, { isSameBoot: true });
+    await receive({ ...nextReport(), manifest: {}, devices: [], failed_drivers: ['fake_driver'] });
+    await boot({ bitstream: id }, { isSameBoot: true });
+    expect((await deps.store.inventory.provider(region))?.deployable.bitstreamId).toBe(id);
+  });
+
+  it('is not believed to hold it still by a late report, where the boot’s own was not applied', async () => {
+    const { id, instance } = await boundWith(aGbs());
+    await boot({ bitstream: id }, { isSameBoot: true });
+    const [late, first] = [nextReport(), nextReport({}, { isSameBoot: true })];
+    await expect(receive(first, dyingAtDevices(deps))).rejects.toThrow('died');
+    await receive(late);
+    await receive(first);
+    await makeAgainFor(instance);
+    expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
   });
 
   it('is not programmed where what it holds turns out to be the named image', async () => {

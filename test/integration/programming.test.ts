@@ -110,6 +110,17 @@ describe('a bind that names an image', () => {
     expect(provider?.deployable.bitstreamId).toBeUndefined();
   });
 
+  it('is known to hold what it held where the host did not get to it', async () => {
+    const id = await anImage({}, aGbs());
+    await boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
+    const { instance } = await bind({ 'accel:bitstream_id': id });
+    await startBindOf(instance);
+    await end('failed');
+    await boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
+    const stored = await deps.store.inventory.provider(region);
+    expect(stored?.deployable).toMatchObject({ bitstreamId: loadedId });
+  });
+
   it('is refused while another instance uses the region', async () => {
     const first = await bind({});
     expect(first.status).toBe(202);

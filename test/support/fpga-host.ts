@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
@@ -43,11 +44,26 @@ export async function bootAfresh(): Promise<void> {
   await boot();
 }
 
+interface Held {
+  readonly bitstream?: string;
+  readonly function?: string;
+}
+
 /** A host that has just booted, its region with or without a function; two handles of one region, or one. */
 export async function boot(
-  held: { bitstream?: string; function?: string } = {},
-  { isDescribed = true, isSameBoot = false, isShared = true } = {},
+  held: Held = {},
+  given: { isDescribed?: boolean; isSameBoot?: boolean; isShared?: boolean } = {},
 ): Promise<void> {
+  const { isDescribed = true, isSameBoot = false, isShared = true } = given;
+  const report = nextReport(held, { isSameBoot, isShared });
+  await receive(isDescribed ? report : { ...report, devices: [] });
+}
+
+/** What the host says next, of its next boot or of the same. */
+export function nextReport(
+  held: Held = {},
+  { isSameBoot = false, isShared = true } = {},
+): InventoryReport {
   sequence += 1;
   if (!isSameBoot) boots += 1;
   const fpga = aDevice({
@@ -67,9 +83,11 @@ export async function boot(
     ],
   });
   const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
-  const report = aReport([fpga], { boot_id, sequence });
-  const sent = isDescribed ? report : { ...report, devices: [] };
-  await applyReport(deps, 'cmp1', sent, Date.now() + sequence);
+  return aReport([fpga], { boot_id, sequence });
+}
+
+export async function receive(report: InventoryReport, given = deps): Promise<void> {
+  await applyReport(given, 'cmp1', report, Date.now() + report.sequence);
 }
 
 export async function glance(method: string, path: string, body: string | Uint8Array<ArrayBuffer>) {

@@ -41,6 +41,26 @@ describe('the agent at AWS IoT Jobs', () => {
     expect(session.filters.every((filter) => filter.startsWith(`${jobsRoot}/`))).toBe(true);
   });
 
+  it('asks for them again where the broker does not grant them at once', async () => {
+    const session = aSession();
+    const clock = aClock();
+    let attempts = 0;
+    const subscribe = async (filters: readonly string[]) => {
+      attempts += 1;
+      if (attempts < 3) throw new Error('the operation was aborted due to timeout');
+      await session.subscribe(filters);
+    };
+    const deps = { thing, clock, random: () => 0, log: silentLog };
+    const opened = openJobs({ ...session, subscribe }, deps, () => {});
+    opened.catch(() => {});
+    await clock.advance(30 * seconds);
+    await opened;
+    expect([attempts, session.filters]).toEqual([
+      3,
+      expect.arrayContaining([`${jobsRoot}/notify`]),
+    ]);
+  });
+
   it('learns the pending jobs, those in progress first', async () => {
     const { channel } = await aChannel({
       accepted: { inProgressJobs: [{ jobId: 'a' }], queuedJobs: [{ jobId: 'b', queuedAt: 1 }] },

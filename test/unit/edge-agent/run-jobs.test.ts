@@ -10,7 +10,7 @@ import { checkImage } from '#agent/image-check.ts';
 import { createLookRequests } from '#agent/look-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openStateFiles } from '#agent/state-files.ts';
-import { aReportedDevice, silentLog } from '#test/support/agent.ts';
+import { aClock, aReportedDevice, silentLog } from '#test/support/agent.ts';
 import { aJobsService, thing } from '#test/support/agent-session.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
@@ -51,18 +51,17 @@ function aGpuDriver() {
   return { driver, mdevs, calls, hooks };
 }
 
-async function aHost() {
+const failing: Driver = { name: 'other', discover: async () => Promise.reject(new Error('EIO')) };
+
+async function aHost({ other = failing, clock = systemClock } = {}) {
   const service = aJobsService();
   const gpus = aGpuDriver();
   const looks = createLookRequests();
   const stop = new AbortController();
   const runner = createJobRunner({
-    ...{ thing, bootId, looks, log: silentLog, clock: systemClock, random: () => 0 },
+    ...{ thing, bootId, looks, log: silentLog, clock, random: () => 0 },
     stop: stop.signal,
-    drivers: [
-      { name: 'other', discover: async () => Promise.reject(new Error('EIO')) },
-      gpus.driver,
-    ],
+    drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({
       files: openStateFiles(join(directory, 'state')),
       bootId,
@@ -124,6 +123,18 @@ describe('jobs', () => {
     gate.open();
     await eventually(() => service.job('job-3').status).toBe('SUCCEEDED');
     expect(gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1), uuid(2), uuid(3)]);
+  });
+
+  it('go on for a device whose driver answers while that of another hangs', async () => {
+    const hanging: Driver = { name: 'hanging', discover: () => new Promise(() => {}) };
+    const clock = aClock();
+    const { service, gpus, connect } = await aHost({ other: hanging, clock });
+    connect();
+    const job = await service.create(document('prepare', { steps: [create(1), create(2)] }));
+    await eventually(() => service.job(job).status).toBe('IN_PROGRESS');
+    await clock.advance(60_000);
+    await eventually(() => service.job(job).status).toBe('SUCCEEDED');
+    expect(gpus.mdevs).toHaveLength(2);
   });
 
   it('for different devices run side by side', async () => {
@@ -279,6 +290,20 @@ describe('an mdev', () => {
       'FAILED',
       `Step 1/1: ${uuid(1)} was not made by this agent.`,
     ]);
+  });
+
+  it('that was made for a later holder outlives a late release, and may be removed later', async () => {
+    const { service, gpus, connect } = await aHost();
+    connect();
+    const run = async (action: string, step: object) => {
+      const id = await service.create(document(action, { steps: [step] }));
+      await eventually(() => service.job(id).status).toBe('SUCCEEDED');
+    };
+    await run('prepare', create(1, { epoch: 6 }));
+    await run('release', { ...remove(1), epoch: 6 });
+    expect(gpus.mdevs).toHaveLength(1);
+    await run('release', { ...remove(1), epoch: 7 });
+    expect(gpus.mdevs).toEqual([]);
   });
 
   it('that is gone counts as removed', async () => {

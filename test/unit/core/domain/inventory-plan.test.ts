@@ -90,6 +90,20 @@ describe('planning a report', () => {
     expect(plan(aHost(), [stored(first).device], report).retire).toEqual([]);
   });
 
+  it('keeps what a failed driver had described from the next that claims it', () => {
+    const others = aDevice({ driver: 'pci', provider_suffix: undefined });
+    const report = reportOf([others], { failed_drivers: ['fake_driver'] });
+    expect(plan(aHost(), [stored(first).device], report)).toMatchObject({
+      put: [],
+      retire: [],
+      wanted: {},
+    });
+    const heartbeat = reportOf([others], { failed_drivers: ['fake_driver'], devices: [] });
+    const { wanted } = plan(aHost(), [stored(first).device], heartbeat);
+    const late = reportOf([others], { failed_drivers: ['fake_driver'], sequence: 0 });
+    expect(plan(aHost({ wanted }), [stored(first).device], late).put).toEqual([]);
+  });
+
   it('notes what the manifest names and nobody has described', () => {
     const report = reportOf([first], { devices: [] });
     const [[address, digest] = []] = Object.entries(report.manifest.manifest);
