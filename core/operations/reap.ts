@@ -1,6 +1,7 @@
 import { ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
+import { lookAtOthers } from './look-at-others.ts';
 import { releaseArqs } from './release-arqs.ts';
 
 /** ARQs looked at in one sweep; the next goes on where this one ended. */
@@ -78,12 +79,8 @@ async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promis
   return false;
 }
 
-/** To eyes that see their own project only, everybody else's servers are gone. */
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
-  const { keystone, nova } = deps.clients;
-  const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
-  const projects = await nova.projectsWithServers();
-  const sees = projects.some((project) => project !== own?.projectId);
+  const sees = (await lookAtOthers(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
     deps.log.error('Nova shows us no server of another project; nothing is released.');

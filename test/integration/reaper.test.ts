@@ -2,6 +2,7 @@
 // real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SomeServer } from '#core/clients/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
@@ -14,13 +15,15 @@ import { startWorld, type World } from '#test/support/world.ts';
 const provider = providerUuid('cmp1_FakeDevice');
 const minutes = 60_000;
 const handles = 12;
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'somebody else’s' };
 
 let world: World;
 let instances = 0;
 /** What Nova and Placement say. */
 let known: Set<string>;
 let allocated: Set<string>;
-let projects: string[];
+/** Listed by Nova; it shows those of them that are known, too. */
+let listed: SomeServer[];
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
@@ -36,9 +39,9 @@ beforeEach(async () => {
   for (; instances > 0; instances -= 1) {
     await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instanceOf(instances)}`);
   }
-  known = new Set();
+  known = new Set([foreign.uuid]);
   allocated = new Set();
-  projects = ['of somebody else'];
+  listed = [foreign];
   counting = countingMetrics();
 });
 
@@ -72,7 +75,7 @@ async function reapAt(laterMs: number): Promise<void> {
       nova: {
         ...deps.clients.nova,
         serverProject: async (uuid) => (known.has(uuid) ? { projectId: 'demo' } : 'not-found'),
-        projectsWithServers: async () => projects,
+        someServers: async () => listed,
       },
       placement: {
         ...deps.clients.placement,
@@ -132,7 +135,15 @@ describe('the reaper', () => {
     const instance = await bound();
     const own = await world.deps.clients.keystone.ownToken();
     const us = await world.deps.clients.keystone.validateToken(own, { allowExpired: false });
-    projects = us?.projectId ? [us.projectId] : [];
+    listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
+    await reapTwice();
+    expect(await isBound(instance)).toBe(true);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+  });
+
+  it('trusts none that Nova lists them to, and answers 404 for each', async () => {
+    const instance = await bound();
+    known = new Set();
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
