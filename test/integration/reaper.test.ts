@@ -2,6 +2,7 @@
 // real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { SomeServer } from '#core/clients/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
@@ -24,6 +25,8 @@ let known: Set<string>;
 let allocated: Set<string>;
 /** Listed by Nova; it shows those of them that are known, too. */
 let listed: SomeServer[];
+/** Servers that Nova answers 500 for. */
+let broken: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
@@ -41,6 +44,7 @@ beforeEach(async () => {
   }
   known = new Set([foreign.uuid]);
   allocated = new Set();
+  broken = new Set();
   listed = [foreign];
   counting = countingMetrics();
 });
@@ -64,17 +68,21 @@ async function bound(): Promise<string> {
   return instance;
 }
 
-async function reapAt(laterMs: number): Promise<void> {
+async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {}): Promise<void> {
   const { deps } = world;
   const given: ConsumerDeps = {
     ...deps,
     metrics: counting.metrics,
     clock: () => Date.now() + laterMs,
+    store: { ...deps.store, ...store },
     clients: {
       ...deps.clients,
       nova: {
         ...deps.clients.nova,
-        serverProject: async (uuid) => (known.has(uuid) ? { projectId: 'demo' } : 'not-found'),
+        serverProject: async (uuid) => {
+          if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
+          return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
+        },
         someServers: async () => listed,
       },
       placement: {
@@ -147,6 +155,27 @@ describe('the reaper', () => {
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+  });
+
+  it('is not held up by a server that Nova cannot show', async () => {
+    const first = await bound();
+    broken.add(first);
+    const second = await bound();
+    await reapTwice();
+    expect([await isBound(first), await isBound(second)]).toEqual([true, false]);
+  });
+
+  it('goes on to other pages while Nova shows none of one', async () => {
+    const [first, second] = [await bound(), await bound()];
+    broken = new Set([first, second]);
+    let moves = 0;
+    const putCursor = async () => {
+      moves += 1;
+    };
+    const reaper = { ...world.deps.store.reaper, putCursor };
+    await reapAt(0, { reaper });
+    expect(moves).toBe(1);
+    expect([await isBound(first), await isBound(second)]).toEqual([true, true]);
   });
 
   it('releases none where too many are gone at once', async () => {
