@@ -32,7 +32,12 @@ export function createConsumerDeps(
   const deps = createDeps(service, env, http);
   const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
   const sqs = new SQSClient();
-  const glance = createGlance({ identity: deps.clients.keystone, http });
+  const { keystone } = deps.clients;
+  const ownProject = async () => {
+    const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
+    return own?.projectId;
+  };
+  const glance = createGlance({ identity: keystone, http, ownProject });
   return {
     ...deps,
     clients: {

@@ -208,10 +208,8 @@ async function bootWithFpga(
   placement: Client,
   glance: Client,
 ): Promise<void> {
-  const { id } = await glance.post<{ id: string }>('/v2/images', 'admin-token', {
-    name: 'hello.gbs',
-    'accel:function_id': aFunction,
-  });
+  const image = { name: 'hello.gbs', visibility: 'public', 'accel:function_id': aFunction };
+  const { id } = await glance.post<{ id: string }>('/v2/images', 'admin-token', image);
   await glance.put(`/v2/images/${id}/file`, 'admin-token', new Uint8Array(aGbs()));
   const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
   const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };

@@ -38,6 +38,8 @@ const downloadMsMax = 90_000;
 export function createGlance(options: {
   readonly identity: ServiceIdentity;
   readonly http: Http;
+  /** Undefined where it cannot be told. */
+  readonly ownProject?: () => Promise<string | undefined>;
   readonly fetch?: Fetch;
 }): Glance {
   const { identity, http } = options;
@@ -55,17 +57,31 @@ export function createGlance(options: {
     return image;
   }
 
-  async function byProperty(property: string, value: string): Promise<ListedImage> {
-    const filter = new URLSearchParams({ [property]: value, status: 'active' });
-    const { request, answer } = await call('GET', `/v2/images?${filter}`);
+  async function list(wanted: Readonly<Record<string, string>>): Promise<ListedImage[]> {
+    const all = { ...wanted, status: 'active' };
+    const { request, answer } = await call('GET', `/v2/images?${new URLSearchParams(all)}`);
     expectStatus(request, answer, 200);
     const { images } = readBody(listBody, request, answer);
     // Glance leaves out what it does not understand of a filter.
-    const [image, ...others] = images.filter(
-      (each) => each.status === 'active' && each[property] === value,
-    );
-    if (!image)
-      throw new ImageUnusable(`Glance has no active image whose ${property} is ${value}.`);
+    return images.filter((each) => Object.entries(all).every(([name, is]) => each[name] === is));
+  }
+
+  /**
+   * Glance shows us what any tenant has, and anybody may give an image any name and property: only what
+   * Glance lets an admin publish, or our own project has, is what an operator can have meant.
+   */
+  async function byProperty(property: string, value: string): Promise<ListedImage> {
+    const owner = await options.ownProject?.();
+    const found = [
+      ...(await list({ [property]: value, visibility: 'public' })),
+      ...(owner === undefined ? [] : await list({ [property]: value, owner })),
+    ];
+    const [image, ...others] = new Map(found.map((each) => [each.id, each])).values();
+    if (!image) {
+      throw new ImageUnusable(
+        `Glance has no active image, public or of our own project, whose ${property} is ${value}.`,
+      );
+    }
     if (others.length > 0) {
       throw new ImageUnusable(
         `Glance has several active images whose ${property} is ${value}; one must be meant.`,

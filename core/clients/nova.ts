@@ -31,13 +31,18 @@ export interface ServerOwner {
   readonly updatedAt?: string | undefined;
 }
 
+export interface SomeServer {
+  readonly uuid: string;
+  readonly projectId: string;
+}
+
 export interface Nova {
   /** Outcomes in the order of the events. @throws RequestRefused, ServiceUnavailable */
   postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
   /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
   serverProject(instanceUuid: string): Promise<ServerOwner | 'not-found'>;
-  /** Of some servers, whoever has them, each project once; none where there is no server at all. */
-  projectsWithServers(): Promise<string[]>;
+  /** Some servers, whoever has them; none where there is no server at all. */
+  someServers(): Promise<readonly SomeServer[]>;
 }
 
 export function createNova(options: {
@@ -61,12 +66,12 @@ export function createNova(options: {
       const { tenant_id, updated } = readBody(serverBody, request, answer).server;
       return { projectId: tenant_id, updatedAt: updated };
     },
-    projectsWithServers: async () => {
+    someServers: async () => {
       const path = `/servers/detail?all_tenants=1&limit=${serversSeen}`;
       const { request, answer } = await call('GET', path);
       expectStatus(request, answer, 200);
       const { servers } = readBody(serversBody, request, answer);
-      return [...new Set(servers.map(({ tenant_id }) => tenant_id))];
+      return servers.map(({ id, tenant_id }) => ({ uuid: id, projectId: tenant_id }));
     },
   };
 }
@@ -80,7 +85,9 @@ const eventsBody = z
   })
   .transform(({ events }) => events.map(({ tag, code }) => ({ tag: tag ?? '', code })));
 
-const serversBody = z.object({ servers: z.array(z.object({ tenant_id: z.string() })) });
+const serversBody = z.object({
+  servers: z.array(z.object({ id: z.string(), tenant_id: z.string() })),
+});
 const serverBody = z.object({
   server: z.object({ tenant_id: z.string(), updated: z.string().optional() }),
 });

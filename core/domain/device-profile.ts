@@ -27,6 +27,8 @@ const customName = /^CUSTOM_[A-Z0-9_]+$/;
 const traitName = /^[A-Z][A-Z0-9_]*$/;
 const nameLengthMax = 255;
 const groupKeysMax = 64;
+/** All of it is text of ASCII. A row of DynamoDB may have 400 KB. */
+const groupsBytesMax = 300_000;
 
 /** Which accel: keys there are, and what their values may hold. */
 const accelValues: Readonly<Record<string, RegExp>> = {
@@ -83,6 +85,12 @@ export function canonicalGroups(
   if (wanted > acceleratorsPerProfileMax) {
     throw new InvalidInput(
       `The groups ask for ${wanted} accelerators; a device profile may ask for ${acceleratorsPerProfileMax}.`,
+    );
+  }
+  const bytes = JSON.stringify(canonical).length;
+  if (bytes > groupsBytesMax) {
+    throw new InvalidInput(
+      `The groups take ${bytes} bytes, and are larger than ${groupsBytesMax}.`,
     );
   }
   return canonical;

@@ -6,6 +6,9 @@ import type { ArqUuid } from '../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
 import { refuseWithoutServiceToken } from './service-token.ts';
 
+/** As often as an ARQ may be bound or unbound between reading and deleting it. */
+const roundsMax = 30;
+
 /** Deletes all ARQs of an instance, and frees what they hold. None there is success, too. */
 export async function deleteArqsOfInstance(
   deps: Deps,
@@ -41,22 +44,25 @@ export async function deleteArqs(
   if (missing.length > 0) throw new ArqNotFound(missing);
 }
 
-async function deleteArq(deps: Deps, caller: Caller, arq: Arq): Promise<void> {
-  if (arq.binding) {
-    await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted');
-    return;
+async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {
+  let arq = found;
+  for (let round = 1; round <= roundsMax; round++) {
+    const isDeleted = arq.binding
+      ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
+      : await deps.store.arqs.deleteUnbound(arq.uuid);
+    if (isDeleted) return;
+    // Bound, unbound or deleted since it was read.
+    const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
+    if (!now) return;
+    if (now.binding) {
+      await refuseWithoutServiceToken(
+        deps,
+        caller,
+        now.binding.instanceUuid,
+        'deleting a bound accelerator request',
+      );
+    }
+    arq = now;
   }
-  if (await deps.store.arqs.deleteUnbound(arq.uuid)) return;
-  // Bound or deleted since it was read.
-  const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
-  if (!now) return;
-  if (now.binding) {
-    await refuseWithoutServiceToken(
-      deps,
-      caller,
-      now.binding.instanceUuid,
-      'deleting a bound accelerator request',
-    );
-  }
-  await deleteArq(deps, caller, now);
+  throw new Error(`ARQ ${found.uuid} was not deleted in ${roundsMax} rounds.`);
 }

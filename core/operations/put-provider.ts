@@ -1,4 +1,9 @@
-import { GenerationConflict, type Inventories, type Provider } from '../clients/placement.ts';
+import {
+  GenerationConflict,
+  type Inventories,
+  InventoryInUse,
+  type Provider,
+} from '../clients/placement.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { differsFrom, type WantedProvider } from '../domain/provider-tree.ts';
 import { RetryLater } from '../domain/retry-later.ts';
@@ -11,6 +16,9 @@ export class ComputeProviderMissing extends Error {
   override readonly name = 'ComputeProviderMissing';
 }
 
+/** `in-use`: something is allocated of a class that is no longer wanted; nothing more will be. */
+export type PutEnd = 'done' | 'in-use';
+
 /**
  * Makes Placement hold one provider as wanted. Traits come before inventory: what is not described
  * must not be allocated.
@@ -21,7 +29,7 @@ export async function putProvider(
   deps: ConsumerDeps,
   hostname: string,
   wanted: WantedProvider,
-): Promise<void> {
+): Promise<PutEnd> {
   const { placement } = deps.clients;
   for (const resourceClass of Object.keys(wanted.inventories)) {
     await placement.ensureResourceClass(resourceClass);
@@ -36,19 +44,35 @@ export async function putProvider(
       wanted.traits.every((trait) => current.traits.includes(trait));
     if (!isSame) await placement.putTraits(provider.uuid, current.generation, wanted.traits);
   });
-  await putInventories(deps, wanted);
+  return putInventories(deps, wanted);
 }
 
 /** @throws RetryLater where the provider is not there, or others keep writing to it */
-export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider): Promise<void> {
+export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider): Promise<PutEnd> {
   const { placement } = deps.clients;
-  await untilNoConflict(async () => {
+  return untilNoConflict(async () => {
     const current = await placement.getInventories(wanted.uuid);
     if (!current) throw new RetryLater(`Provider ${wanted.uuid} has just been deleted.`, 1);
-    if (differsFrom(wanted, current.inventories)) {
-      await placement.putInventories(wanted.uuid, current.generation, inventoriesOf(wanted));
+    const { generation, inventories } = current;
+    if (!differsFrom(wanted, inventories)) return 'done';
+    try {
+      await placement.putInventories(wanted.uuid, generation, inventoriesOf(wanted));
+      return 'done';
+    } catch (error) {
+      if (!(error instanceof InventoryInUse)) throw error;
     }
+    // How much of the device is free by the new class nobody can say before the old one's holders are gone.
+    const isOffered = Object.values(inventories).some(({ total, reserved }) => reserved !== total);
+    if (isOffered) await placement.putInventories(wanted.uuid, generation, keptOnly(inventories));
+    return 'in-use';
   });
+}
+
+function keptOnly(inventories: Inventories): Inventories {
+  const kept = Object.entries(inventories).map(([resourceClass, inventory]) => {
+    return [resourceClass, { ...inventory, reserved: inventory.total }];
+  });
+  return Object.fromEntries(kept);
 }
 
 async function ensureProvider(
@@ -80,7 +104,7 @@ function inventoriesOf(wanted: WantedProvider): Inventories {
   return Object.fromEntries(whole);
 }
 
-async function untilNoConflict(attempt: () => Promise<void>): Promise<void> {
+async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round++) {
     try {
       return await attempt();

@@ -1,6 +1,8 @@
 import { ServiceUnavailable } from '../clients/http.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
+import type { InstanceUuid } from '../domain/ids.ts';
+import { lookAtOthers } from './look-at-others.ts';
 import { releaseArqs } from './release-arqs.ts';
 
 /** ARQs looked at in one sweep; the next goes on where this one ended. */
@@ -9,6 +11,8 @@ const pageSize = 100;
 const absentMs = 10 * 60_000;
 /** More than this at once is no forgotten delete, but Nova or our credentials gone wrong. */
 const releasesMax = 10;
+/** One after another: then Nova or Placement is away, and no single server is at fault. */
+const failuresMax = 3;
 
 /**
  * Releases what is held for instances that are gone: Nova only logs it when its delete does not reach us.
@@ -29,11 +33,39 @@ async function reapPage(deps: ConsumerDeps): Promise<void> {
   const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
   const arqs = await deps.listings.arqs({ ...page, ...(marker && { marker }) }, {});
   const instances = new Set(arqs.flatMap(({ binding }) => binding?.instanceUuid ?? []));
+  try {
+    await release(deps, await whichAreGone(deps, instances));
+  } finally {
+    // Whatever a page has failed of, the next one is looked at.
+    await deps.store.reaper.putCursor(arqs.length < pageSize ? undefined : arqs.at(-1)?.uuid);
+  }
+}
+
+/** Nova answers 500 for a server of which it has but a part: that one is not known to be gone. */
+async function whichAreGone(
+  deps: ConsumerDeps,
+  instances: ReadonlySet<InstanceUuid>,
+): Promise<InstanceBinding[]> {
   const gone: InstanceBinding[] = [];
+  let failures = 0;
   for (const uuid of instances) {
     const binding = await deps.store.arqs.binding(uuid);
-    if (binding && (await isGone(deps, binding))) gone.push(binding);
+    try {
+      if (binding && (await isGone(deps, binding))) gone.push(binding);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!(error instanceof ServiceUnavailable) || failures === failuresMax) throw error;
+      deps.log.warn('Whether an instance is gone cannot be told.', {
+        instance: uuid,
+        error: error.message,
+      });
+    }
   }
+  return gone;
+}
+
+async function release(deps: ConsumerDeps, gone: readonly InstanceBinding[]): Promise<void> {
   if (gone.length > releasesMax) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
     deps.log.error('Too many instances are gone; none is released.', { count: gone.length });
@@ -47,7 +79,6 @@ async function reapPage(deps: ConsumerDeps): Promise<void> {
       });
     }
   }
-  await deps.store.reaper.putCursor(arqs.length < pageSize ? undefined : arqs.at(-1)?.uuid);
 }
 
 async function isGone(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
@@ -78,12 +109,8 @@ async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promis
   return false;
 }
 
-/** To eyes that see their own project only, everybody else's servers are gone. */
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
-  const { keystone, nova } = deps.clients;
-  const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
-  const projects = await nova.projectsWithServers();
-  const sees = projects.some((project) => project !== own?.projectId);
+  const sees = (await lookAtOthers(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
     deps.log.error('Nova shows us no server of another project; nothing is released.');

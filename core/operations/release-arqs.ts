@@ -12,6 +12,7 @@ const roundsMax = 30;
  * stays so.
  *
  * @param known the instance's binding, where the caller has just read it
+ * @returns false where the instance has none of them any more
  */
 export async function releaseArqs(
   deps: Deps,
@@ -19,17 +20,17 @@ export async function releaseArqs(
   which: 'all' | ReadonlySet<ArqUuid>,
   fate: Release['fate'],
   known?: InstanceBinding,
-): Promise<void> {
+): Promise<boolean> {
   for (let round = 1; round <= roundsMax; round++) {
     const isKnown = round === 1 && known !== undefined;
     const binding = isKnown ? known : await deps.store.arqs.binding(instanceUuid);
-    if (!binding) return;
+    if (!binding) return false;
     const stored = await deps.store.arqs.byUuids(binding.arqUuids);
     const bound = binding.arqUuids
       .flatMap((uuid) => stored.get(uuid) ?? [])
       .filter((arq): arq is BoundArq => isBoundBy(arq, binding));
     const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
-    if (arqs.length === 0 && which !== 'all') return;
+    if (arqs.length === 0 && which !== 'all') return false;
     const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
     const cleaning = planCleaning(deps, binding, arqs, left.length === 0);
     const now = new Date(deps.clock()).toISOString();
@@ -46,7 +47,7 @@ export async function releaseArqs(
         arqs: arqs.map((arq) => arq.uuid),
         bind: binding.bindId,
       });
-      return;
+      return true;
     }
   }
   throw new Error(`The ARQs of instance ${instanceUuid} were not released in ${roundsMax} rounds.`);

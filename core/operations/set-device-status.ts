@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { DeviceStatus } from '../domain/device.ts';
 import { DeviceNotFound } from '../domain/errors.ts';
+import { findDevice } from './find-by-id.ts';
 
 /** As often as the device's providers may change between reading and writing. */
 const roundsMax = 5;
@@ -20,8 +21,7 @@ export async function setDeviceStatus(
   reason: string | undefined,
 ): Promise<void> {
   for (let round = 1; round <= roundsMax; round++) {
-    const found = await deps.listings.deviceByUuid(uuid.toLowerCase());
-    if (!found) throw new DeviceNotFound(uuid);
+    const found = await findDevice(deps, uuid);
     // The index says where the device is; what it is made of is read from the table.
     const { devices } = await deps.store.inventory.host(found.hostname);
     const device = devices.find((each) => each.uuid === found.uuid);

@@ -11,7 +11,12 @@ import type { HostInventory } from '../store/hosts.ts';
 import { attestHandles } from './attest-handles.ts';
 import { findRival, type Rival } from './find-rival.ts';
 import { markDamage } from './mark-damage.ts';
-import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
+import {
+  ComputeProviderMissing,
+  type PutEnd,
+  putInventories,
+  putProvider,
+} from './put-provider.ts';
 
 const retrySecondsMax = 60;
 
@@ -26,7 +31,7 @@ const changeRoundsMax = 5;
  * @param attempt which delivery this is, from 1
  * @param countedAt as of when the device's handles are to be counted on the way, if they are
  * @throws RetryLater while the compute node's provider is not there yet, something is still
- *   allocated from a provider that is gone, or Placement is away
+ *   allocated of what is no longer offered, or Placement is away
  */
 export async function syncProviders(
   deps: ConsumerDeps,
@@ -110,13 +115,19 @@ async function syncDevice(
   await markDamage(deps, device, providers);
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
+  const ends: PutEnd[] = [];
   if (rival) await withhold(deps, device, kept, rival);
   else {
-    for (const provider of kept) await putProvider(deps, device.hostname, provider);
+    for (const each of kept) ends.push(await putProvider(deps, device.hostname, each));
     await attestHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
+  if (ends.includes('in-use')) throw stillAllocated(device);
+}
+
+function stillAllocated({ hostname }: Device): RetryLater {
+  return new RetryLater(`Something is still allocated on ${hostname}.`, retrySecondsMax);
 }
 
 /**
@@ -189,9 +200,7 @@ async function removeProviders(
     }
     for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
   }
-  if (ends.includes('allocated')) {
-    throw new RetryLater(`Something is still allocated on ${device.hostname}.`, retrySecondsMax);
-  }
+  if (ends.includes('allocated')) throw stillAllocated(device);
 }
 
 /** `claimed`: the end of the last claim brings the device here again. */

@@ -78,23 +78,40 @@ export function listings(client: Documents, tables: ListingTables): Listings {
   const pageOf = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
     pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
 
+  const arqIndex = (marker: string | undefined, projectId: string | undefined): IndexPage => ({
+    table: tables.arqs,
+    index: projectId === undefined ? 'by-kind' : 'by-project',
+    partition: projectId === undefined ? ['kind', 'arq'] : ['project_id', projectId],
+    // ARQ uuids are ordered by creation: one order serves both sort keys.
+    sort: ['uuid', marker],
+    filter: {},
+  });
+  /** In the keys' order; those that are another project's by now are left out. */
+  const arqsOf = async (keys: readonly Row[], projectId: string | undefined): Promise<Arq[]> => {
+    const wanted = keys.map((row) => ({ pk: String(row.pk) }));
+    const rows = await getRows(client, tables.arqs, wanted);
+    const found = new Map(rows.map((row) => [row.pk, arqOf(row)]));
+    return keys
+      .flatMap((row) => found.get(row.pk) ?? [])
+      .filter((arq) => projectId === undefined || arq.projectId === projectId);
+  };
+
   return {
     async arqs(page, { projectId }) {
-      const keys = await pageOfIndex(client, page, {
-        table: tables.arqs,
-        index: projectId === undefined ? 'by-kind' : 'by-project',
-        partition: projectId === undefined ? ['kind', 'arq'] : ['project_id', projectId],
-        // ARQ uuids are ordered by creation: one order serves both sort keys.
-        sort: ['uuid', page.marker],
-        filter: {},
-      });
-      const rows = await getRows(
-        client,
-        tables.arqs,
-        keys.map((row) => ({ pk: String(row.pk) })),
-      );
-      const found = new Map(rows.map((row) => [row.pk, arqOf(row)]));
-      return keys.flatMap((row) => found.get(row.pk) ?? []);
+      const found: Arq[] = [];
+      let marker = page.marker;
+      // What the index names may be gone by now, and must not be taken for the end of the list.
+      for (;;) {
+        const wanted = page.limit - found.length;
+        const keys = await pageOfIndex(
+          client,
+          { ...page, limit: wanted },
+          arqIndex(marker, projectId),
+        );
+        found.push(...(await arqsOf(keys, projectId)));
+        marker = keys.at(-1)?.uuid as string | undefined;
+        if (keys.length < wanted || found.length === page.limit) return found;
+      }
     },
 
     async devices(page, { hostname, type, vendor }) {

@@ -30,7 +30,7 @@ export const getAll = action(
       body: pageReply('arqs', wanted, {
         base,
         path: '/accelerator_requests',
-        query: page,
+        query: { ...page, ...(bindState && { bind_state: bindState }) },
         read: arqs,
       }),
     };

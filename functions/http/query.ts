@@ -11,7 +11,8 @@ export const noQuery = z.strictObject({});
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(pageMax).optional(),
-  marker: z.guid().optional(),
+  /** As rows are stored, in lower case. */
+  marker: z.guid().toLowerCase().optional(),
   sort_key: z.enum(['created_at', 'uuid']).optional(),
   sort_dir: z.enum(['asc', 'desc']).optional(),
 };

@@ -34,6 +34,8 @@ const image = z.looseObject({
   size: z.number().nullable(),
   os_hash_algo: z.string().nullable(),
   os_hash_value: z.string().nullable(),
+  visibility: z.string().default('shared'),
+  owner: z.string().nullable().default(null),
 });
 type Image = z.infer<typeof image>;
 
@@ -88,7 +90,8 @@ const routes: Routes<Context> = {
     if (!given.success) throw new Refusal(400, z.prettifyError(given.error));
     const { id = crypto.randomUUID(), name = null, ...properties } = given.data;
     if (state.now.images[id]) throw new Refusal(409, `Image ID ${id} already exists!`);
-    const made: Image = { ...properties, id, name, status: 'queued', ...noData };
+    const owned = { visibility: 'shared', owner: caller.projectId ?? null };
+    const made: Image = { ...owned, ...properties, id, name, status: 'queued', ...noData };
     state.now.images[id] = made;
     state.save();
     return { status: 201, body: made };

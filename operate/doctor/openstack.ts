@@ -1,6 +1,7 @@
 // Keystone, its catalog, and the services that we call.
 
 import { RequestRefused } from '#core/clients/http.ts';
+import { lookAtOthers } from '#core/operations/look-at-others.ts';
 import { type Check, type Patient, Unseen, Wrong } from './check.ts';
 
 const asAdmin =
@@ -50,7 +51,7 @@ export const openstackChecks: readonly Check[] = [
     remedy: `${inCatalog} Nova of Victoria or later is needed, and an admin’s eyes.`,
     look: async ({ deps }) => {
       try {
-        await deps.clients.nova.projectsWithServers();
+        await deps.clients.nova.someServers();
       } catch (error) {
         const isOld = error instanceof RequestRefused && error.status === 406;
         if (isOld) throw new Wrong(error.message, 'Nova of Victoria or later is needed.');
@@ -63,11 +64,9 @@ export const openstackChecks: readonly Check[] = [
     name: 'Nova shows us servers of others',
     remedy: asAdmin,
     look: async ({ deps }) => {
-      const { keystone, nova } = deps.clients;
-      const us = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
-      const projects = await nova.projectsWithServers();
-      if (projects.length === 0) throw new Unseen('there is no server at all yet');
-      if (projects.some((project) => project !== us?.projectId)) return 'so the reaper can work';
+      const sight = await lookAtOthers(deps.clients);
+      if (sight === 'none') throw new Unseen('there is no server at all yet');
+      if (sight === 'seen') return 'so the reaper can work';
       throw new Wrong('Nova shows none but our own project’s, if any.', asAdmin);
     },
   },

@@ -304,7 +304,34 @@ const cases: Case[] = [
   ['another bind state', 'GET', `${arqs}?bind_state=bound`, () => nova, 400, () => 'bind_state'],
   ['an unknown query parameter', 'GET', `${arqs}?colour=red`, () => nova, 400, () => 'colour'],
   ['an instance that is no uuid', 'GET', `${arqs}?instance=1`, () => nova, 400, () => 'instance'],
+  [
+    'a device profile larger than its row',
+    'POST',
+    '/v2/device_profiles',
+    () => ({ body: [{ name: 'large', groups: Array.from({ length: 32 }, largeGroup) }] }),
+    400,
+    () => 'larger than',
+  ],
+  ...['enable', 'disable', 'force_release'].flatMap((action): Case[] => [
+    [`${action} of no device`, 'POST', `/v2/devices//${action}`, () => ({}), 404, () => 'Device '],
+    [
+      `${action} of a device whose uuid is longer than a key`,
+      'POST',
+      `/v2/devices/${'x'.repeat(3000)}/${action}`,
+      () => ({}),
+      404,
+      () => 'Device x',
+    ],
+  ]),
 ];
+
+/** As many keys as a group may have, as long as a trait's name may be. */
+function largeGroup(): Record<string, string> {
+  const traits = Array.from({ length: 63 }, (_, index) => {
+    return [`trait:CUSTOM_${String(index).padStart(248, '0')}`, 'required'];
+  });
+  return { 'resources:FPGA': '1', ...Object.fromEntries(traits) };
+}
 
 describe('bad input changes nothing and is told what was wrong', () => {
   it.each(cases)('%s', async (_name, method, path, ask, status, sentence) => {

@@ -2,6 +2,8 @@
 // real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { SomeServer } from '#core/clients/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
@@ -14,13 +16,17 @@ import { startWorld, type World } from '#test/support/world.ts';
 const provider = providerUuid('cmp1_FakeDevice');
 const minutes = 60_000;
 const handles = 12;
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'somebody else’s' };
 
 let world: World;
 let instances = 0;
 /** What Nova and Placement say. */
 let known: Set<string>;
 let allocated: Set<string>;
-let projects: string[];
+/** Listed by Nova; it shows those of them that are known, too. */
+let listed: SomeServer[];
+/** Servers that Nova answers 500 for. */
+let broken: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
@@ -36,9 +42,10 @@ beforeEach(async () => {
   for (; instances > 0; instances -= 1) {
     await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instanceOf(instances)}`);
   }
-  known = new Set();
+  known = new Set([foreign.uuid]);
   allocated = new Set();
-  projects = ['of somebody else'];
+  broken = new Set();
+  listed = [foreign];
   counting = countingMetrics();
 });
 
@@ -61,18 +68,22 @@ async function bound(): Promise<string> {
   return instance;
 }
 
-async function reapAt(laterMs: number): Promise<void> {
+async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {}): Promise<void> {
   const { deps } = world;
   const given: ConsumerDeps = {
     ...deps,
     metrics: counting.metrics,
     clock: () => Date.now() + laterMs,
+    store: { ...deps.store, ...store },
     clients: {
       ...deps.clients,
       nova: {
         ...deps.clients.nova,
-        serverProject: async (uuid) => (known.has(uuid) ? { projectId: 'demo' } : 'not-found'),
-        projectsWithServers: async () => projects,
+        serverProject: async (uuid) => {
+          if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
+          return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
+        },
+        someServers: async () => listed,
       },
       placement: {
         ...deps.clients.placement,
@@ -132,10 +143,39 @@ describe('the reaper', () => {
     const instance = await bound();
     const own = await world.deps.clients.keystone.ownToken();
     const us = await world.deps.clients.keystone.validateToken(own, { allowExpired: false });
-    projects = us?.projectId ? [us.projectId] : [];
+    listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+  });
+
+  it('trusts none that Nova lists them to, and answers 404 for each', async () => {
+    const instance = await bound();
+    known = new Set();
+    await reapTwice();
+    expect(await isBound(instance)).toBe(true);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+  });
+
+  it('is not held up by a server that Nova cannot show', async () => {
+    const first = await bound();
+    broken.add(first);
+    const second = await bound();
+    await reapTwice();
+    expect([await isBound(first), await isBound(second)]).toEqual([true, false]);
+  });
+
+  it('goes on to other pages while Nova shows none of one', async () => {
+    const [first, second] = [await bound(), await bound()];
+    broken = new Set([first, second]);
+    let moves = 0;
+    const putCursor = async () => {
+      moves += 1;
+    };
+    const reaper = { ...world.deps.store.reaper, putCursor };
+    await reapAt(0, { reaper });
+    expect(moves).toBe(1);
+    expect([await isBound(first), await isBound(second)]).toEqual([true, true]);
   });
 
   it('releases none where too many are gone at once', async () => {

@@ -152,6 +152,42 @@ describe('Placement', () => {
   });
 });
 
+describe('what is allocated of a class that the device no longer has', () => {
+  const consumer = '00000000-0000-4000-8000-00000000beef';
+  const region = providerUuid(`${host}_FakeDevice_r0`);
+  const report = (resourceClass: string, sequence: number) => {
+    const regions = [
+      {
+        name: 'r0',
+        resource_class: 'FPGA',
+        traits: [],
+        attach_handles: [{ type: 'TEST_PCI' as const, info: { bus: `${sequence}` } }],
+      },
+    ];
+    const device = aDevice({ handles: 3 });
+    const offers = device.offers && { ...device.offers, resource_class: resourceClass };
+    const changed = aDevice({ handles: 3, ...(offers && { offers }), regions });
+    return applyReport(deps, host, aReport([changed], { sequence }), Date.now());
+  };
+
+  it('is kept, but nothing more is, until its holder is gone', async () => {
+    await allocate(consumer, { [provider]: { FPGA: 1 } });
+    await report('CUSTOM_OTHER', 20);
+    await expect(syncProviders(deps, provider, 1)).rejects.toThrow(RetryLater);
+    const kept = (await placement.getInventories(provider))?.inventories;
+    expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
+    // It holds up nothing else of the device.
+    expect((await placement.getInventories(region))?.inventories.FPGA?.total).toBe(1);
+    await allocate(consumer, {});
+    await syncProviders(deps, provider, 2);
+    const { inventories } = (await placement.getInventories(provider)) ?? {};
+    expect(inventories).toMatchObject({ CUSTOM_OTHER: { total: 3, reserved: 0 } });
+    expect(await differing()).toEqual([]);
+    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 21 }), Date.now());
+    await syncProviders(deps, provider, 1);
+  });
+});
+
 describe('our own rows', () => {
   it('that are missing are written again from the host’s next report', async () => {
     const stored = await deps.store.inventory.provider(provider);
@@ -160,11 +196,25 @@ describe('our own rows', () => {
     await documents.send(new DeleteCommand({ TableName: `${stage}-inventory`, Key }));
     expect((await differing())[0]?.host).toContain('rows are missing');
     await syncProviders(deps, provider, 1);
-    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 9 }), Date.now());
+    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 30 }), Date.now());
     expect((await deps.store.inventory.provider(provider))?.handles).toHaveLength(3);
     expect(await differing()).toEqual([]);
   });
 });
+
+async function allocate(consumer: string, held: Record<string, Record<string, number>>) {
+  const path = `${world.urls.placement}/allocations/${consumer}`;
+  const headers = { 'X-Auth-Token': 'admin-token', 'OpenStack-API-Version': 'placement 1.36' };
+  const allocations = Object.fromEntries(
+    Object.entries(held).map(([uuid, resources]) => [uuid, { resources }]),
+  );
+  const was = (await (await fetch(path, { headers })).json()) as { consumer_generation?: number };
+  const { consumer_generation = null } = was;
+  const whose = { project_id: 'demo', user_id: 'demo', consumer_generation };
+  const body = JSON.stringify({ allocations, ...whose });
+  const answer = await fetch(path, { method: 'PUT', headers, body });
+  expect([answer.status, await answer.text()]).toEqual([204, '']);
+}
 
 function withPlacement(given: Partial<Placement>): ConsumerDeps {
   return { ...deps, clients: { ...deps.clients, placement: { ...placement, ...given } } };

@@ -45,6 +45,7 @@ const providers = {
   late: providerUuid(`${host}_Late`),
 };
 
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'of somebody else' };
 let world: World;
 let deps: ConsumerDeps;
 let backups: BackupStore;
@@ -68,10 +69,10 @@ beforeAll(async () => {
       nova: {
         ...world.deps.clients.nova,
         serverProject: async (uuid) => {
-          const updatedAt = servers.get(uuid);
+          const updatedAt = uuid === foreign.uuid ? '' : servers.get(uuid);
           return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
         },
-        projectsWithServers: async () => ['of somebody else'],
+        someServers: async () => [foreign],
       },
     },
   };

@@ -63,15 +63,17 @@ const callers: Readonly<Record<string, Pick<TokenIdentity, 'userId' | 'projectId
   'admin-token': { userId: 'admin', projectId: 'admin', roles: ['admin', 'member', 'reader'] },
 };
 
+/** Somebody else's server, without accelerators, in a cell of its own. */
+const foreign = '00000000-0000-4000-8000-000000000001';
+
 export function createOpenStack(
   timeline: Timeline,
   faults: Faults,
   images: readonly Image[],
 ): SimulatedOpenStack {
   const state = placementState.parse({});
-  // Somebody else's, without accelerators.
   const servers = new Map<string, KnownServer>([
-    ['00000000-0000-4000-8000-000000000001', { projectId: projects.other, onEvent: () => {} }],
+    [foreign, { projectId: projects.other, onEvent: () => {} }],
   ]);
   const told = new Map<string, string[]>();
   const outages: SimulatedOpenStack['outages'] = new Set();
@@ -131,12 +133,13 @@ export function createOpenStack(
       return answer(outcomes.every(({ code }) => code === 200) ? 200 : 207, { events: outcomes });
     }
     if (url.pathname === '/servers/detail') {
-      const all = [...servers.values()].map(({ projectId }) => ({ tenant_id: projectId }));
+      const all = [...servers].map(([id, { projectId }]) => ({ id, tenant_id: projectId }));
       return answer(200, { servers: all });
     }
     const uuid = /^\/servers\/([^/]+)$/.exec(url.pathname)?.[1] ?? '';
     const server = servers.get(uuid);
-    return server && !openstack.isForgetful && !faults.happens('Nova answers 404')
+    const isForgotten = openstack.isForgetful && uuid !== foreign;
+    return server && !isForgotten && !faults.happens('Nova answers 404')
       ? answer(200, { server: { id: uuid, tenant_id: server.projectId } })
       : answer(404, { itemNotFound: { code: 404, message: 'Instance could not be found.' } });
   }

@@ -101,7 +101,8 @@ export async function glance(method: string, path: string, body: string | Uint8A
 }
 
 export async function anImage(properties: Record<string, string>, data?: Buffer): Promise<string> {
-  const made = await glance('POST', '/v2/images', JSON.stringify(properties));
+  const published = { visibility: 'public', ...properties };
+  const made = await glance('POST', '/v2/images', JSON.stringify(published));
   const { id } = (await made.json()) as { id: string };
   if (data) await glance('PUT', `/v2/images/${id}/file`, new Uint8Array(data));
   return id;

@@ -88,6 +88,7 @@ async function upload(stage: Stage, name: string, properties: object): Promise<s
   const { glance } = stage.admin;
   const { body } = await glance.ask('POST', '/v2/images', {
     name,
+    visibility: 'public',
     disk_format: 'raw',
     container_format: 'bare',
     ...properties,

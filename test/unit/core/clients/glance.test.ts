@@ -8,6 +8,8 @@ const id = '11111111-2222-4333-8444-555555555555';
 const image = {
   id,
   status: 'active',
+  visibility: 'public',
+  owner: 'operators',
   size: 4,
   os_hash_algo: 'sha512',
   os_hash_value: 'a'.repeat(128),
@@ -28,7 +30,7 @@ function glance() {
     dropOwnToken: () => void tokens.shift(),
     endpoint: async () => service.url,
   };
-  return createGlance({ identity, http: createHttp() });
+  return createGlance({ identity, http: createHttp(), ownProject: async () => 'service' });
 }
 
 async function all(data: AsyncIterable<Uint8Array>): Promise<string> {
@@ -47,16 +49,38 @@ describe('an image', () => {
   });
 
   it.each([
-    [{ by: 'bitstream_name', value: 'a b.gbs' }, 'name=a+b.gbs&status=active'],
-    [{ by: 'function_id', value: '3AFB' }, 'accel%3Afunction_id=3AFB&status=active'],
-    [{ by: 'function_name', value: 'hello' }, 'accel%3Afunction_name=hello&status=active'],
+    [{ by: 'bitstream_name', value: 'a b.gbs' }, 'name=a+b.gbs'],
+    [{ by: 'function_id', value: '3AFB' }, 'accel%3Afunction_id=3AFB'],
+    [{ by: 'function_name', value: 'hello' }, 'accel%3Afunction_name=hello'],
   ] as const)('is looked for by %j', async (query, asked) => {
     const own = { name: 'a b.gbs', 'accel:function_id': '3AFB', 'accel:function_name': 'hello' };
     const stranger = { ...image, id: '11111111-2222-4333-8444-666666666666', name: 'other' };
     // A filter that Glance does not understand it leaves out.
     answer = () => ({ status: 200, body: { images: [stranger, { ...image, ...own }] } });
     expect((await glance().findImage(query)).id).toBe(id);
-    expect(String(service.asked[0]?.query)).toBe(asked);
+    expect(service.asked.map(({ query }) => String(query))).toEqual([
+      `${asked}&visibility=public&status=active`,
+      `${asked}&owner=service&status=active`,
+    ]);
+  });
+
+  describe('by name is none that a tenant may have made', () => {
+    const byName = () => glance().findImage({ by: 'bitstream_name', value: 'nic.gbs' });
+    const ours = { ...image, name: 'nic.gbs' };
+    const tenants = ['private', 'shared', 'community'].map((visibility, index) => {
+      const id = `11111111-2222-4333-8444-00000000000${index}`;
+      return { ...ours, id, visibility, owner: 'a tenant' };
+    });
+
+    it('though nobody else has one', async () => {
+      answer = () => ({ status: 200, body: { images: tenants } });
+      await expect(byName()).rejects.toThrow('Glance has no active image, public or of our own');
+    });
+
+    it.each([{}, { visibility: 'private', owner: 'service' }])('but the operator’s', async (as) => {
+      answer = () => ({ status: 200, body: { images: [...tenants, { ...ours, ...as }] } });
+      expect((await byName()).id).toBe(id);
+    });
   });
 
   it.each(['deleted', 'queued', 'deactivated', 'pending_delete'])(

@@ -1,0 +1,93 @@
+// Deletes of ARQs that somebody else takes from their instance, or binds, once they have been read.
+
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { BindTarget } from '#core/domain/bind-plan.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { createDeviceProfiles } from '#core/operations/create-device-profiles.ts';
+import { deleteArqs } from '#core/operations/delete-arqs.ts';
+import { unbindArqs } from '#core/operations/unbind-arqs.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_FakeDevice');
+const nova: Caller = {
+  requestId: 'req-test',
+  userId: 'u',
+  projectId: 'p',
+  roles: ['member'],
+  hasServiceToken: true,
+};
+const [one, other] = ['1', '2'].map(
+  (last) => `aaaaaaaa-0000-4000-8000-00000000000${last}` as InstanceUuid,
+) as [InstanceUuid, InstanceUuid];
+
+let world: World;
+let arq: ArqUuid;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+  const groups = [{ 'resources:FPGA': '1' }];
+  await createDeviceProfiles(world.deps, [{ name: 'fpga', groups }], '2.0');
+});
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  const [made] = await createArqs(world.deps, nova, 'fpga');
+  arq = made?.uuid as ArqUuid;
+  await bind(one);
+});
+
+async function bind(instanceUuid: InstanceUuid): Promise<void> {
+  const target: BindTarget = {
+    arqUuid: arq,
+    hostname: 'cmp1',
+    providerUuid: provider,
+    instanceUuid,
+  };
+  await bindArqs(world.deps, nova, [target]);
+}
+
+/** Deletes the ARQ; what else happens does so when it has been read. */
+async function deleteDuring(meanwhile: () => Promise<void>): Promise<void> {
+  const { deps } = world;
+  let isDone = false;
+  const byUuids: typeof deps.store.arqs.byUuids = async (uuids) => {
+    const found = await deps.store.arqs.byUuids(uuids);
+    if (!isDone) {
+      isDone = true;
+      await meanwhile();
+    }
+    return found;
+  };
+  const arqs = { ...deps.store.arqs, byUuids };
+  await deleteArqs({ ...deps, store: { ...deps.store, arqs } }, nova, [arq]);
+}
+
+async function whatIsLeft() {
+  const stored = await world.deps.store.inventory.provider(provider);
+  const claims = (stored?.handles ?? []).flatMap(({ claim }) => claim ?? []);
+  return { arqs: (await world.deps.store.arqs.byUuids([arq])).size, claims: claims.length };
+}
+
+it('an ARQ that is unbound meanwhile is deleted', async () => {
+  await deleteDuring(() => unbindArqs(world.deps, nova, [arq]));
+  expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
+});
+
+it('an ARQ that is bound to another instance meanwhile is deleted, and its device is free', async () => {
+  await deleteDuring(async () => {
+    await unbindArqs(world.deps, nova, [arq]);
+    await bind(other);
+  });
+  expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
+});
+
+it('an ARQ that is deleted meanwhile is so', async () => {
+  await deleteDuring(() => deleteArqs(world.deps, nova, [arq]));
+  expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
+});

@@ -1,0 +1,95 @@
+// Listings read indexes, and rows afterwards: what happens in between, or has happened before an index
+// knows of it.
+
+import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Arq } from '#core/domain/arq.ts';
+import { createArqs } from '#core/operations/create-arqs.ts';
+import { createDocuments, type Documents } from '#core/store/documents.ts';
+import { type Listings, listings, type Page } from '#core/store/listings.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
+
+const table = `${stage}-arqs`;
+const tables = {
+  arqs: table,
+  inventory: `${stage}-inventory`,
+  profiles: `${stage}-device-profiles`,
+};
+const page: Page = { limit: 2, sortKey: 'uuid', sortDir: 'asc' };
+
+let world: World;
+let client: Documents;
+let arqs: Arq[];
+let projectId: string;
+let projects = 0;
+
+beforeAll(async () => {
+  world = await startWorld();
+  client = createDocuments().documents;
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'four', groups: [{ 'resources:FPGA': '4' }] }],
+  });
+});
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  projects += 1;
+  projectId = `ours-${projects}`;
+  const caller = { requestId: 'req', userId: 'u', projectId, roles: ['member'] };
+  const made = await createArqs(world.deps, { ...caller, hasServiceToken: false }, 'four');
+  arqs = made.toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1));
+});
+
+/** What is done once the index has been read, and before the rows are. */
+function listingsWith(inBetween: () => Promise<unknown>): Listings {
+  let isDone = false;
+  const send = async (command: { readonly constructor: { readonly name: string } }) => {
+    if (command.constructor.name === 'BatchGetCommand' && !isDone) {
+      isDone = true;
+      await inBetween();
+    }
+    return client.send(command as Parameters<Documents['send']>[0]);
+  };
+  return listings({ send } as unknown as Documents, tables);
+}
+
+const keyOf = (at: number) => ({ pk: `ARQ#${arqs[at]?.uuid}` });
+const uuidsOf = (some: readonly Arq[]) => some.map(({ uuid }) => uuid);
+
+it('a page is full while there is more, whatever has been deleted meanwhile', async () => {
+  const lagging = listingsWith(() =>
+    client.send(new DeleteCommand({ TableName: table, Key: keyOf(1) })),
+  );
+  const [first, , third] = uuidsOf(arqs);
+  expect(uuidsOf(await lagging.arqs(page, { projectId }))).toEqual([first, third]);
+});
+
+it('no row is shown that is another project’s by now', async () => {
+  const lagging = listingsWith(() =>
+    client.send(
+      new UpdateCommand({
+        TableName: table,
+        Key: keyOf(0),
+        UpdateExpression: 'SET project_id = :theirs',
+        ExpressionAttributeValues: { ':theirs': 'theirs' },
+      }),
+    ),
+  );
+  const got = await lagging.arqs({ ...page, limit: 100 }, { projectId });
+  expect(uuidsOf(got)).not.toContain(arqs[0]?.uuid);
+  expect(uuidsOf(got)).toContain(arqs[1]?.uuid);
+});
+
+it('a marker is a uuid in either case', async () => {
+  const all = '/v2/accelerator_requests?sort_key=uuid&limit=1000';
+  const { json } = await world.ask('GET', all);
+  const uuids: string[] = json.arqs.map((arq: Arq) => arq.uuid);
+  const after = await world.ask('GET', `${all}&marker=${uuids[0]?.toUpperCase()}`);
+  expect(after.json.arqs.map((arq: Arq) => arq.uuid)).toEqual(uuids.slice(1));
+});
+
+it('the next page is asked as the first was', async () => {
+  const first = await world.ask('GET', '/v2/accelerator_requests?limit=1&bind_state=resolved');
+  const [next] = first.json.arqs_links;
+  expect(new URL(next.href).searchParams.get('bind_state')).toBe('resolved');
+});
