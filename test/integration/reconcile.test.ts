@@ -100,6 +100,22 @@ describe('Placement', () => {
     expect(await differing()).toEqual([]);
   });
 
+  it.each([{ min_unit: 2 }, { step_size: 2 }, { max_unit: 1 }, { allocation_ratio: 2 }])(
+    'hands out one at a time again after %j',
+    async (changed) => {
+      const { generation, inventories } = (await placement.getInventories(provider)) ?? {
+        generation: 0,
+        inventories: {},
+      };
+      const FPGA = { total: 3, ...inventories.FPGA, ...changed };
+      await placement.putInventories(provider, generation, { FPGA });
+      expect(await differing()).toHaveLength(1);
+      await syncProviders(deps, provider, 1);
+      expect(await differing()).toEqual([]);
+      expect((await placement.getInventories(provider))?.inventories).toEqual(inventories);
+    },
+  );
+
   it('gets back what was deleted', async () => {
     await placement.deleteProvider(provider);
     expect((await differing())[0]).toMatchObject({ placement: 'nothing' });
