@@ -169,8 +169,13 @@ export function createPlacement(options: {
     ensureTrait: (name) => ensure('traits', name),
     ensureResourceClass: (name) => ensure('resource_classes', name),
 
-    getAllocations: async (consumerUuid) =>
-      (await get(`/allocations/${encodeURIComponent(consumerUuid)}`, allocationsBody)) ?? {},
+    getAllocations: async (consumerUuid) => {
+      const path = `/allocations/${encodeURIComponent(consumerUuid)}`;
+      const { request, answer } = await call('GET', path);
+      // Placement has no consumer that is not found, only such as hold nothing: a 404 is not Placement's.
+      if (answer.status !== 200) throw refusal({ request, answer });
+      return readBody(allocationsBody, request, answer);
+    },
     allocationsOf: async (uuid) =>
       (await get(`${providerPath(uuid)}/allocations`, allocationsBody)) ?? {},
   };

@@ -192,6 +192,13 @@ describe('Placement', () => {
     await other.stop();
   });
 
+  it('says that nothing is allocated by a 200 only: gateways have 404s of their own', async () => {
+    const gateway = await aService(() => ({ status: 404, body: { message: 'no Route matched' } }));
+    const asked = at(gateway.url).getAllocations(crypto.randomUUID());
+    await expect(asked).rejects.toThrow(RequestRefused);
+    await gateway.stop();
+  });
+
   it('that forgot our token is asked once more with a new one', async () => {
     let forgotten = 1;
     const forgetful = await aService(() =>
