@@ -48,7 +48,7 @@ export function createGlance(options: {
 
   async function byId(id: string): Promise<ListedImage> {
     const { request, answer } = await call('GET', `/v2/images/${encodeURIComponent(id)}`);
-    if (saysAbsent(answer)) throw new ImageUnusable(`Glance has no image ${id}.`);
+    if (saysAbsent(answer, 'message')) throw new ImageUnusable(`Glance has no image ${id}.`);
     expectStatus(request, answer, 200);
     const image = readBody(imageBody, request, answer);
     if (image.status !== 'active') {

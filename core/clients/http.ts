@@ -144,9 +144,14 @@ export function expectStatus(request: HttpRequest, answer: HttpAnswer, ...wanted
   if (!wanted.includes(answer.status)) throw new RequestRefused(request, answer);
 }
 
-/** Whether the service itself says that there is no such thing; a wrong URL gets a 404 as well. */
-export function saysAbsent(answer: HttpAnswer): boolean {
-  return answer.status === 404 && typeof answer.body === 'object';
+/**
+ * Whether the service itself says that there is no such thing. A wrong URL gets a 404 as well, and a
+ * gateway that knows no route has one of its own, often as JSON.
+ *
+ * @param key below which the service spells its errors
+ */
+export function saysAbsent({ status, body }: HttpAnswer, key: string): boolean {
+  return status === 404 && typeof body === 'object' && body !== null && key in body;
 }
 
 // How OpenStack's services spell an error: Placement's list, Keystone's object, Nova's one key.

@@ -118,7 +118,7 @@ export function createKeystone(options: KeystoneOptions): Keystone {
       own.dropOwnToken(ownToken);
       [request, answer] = await call(await own.ownToken(), token, allowExpired);
     }
-    if (saysAbsent(answer)) return undefined;
+    if (saysAbsent(answer, 'error')) return undefined;
     if (answer.status !== 200) {
       const { message } = new RequestRefused(request, answer);
       const reason = `${nameOf(settings)} cannot validate tokens: ${message}`;

@@ -61,7 +61,7 @@ export function createNova(options: {
     serverProject: async (instanceUuid) => {
       const path = `/servers/${encodeURIComponent(instanceUuid)}`;
       const { request, answer } = await call('GET', path);
-      if (saysAbsent(answer)) return 'not-found';
+      if (saysAbsent(answer, 'itemNotFound')) return 'not-found';
       expectStatus(request, answer, 200);
       const { tenant_id, updated } = readBody(serverBody, request, answer).server;
       return { projectId: tenant_id, updatedAt: updated };

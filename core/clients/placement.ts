@@ -100,7 +100,7 @@ export function createPlacement(options: {
   /** What is absent is undefined. */
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
     const { request, answer } = await call('GET', path);
-    if (saysAbsent(answer)) return undefined;
+    if (saysAbsent(answer, 'errors')) return undefined;
     if (answer.status !== 200) throw refusal({ request, answer });
     return readBody(schema, request, answer);
   }
@@ -136,7 +136,7 @@ export function createPlacement(options: {
     deleteProvider: async (uuid) => {
       const made = await call('DELETE', providerPath(uuid));
       if (made.answer.status === 204) return 'deleted';
-      if (saysAbsent(made.answer)) return 'absent';
+      if (saysAbsent(made.answer, 'errors')) return 'absent';
       const error = refusal(made);
       if (error.status === 409 && inUseCodes.includes(error.code)) return 'in-use';
       throw error;
@@ -169,8 +169,13 @@ export function createPlacement(options: {
     ensureTrait: (name) => ensure('traits', name),
     ensureResourceClass: (name) => ensure('resource_classes', name),
 
-    getAllocations: async (consumerUuid) =>
-      (await get(`/allocations/${encodeURIComponent(consumerUuid)}`, allocationsBody)) ?? {},
+    getAllocations: async (consumerUuid) => {
+      const path = `/allocations/${encodeURIComponent(consumerUuid)}`;
+      const { request, answer } = await call('GET', path);
+      // Placement has no consumer that is not found, only such as hold nothing: a 404 is not Placement's.
+      if (answer.status !== 200) throw refusal({ request, answer });
+      return readBody(allocationsBody, request, answer);
+    },
     allocationsOf: async (uuid) =>
       (await get(`${providerPath(uuid)}/allocations`, allocationsBody)) ?? {},
   };

@@ -76,7 +76,9 @@ export type HeldInventories = Readonly<
     {
       readonly total: number;
       readonly reserved?: number | undefined;
+      readonly min_unit?: number | undefined;
       readonly max_unit?: number | undefined;
+      readonly step_size?: number | undefined;
       readonly allocation_ratio?: number | undefined;
     }
   >
@@ -92,7 +94,9 @@ export function differsFrom(wanted: WantedProvider, held: HeldInventories): bool
       return (
         inventory?.total !== total ||
         (inventory.reserved ?? 0) !== reserved ||
+        (inventory.min_unit ?? 1) !== 1 ||
         inventory.max_unit !== total ||
+        (inventory.step_size ?? 1) !== 1 ||
         (inventory.allocation_ratio ?? 1) !== 1
       );
     })

@@ -5,6 +5,7 @@ import type { ReleaseId } from '../domain/ids.ts';
 import { strangersOf } from '../domain/strangers.ts';
 import { handlesPerReleaseMax } from '../store/releases.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
+import { lookAtOthers } from './look-at-others.ts';
 
 /**
  * Hands out again what was put back from a backup, once its host has described the device since and
@@ -55,10 +56,16 @@ async function movedWithin(
     claim && unknownSince ? [{ claim, sinceMs: Date.parse(unknownSince) }] : [],
   );
   const moved: string[] = [];
+  let isSighted: boolean | undefined;
   for (const { claim, sinceMs } of claimed) {
     const server = await deps.clients.nova.serverProject(claim.instanceUuid);
-    // Whose server is gone has nothing any more; Nova's times are whole seconds.
-    if (server === 'not-found') continue;
+    if (server === 'not-found') {
+      // Whose server is gone has nothing any more; but to eyes that see no others' all are gone.
+      isSighted ??= (await lookAtOthers(deps.clients)) === 'seen';
+      if (!isSighted) moved.push(claim.instanceUuid);
+      continue;
+    }
+    // Nova's times are whole seconds.
     const changedMs = Date.parse(server.updatedAt ?? '');
     if (!(changedMs < sinceMs - 1000)) moved.push(claim.instanceUuid);
   }

@@ -11,12 +11,7 @@ import type { HostInventory } from '../store/hosts.ts';
 import { attestHandles } from './attest-handles.ts';
 import { findRival, type Rival } from './find-rival.ts';
 import { markDamage } from './mark-damage.ts';
-import {
-  ComputeProviderMissing,
-  type PutEnd,
-  putInventories,
-  putProvider,
-} from './put-provider.ts';
+import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
 
 const retrySecondsMax = 60;
 
@@ -115,15 +110,24 @@ async function syncDevice(
   await markDamage(deps, device, providers);
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
-  const ends: PutEnd[] = [];
+  let mustComeAgain = false;
   if (rival) await withhold(deps, device, kept, rival);
   else {
-    for (const each of kept) ends.push(await putProvider(deps, device.hostname, each));
+    for (const each of kept) {
+      const end = await putProvider(deps, device.hostname, each);
+      const own = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
+      // A server may keep it for months: the next reconcile looks again.
+      if (end === 'in-use' && !isClaimed(own)) mustComeAgain = true;
+    }
     await attestHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
-  if (ends.includes('in-use')) throw stillAllocated(device);
+  if (mustComeAgain) throw stillAllocated(device);
+}
+
+function isClaimed(own: StoredProvider | undefined): boolean {
+  return own?.handles.some(({ claim, release }) => claim || release) ?? false;
 }
 
 function stillAllocated({ hostname }: Device): RetryLater {
@@ -213,10 +217,10 @@ async function removeProvider(
   own: StoredProvider,
 ): Promise<RemovalEnd> {
   const { placement } = deps.clients;
-  const isClaimed = own.handles.some((handle) => handle.claim || handle.release);
-  if (!isClaimed && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
+  const isInUse = isClaimed(own);
+  if (!isInUse && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
   if (await placement.getProvider(wanted.uuid)) await putInventories(deps, wanted);
-  return isClaimed ? 'claimed' : 'allocated';
+  return isInUse ? 'claimed' : 'allocated';
 }
 
 async function deleteGoneRows(deps: ConsumerDeps, own: StoredProvider): Promise<void> {

@@ -261,6 +261,17 @@ const cases: Case[] = [
     () => 'stands twice, in two spellings',
   ],
   [
+    'more ARQs than a transaction takes',
+    'PATCH',
+    arqs,
+    () => ({
+      ...nova,
+      body: Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`no uuid ${at}`, patch({})])),
+    }),
+    400,
+    () => 'at most 49',
+  ],
+  [
     'a profile name longer than a key',
     'POST',
     arqs,

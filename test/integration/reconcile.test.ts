@@ -100,6 +100,22 @@ describe('Placement', () => {
     expect(await differing()).toEqual([]);
   });
 
+  it.each([{ min_unit: 2 }, { step_size: 2 }, { max_unit: 1 }, { allocation_ratio: 2 }])(
+    'hands out one at a time again after %j',
+    async (changed) => {
+      const { generation, inventories } = (await placement.getInventories(provider)) ?? {
+        generation: 0,
+        inventories: {},
+      };
+      const FPGA = { total: 3, ...inventories.FPGA, ...changed };
+      await placement.putInventories(provider, generation, { FPGA });
+      expect(await differing()).toHaveLength(1);
+      await syncProviders(deps, provider, 1);
+      expect(await differing()).toEqual([]);
+      expect((await placement.getInventories(provider))?.inventories).toEqual(inventories);
+    },
+  );
+
   it('gets back what was deleted', async () => {
     await placement.deleteProvider(provider);
     expect((await differing())[0]).toMatchObject({ placement: 'nothing' });
@@ -183,8 +199,32 @@ describe('what is allocated of a class that the device no longer has', () => {
     const { inventories } = (await placement.getInventories(provider)) ?? {};
     expect(inventories).toMatchObject({ CUSTOM_OTHER: { total: 3, reserved: 0 } });
     expect(await differing()).toEqual([]);
-    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 21 }), Date.now());
+  });
+
+  it('is not waited for while a server has it', async () => {
+    await report('FPGA', 21);
     await syncProviders(deps, provider, 1);
+    const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
+    await world.ask('POST', '/v2/device_profiles', { body });
+    const arqs = '/v2/accelerator_requests';
+    const created = await world.asNova('POST', arqs, { device_profile_name: 'fpga' });
+    const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: consumer };
+    const operations = Object.entries(patch).map(([name, value]) => {
+      return { op: 'add', path: `/${name}`, value };
+    });
+    const bound = await world.asNova('PATCH', arqs, { [created.json.arqs[0].uuid]: operations });
+    expect(bound.status).toBe(202);
+    await allocate(consumer, { [provider]: { FPGA: 1 } });
+    await report('CUSTOM_OTHER', 22);
+    await syncProviders(deps, provider, 1);
+    const kept = (await placement.getInventories(provider))?.inventories;
+    expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
+    await world.asNova('DELETE', `${arqs}?instance=${consumer}`);
+    await allocate(consumer, {});
+    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 23 }), Date.now());
+    await syncProviders(deps, provider, 1);
+    const { inventories } = (await placement.getInventories(provider)) ?? {};
+    expect(inventories).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 0 }) });
   });
 });
 

@@ -69,7 +69,7 @@ beforeAll(async () => {
       nova: {
         ...world.deps.clients.nova,
         serverProject: async (uuid) => {
-          const updatedAt = uuid === foreign.uuid ? '' : servers.get(uuid);
+          const updatedAt = servers.get(uuid);
           return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
         },
         someServers: async () => [foreign],
@@ -88,7 +88,7 @@ afterAll(() => world.stop());
 
 /** All is free, described and known to Placement. */
 beforeEach(async () => {
-  servers = new Map();
+  servers = new Map([[foreign.uuid, '']]);
   for (const instance of given) await gone(instance);
   given.clear();
   for (const device of [fpga, gpu, late]) await force(device);
@@ -253,10 +253,10 @@ describe('after a backup was put back', () => {
     expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(2);
   });
 
-  it('a device within which somebody may have moved is offered to nobody', async () => {
+  it.each([true, false])('nobody gets what one may have moved within: %s', async (isShown) => {
     const instance = await boot();
     await backUp();
-    servers.set(instance, new Date().toISOString());
+    servers = new Map(isShown ? [...servers, [instance, new Date().toISOString()]] : []);
     await restore();
     await report(fpga, gpu);
     await sync();

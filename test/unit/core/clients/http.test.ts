@@ -41,8 +41,10 @@ describe('an answer', () => {
         : { status: 404, body: '<html>no such page</html>' },
     );
     const http = createHttp();
-    expect(saysAbsent(await http(get(`${service.url}/v2.1/servers/x`)))).toBe(true);
-    expect(saysAbsent(await http(get(`${service.url}/wrong/servers/x`)))).toBe(false);
+    expect(saysAbsent(await http(get(`${service.url}/v2.1/servers/x`)), 'itemNotFound')).toBe(true);
+    expect(saysAbsent(await http(get(`${service.url}/wrong/servers/x`)), 'itemNotFound')).toBe(
+      false,
+    );
   });
 
   it('that points elsewhere is not followed: our token would go along', async () => {

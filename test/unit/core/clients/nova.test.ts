@@ -101,8 +101,8 @@ describe('a server', () => {
     expect(await nova.serverProject(instance)).toBe('not-found');
   });
 
-  it('is not called gone because a URL is wrong', async () => {
-    answer = () => ({ status: 404, body: '<html>' });
+  it.each(['<html>', { message: 'no Route matched' }])('is not called gone by %j', async (body) => {
+    answer = () => ({ status: 404, body });
     await expect(nova.serverProject(instance)).rejects.toThrow(RequestRefused);
   });
 });

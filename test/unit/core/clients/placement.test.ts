@@ -185,11 +185,20 @@ describe('Placement', () => {
   });
 
   it('at a wrong URL is not a Placement without that provider', async () => {
-    const other = await aService(() => ({ status: 404, body: '<html>' }));
     const uuid = crypto.randomUUID();
-    await expect(at(other.url).getProvider(uuid)).rejects.toThrow(RequestRefused);
-    await expect(at(other.url).deleteProvider(uuid)).rejects.toThrow(RequestRefused);
-    await other.stop();
+    for (const body of ['<html>', { message: 'no Route matched with those values' }]) {
+      const other = await aService(() => ({ status: 404, body }));
+      await expect(at(other.url).getProvider(uuid)).rejects.toThrow(RequestRefused);
+      await expect(at(other.url).deleteProvider(uuid)).rejects.toThrow(RequestRefused);
+      await other.stop();
+    }
+  });
+
+  it('says that nothing is allocated by a 200 only: gateways have 404s of their own', async () => {
+    const gateway = await aService(() => ({ status: 404, body: { message: 'no Route matched' } }));
+    const asked = at(gateway.url).getAllocations(crypto.randomUUID());
+    await expect(asked).rejects.toThrow(RequestRefused);
+    await gateway.stop();
   });
 
   it('that forgot our token is asked once more with a new one', async () => {
