@@ -23,6 +23,9 @@ const answerMsMax = 10_000;
 /** Asking again does not help with these: the question itself was wrong. */
 const lastingCodes = new Set(['InvalidTopic', 'InvalidJson', 'InvalidRequest']);
 
+/** A device is told nothing more of a job that has ended. */
+const absentCodes = new Set(['ResourceNotFound', 'TerminalStateReached']);
+
 export interface JobUpdate {
   readonly status: 'IN_PROGRESS' | 'SUCCEEDED' | 'FAILED' | 'REJECTED';
   readonly statusDetails: Readonly<Record<string, string>>;
@@ -42,7 +45,7 @@ export type UpdateOutcome =
 export interface JobsChannel {
   /** In progress before queued, older before newer; ten at most, and more once these have ended. */
   pending(): Promise<readonly PendingJob[]>;
-  /** Undefined if there is no such job for this host. */
+  /** Undefined if there is no such job for this host, or it has ended. */
   describe(jobId: string): Promise<JobExecution | undefined>;
   update(jobId: string, update: JobUpdate): Promise<UpdateOutcome>;
 }
@@ -144,7 +147,7 @@ export async function openJobs(
     if (!isJobId(jobId)) return undefined;
     const answer = await ask(`${jobId}/get`, { includeJobDocument: true });
     if ('accepted' in answer) return accepted.describe.parse(answer.accepted).execution;
-    if (answer.rejected.code === 'ResourceNotFound') return undefined;
+    if (absentCodes.has(answer.rejected.code)) return undefined;
     throw refusal(answer.rejected);
   }
 

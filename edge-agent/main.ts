@@ -20,6 +20,7 @@ import { openSession } from './mqtt.ts';
 import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
 import { openStateFiles } from './state-files.ts';
+import { lockState } from './state-lock.ts';
 import { openSysfs } from './sysfs/root.ts';
 import { agentVersion } from './version.ts';
 
@@ -43,6 +44,7 @@ async function main(): Promise<void> {
   const bootId = readBootId(config.bootIdFile);
   const sysfs = openSysfs(config.sysfsRoot);
   const directory = config.stateDirectory;
+  await lockState(directory, log);
   const files = openStateFiles(directory);
   const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
   const drivers = config.drivers.map((name) =>

@@ -15,8 +15,9 @@ export function supersedes(event: Presence, known: Presence | undefined): boolea
   const laterMs = Date.parse(event.at) - Date.parse(known.at);
   if (event.version === undefined || known.version === undefined) return laterMs > 0;
   if (event.version > known.version) return true;
-  if (event.version === known.version) return known.isConnected && !event.isConnected;
-  return !known.isConnected && laterMs > versionsForgottenAfterMs;
+  if (event.version === known.version && known.isConnected && !event.isConnected) return true;
+  // No event of an earlier connection, nor one that comes twice, is later by as much as that.
+  return laterMs > versionsForgottenAfterMs;
 }
 
 /** An agent that just lost its connection is given so long: most come back by themselves. */

@@ -49,6 +49,29 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
   }
 });
 
+it('does not start beside another with the same state, and does when that was killed', async () => {
+  const certificates = openCertificates(directory);
+  const certificate = certificates.issueHostCertificate('test:cmp1:example');
+  const broker = await startBroker({
+    stage: 'test',
+    certificates: certificates.server,
+    deliver: async () => {},
+  });
+  try {
+    const first = startAgent({ directory, broker, certificate });
+    await expect.poll(() => first.output(), { timeout: 20_000 }).toContain('Reported');
+    const second = startAgent({ directory, broker, certificate });
+    expect(await second.exited()).toBe(1);
+    expect(second.output()).toContain(`Another agent works with ${join(directory, 'state')}.`);
+    await first.killHard();
+    const third = startAgent({ directory, broker, certificate });
+    await expect.poll(() => third.output(), { timeout: 20_000 }).toContain('Reported');
+    expect(await third.stop()).toBe(0);
+  } finally {
+    await broker.stop();
+  }
+});
+
 it('ends at once when there is no broker', async () => {
   const certificates = openCertificates(directory);
   const certificate = certificates.issueHostCertificate('test:cmp1:example');

@@ -66,6 +66,8 @@ export function aJobsModel(
     describe: (jobId) => {
       const job = jobs.get(jobId);
       if (!job) return { code: 'ResourceNotFound', message: 'no such job' };
+      // As AWS: of what has ended nothing is said to a device.
+      if (ended(job.status)) return { code: 'TerminalStateReached', message: '' };
       const { document, ...execution } = job;
       return { execution: { ...execution, executionNumber: 1, jobDocument: document } };
     },

@@ -93,12 +93,15 @@ describe('the agent at AWS IoT Jobs', () => {
     });
   });
 
-  it('finds no job where there is none, and asks for no name that is none', async () => {
-    const { channel, session } = await aChannel({ rejected: { code: 'ResourceNotFound' } });
-    expect(await channel.describe('job-1')).toBeUndefined();
-    expect(await channel.describe('../x')).toBeUndefined();
-    expect(session.published).toHaveLength(1);
-  });
+  it.each(['ResourceNotFound', 'TerminalStateReached'])(
+    'finds no job where there is none any more (%s), and asks for no name that is none',
+    async (code) => {
+      const { channel, session } = await aChannel({ rejected: { code } });
+      expect(await channel.describe('job-1')).toBeUndefined();
+      expect(await channel.describe('../x')).toBeUndefined();
+      expect(session.published).toHaveLength(1);
+    },
+  );
 
   it('takes no answer that another question got', async () => {
     const { channel, session, clock } = await aChannel();

@@ -210,6 +210,23 @@ describe('jobs', () => {
     expect(gpus.calls).toEqual([`create ${uuid(1)}`]);
   });
 
+  it('that are cancelled stop at their next safe point', async () => {
+    const { service, gpus, connect, runner } = await aHost();
+    const gate = aGate();
+    gpus.hooks.beforeCreate = () => gate.opened;
+    const { session } = connect();
+    const job = await service.create(document('prepare', { steps: [create(1), create(2)] }));
+    await eventually(() => gpus.calls.length).toBe(1);
+    await service.cancel(job);
+    const asked = () => session.published.filter(({ topic }) => topic.endsWith(`/${job}/get`));
+    await eventually(() => asked().length).toBe(2);
+    // Its answer is there a turn later, and then is known.
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((done) => setImmediate(done));
+    gate.open();
+    await runner.idle();
+    expect(gpus.calls).toEqual([`create ${uuid(1)}`]);
+  });
+
   it('are ended with what the control plane said meanwhile in mind', async () => {
     const { service, gpus, connect } = await aHost();
     gpus.hooks.beforeCreate = async () => {

@@ -17,6 +17,9 @@ describe('presence of an agent', () => {
     ['the end of the one before, late, is not', event(false, 1, 9), event(true, 2), false],
     ['a duplicate is not', event(true, 1), event(true, 1), false],
     ['versions begin anew after a long absence', event(true, 0, 7200), event(false, 9), true],
+    ['also with the number that the last one had', event(true, 0, 7200), event(false, 0), true],
+    ['also where nobody was told of the end', event(true, 0, 7200), event(true, 9), true],
+    ['of which the end is news, too', event(false, 0, 7200), event(true, 9), true],
     ['but not after a short one', event(true, 0, 60), event(false, 9), false],
   ])('%s', (_case, given, known, isNews) => {
     expect(supersedes(given, known)).toBe(isNews);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
@@ -43,6 +44,12 @@ describe('driver pci', () => {
       },
       regions: [],
     });
+  });
+
+  it('cannot look where sysfs is not mounted', async () => {
+    const sysfs = openSysfs(join(tree.root, 'elsewhere'));
+    const driver = createPciDriver({ sysfs, allowList: [], log: aLog() });
+    await expect(driver.discover()).rejects.toThrow('sysfs is not there');
   });
 
   it('has no trait for a vendor that Cyborg has no name for', async () => {

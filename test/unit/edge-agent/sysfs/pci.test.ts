@@ -80,7 +80,7 @@ describe('reading PCI functions', () => {
   });
 
   it('finds nothing where there is no PCI bus', () => {
-    rmSync(join(tree.root, 'bus'), { recursive: true });
+    rmSync(join(tree.root, 'bus/pci'), { recursive: true });
     expect(read()).toEqual([]);
     expect(pciSignature(sysfs)).toBe('');
   });
