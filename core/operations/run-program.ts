@@ -2,8 +2,11 @@ import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
+import type { StoredProvider } from '../domain/bind-plan.ts';
 import { isEndedByBoot } from '../domain/inventory-plan.ts';
 import { imageStep } from './plan-programs.ts';
+
+const otherHolder = 'Somebody has had the region meanwhile.';
 
 /**
  * Asks the host to program what an operator wants.
@@ -24,15 +27,21 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
     await endProgram(deps, release, 'The region is no longer there.');
     return;
   }
-  // Its boot or an admin has freed the region since.
-  if (!provider.handles.some((handle) => handle.release === release.id)) return;
   const id = jobId(deps.settings.stage, 'prog', release.id);
+  const giveUp = async (reason: string) => {
+    // The message may have come before, and its host have the job.
+    const status = await deps.clients.jobs.executionStatus(id, hostname);
+    if (status === undefined) await endProgram(deps, release, reason);
+  };
+  if (!isKept(provider, release)) return giveUp(otherHolder);
   try {
     const { deployable } = provider;
     const step = await imageStep(deps, deployable, device.address, program.imageId);
     // To bring the image here takes its time: what is given up by now is not begun any more.
     const current = await deps.store.releases.byId(release.id);
     if (!current || current.quarantine) return;
+    const region = await deps.store.inventory.provider(program.providerUuid);
+    if (!region || !isKept(region, release)) return await giveUp(otherHolder);
     await deps.store.regions.forgetFunction(program.providerUuid);
     const { requestId: request_id } = release;
     const envelope = {
@@ -45,10 +54,15 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
     deps.log.info('The host was asked to program.', { job: id, host: hostname });
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;
-    // The message has come before, when there was an image: its host has the job.
-    if ((await deps.clients.jobs.executionStatus(id, hostname)) !== undefined) return;
-    await endProgram(deps, release, error.message);
+    await giveUp(error.message);
   }
+}
+
+/** Whoever has claimed a handle behind the program and given it back waits for his own release, not for ours. */
+function isKept({ handles }: StoredProvider, { id, handles: kept }: HostRelease): boolean {
+  return kept.every(({ handleUuid }) =>
+    handles.some(({ uuid, release }) => uuid === handleUuid && release === id),
+  );
 }
 
 /** @param failure why the region was not programmed */

@@ -94,11 +94,9 @@ export function giveBackHandle(
     Update: {
       TableName: tables.inventory,
       Key: key,
-      // The one that the claim was waiting behind stays: behind it nothing was made ready, and what it
-      // is about is still to come to the host.
-      UpdateExpression: release
-        ? `SET release_id = if_not_exists(release_id, :release) ${without}`
-        : without,
+      // A release takes the place of an earlier one that the claim was waiting behind: a consumer may be
+      // about to ask the host for the bind, and the host must have heard first that it is over.
+      UpdateExpression: release ? `SET release_id = :release ${without}` : without,
       ExpressionAttributeValues: { ':one': 1, ...(release && { ':release': release }) },
     },
   };

@@ -62,7 +62,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     async quarantine(release, reason) {
       const waiting = await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
       if (waiting === 0) {
-        // Freed meanwhile, or earlier ones are still waited for.
+        // Later releases have taken its place.
         await deleteRow(release);
         return;
       }

@@ -39,7 +39,8 @@ function checkEssence(after: Item, before: Item | undefined, violate: Violate): 
 
 function checkUpdate(before: Item, after: Item, violate: Violate): void {
   const [was, is] = [before.release_id, after.release_id];
-  if (was && is && was !== is) {
+  // Only the end of a claim that waited behind it takes the place of a release.
+  if (was && is && was !== is && !before.arq_uuid) {
     violate('I4', `handle ${after.sk} no longer waits for release ${was}`);
   }
   if (after.unknown_since && is && !was && !before.arq_uuid) {
