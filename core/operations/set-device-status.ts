@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { DeviceStatus } from '../domain/device.ts';
 import { DeviceNotFound } from '../domain/errors.ts';
+import type { ProviderUuid } from '../domain/ids.ts';
 import { findDevice } from './find-by-id.ts';
 
 /** As often as the device's providers may change between reading and writing. */
@@ -26,6 +27,8 @@ export async function setDeviceStatus(
     const { devices } = await deps.store.inventory.host(found.hostname);
     const device = devices.find((each) => each.uuid === found.uuid);
     if (!device) throw new DeviceNotFound(uuid);
+    // Of a region that has left there may be no row any more; the device names it until its next report.
+    const providers = await presentOf(deps, device.providers);
     const change = {
       status,
       by: caller.userId,
@@ -33,7 +36,7 @@ export async function setDeviceStatus(
       ...(reason !== undefined && { reason }),
       requestId: caller.requestId,
     };
-    if (await deps.store.inventory.putStatus(device, change)) {
+    if (await deps.store.inventory.putStatus({ ...device, providers }, change)) {
       deps.log.info('Device status set.', {
         device: device.uuid,
         status,
@@ -44,4 +47,9 @@ export async function setDeviceStatus(
     }
   }
   throw new Error(`The status of device ${uuid} was not set in ${roundsMax} rounds.`);
+}
+
+async function presentOf(deps: Deps, providers: readonly ProviderUuid[]): Promise<ProviderUuid[]> {
+  const stored = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
+  return stored.flatMap((provider) => provider?.deployable.providerUuid ?? []);
 }

@@ -93,24 +93,33 @@ describe('a device', () => {
     expect(await statusShown()).toBe('maintaining');
   });
 
+  it('is set though a region of it has left and the next report is still to come', async () => {
+    const bare = { ...board, regions: [] };
+    await applyReport(world.deps, 'cmp1', aReport([bare], { sequence: 3 }), Date.now());
+    await expect.poll(() => world.deps.store.inventory.provider(region), soon).toBe(undefined);
+    expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
+    expect(await statusShown()).toBe('enabled');
+    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 4 }), Date.now());
+  });
+
   it('is still in maintenance when it returns to its host', async () => {
     await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
     for (const instance of [1, 3]) {
       const uuid = `aaaaaaaa-0000-4000-8000-00000000000${instance}`;
       await world.asNova('DELETE', `/v2/accelerator_requests?instance=${uuid}`);
     }
-    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 3 }), Date.now());
+    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 5 }), Date.now());
     await expect
       .poll(() => world.deps.clients.placement.getProvider(provider), soon)
       .toBe(undefined);
-    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 4 }), Date.now());
+    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 6 }), Date.now());
     expect(await statusShown()).toBe('maintaining');
     await expect.poll(() => reservedOf(provider), soon).toBe(2);
 
     // Given back, it is forgotten like any that is not there.
-    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 5 }), Date.now());
+    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 7 }), Date.now());
     await expect.poll(() => reservedOf(provider), soon).toBe(undefined);
-    await world.ask('PATCH', path, patch('enabled'));
+    expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     const status = async () => (await world.ask('GET', path)).status;
     await expect.poll(status, soon).toBe(404);
   });
