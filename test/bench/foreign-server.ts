@@ -1,4 +1,4 @@
-// A server that is not ours to start: any that speaks Cyborg's v2 API.
+// A server that is not ours to start; it speaks Cyborg's v2 API, whoever made it.
 
 import { type Api, createApi, expectAnswer } from './api.ts';
 import { type LatencyOptions, measure } from './latency.ts';

@@ -100,8 +100,9 @@ describe('every file', () => {
   });
 
   it('leaves nothing behind for later', () => {
-    const marks = /\b(TODO|FIXME|XXX|HACK)\b/;
-    const left = files.filter((file) => marks.test(textOf(file)) && !file.endsWith('tidy.test.ts'));
+    // Spelled so that this file has none of them.
+    const marks = /\b(TO[D]O|FIX[M]E|X{3}|HA[C]K)\b/;
+    const left = files.filter((file) => marks.test(textOf(file)));
     expect(left).toEqual([]);
   });
 

@@ -314,8 +314,7 @@ describe('names', () => {
   });
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: a template has no type.
-function sourcesOf(functionName: string): any[] {
+function sourcesOf(functionName: string) {
   const { FunctionName } = stack.functionNamed(functionName).properties;
   return stack
     .ofType('AWS::Lambda::EventSourceMapping')

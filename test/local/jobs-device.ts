@@ -6,10 +6,18 @@ import { connect, type IClientOptions, type MqttClient } from 'mqtt';
 import type { Certificates } from '#local/certificates.ts';
 import { eventually } from './eventually.ts';
 
+/** The parts of an answer or a notice that tests look into; the rest is compared as a whole. */
+interface Body {
+  readonly clientToken?: string;
+  readonly execution?: object;
+  readonly executionState?: { readonly versionNumber: number };
+  readonly inProgressJobs?: readonly object[];
+  readonly queuedJobs?: readonly object[];
+}
+
 export interface Message {
   readonly topic: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, to be compared as a whole.
-  readonly body: any;
+  readonly body: Body;
 }
 
 export interface Device {
@@ -21,7 +29,7 @@ export interface Device {
   /** Publishes as it is, without a token. */
   publish(name: string, payload: string | Buffer): Promise<void>;
   /** Bodies of what came on `jobs/<name>`. */
-  on(name: string): unknown[];
+  on(name: string): Body[];
 }
 
 export async function connectDevice(

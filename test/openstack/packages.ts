@@ -56,8 +56,7 @@ export function ensurePackages(): void {
 function missingPackages(): string[] {
   const query = spawnSync(
     '/usr/bin/dpkg-query',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own.
-    ['-W', '-f', '${binary:Package} ${db:Status-Abbrev}\n', ...packages],
+    ['-W', '-f', `\${binary:Package} \${db:Status-Abbrev}\n`, ...packages],
     { encoding: 'utf8' },
   );
   const installed = new Set(
