@@ -4,12 +4,23 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { startBroker } from '#local/broker.ts';
+import { type BrokerOptions, startBroker } from '#local/broker.ts';
 import { openCertificates } from '#local/certificates.ts';
 import { run, startAgent } from './agent-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));
 afterAll(() => rmSync(directory, { recursive: true }));
+
+/** And an identity for a host. */
+async function aBroker(deliver: BrokerOptions['deliver'] = async () => {}) {
+  const certificates = openCertificates(directory);
+  const certificate = certificates.issueHostCertificate('test:cmp1:example');
+  const server = certificates.server;
+  return {
+    broker: await startBroker({ stage: 'test', certificates: server, deliver }),
+    certificate,
+  };
+}
 
 it('ends with 78 and a sentence for each setting that is wrong', async () => {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_DRIVERS: 'gpu' });
@@ -25,21 +36,15 @@ it('ends with 78 when its settings file is missing', async () => {
 });
 
 it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', async (signal) => {
-  const certificates = openCertificates(directory);
   const reasons: string[] = [];
-  const broker = await startBroker({
-    stage: 'test',
-    certificates: certificates.server,
-    deliver: async (topic, payload) => {
-      if (topic.includes('/disconnected/')) {
-        reasons.push(
-          (JSON.parse(payload.toString()) as { disconnectReason: string }).disconnectReason,
-        );
-      }
-    },
+  const { broker, certificate } = await aBroker(async (topic, payload) => {
+    if (topic.includes('/disconnected/')) {
+      reasons.push(
+        (JSON.parse(payload.toString()) as { disconnectReason: string }).disconnectReason,
+      );
+    }
   });
   try {
-    const certificate = certificates.issueHostCertificate('test:cmp1:example');
     const agent = startAgent({ directory, broker, certificate });
     await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Reported');
     expect(await agent.stop(signal)).toBe(0);
@@ -50,13 +55,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
 });
 
 it('does not start beside another with the same state, and does when that was killed', async () => {
-  const certificates = openCertificates(directory);
-  const certificate = certificates.issueHostCertificate('test:cmp1:example');
-  const broker = await startBroker({
-    stage: 'test',
-    certificates: certificates.server,
-    deliver: async () => {},
-  });
+  const { broker, certificate } = await aBroker();
   try {
     const first = startAgent({ directory, broker, certificate });
     await expect.poll(() => first.output(), { timeout: 20_000 }).toContain('Reported');
@@ -73,13 +72,7 @@ it('does not start beside another with the same state, and does when that was ki
 });
 
 it('ends at once when there is no broker', async () => {
-  const certificates = openCertificates(directory);
-  const certificate = certificates.issueHostCertificate('test:cmp1:example');
-  const broker = await startBroker({
-    stage: 'test',
-    certificates: certificates.server,
-    deliver: async () => {},
-  });
+  const { broker, certificate } = await aBroker();
   await broker.stop();
   const agent = startAgent({ directory, broker, certificate });
   await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Not connected.');

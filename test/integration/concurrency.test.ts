@@ -4,13 +4,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq.ts';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
-import type { Caller } from '#core/domain/caller.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
 import { createDeviceProfiles } from '#core/operations/create-device-profiles.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -21,13 +21,7 @@ const roundsPerWorld = 8;
 const many = 64;
 const handleCount = 4;
 const provider = providerUuid('cmp1_FakeDevice');
-const nova: Caller = {
-  requestId: 'req-test',
-  userId: 'u',
-  projectId: 'p',
-  roles: ['member'],
-  hasServiceToken: true,
-};
+const nova = aCaller();
 
 let world: World;
 let instances = 0;

@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
-import type { Caller } from '#core/domain/caller.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
@@ -10,17 +9,12 @@ import { createArqs } from '#core/operations/create-arqs.ts';
 import { createDeviceProfiles } from '#core/operations/create-device-profiles.ts';
 import { deleteArqs } from '#core/operations/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/unbind-arqs.ts';
+import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
-const nova: Caller = {
-  requestId: 'req-test',
-  userId: 'u',
-  projectId: 'p',
-  roles: ['member'],
-  hasServiceToken: true,
-};
+const nova = aCaller();
 const [one, other] = ['1', '2'].map(
   (last) => `aaaaaaaa-0000-4000-8000-00000000000${last}` as InstanceUuid,
 ) as [InstanceUuid, InstanceUuid];

@@ -5,6 +5,7 @@ import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
+import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -160,13 +161,7 @@ describe('deadlines', () => {
   it('delete ARQs that nobody has bound', async () => {
     const late = { ...world.deps, clock: () => Date.now() - 20 * 60_000 };
 
-    const caller = {
-      requestId: 'r',
-      userId: 'u',
-      projectId: 'p',
-      roles: [],
-      hasServiceToken: true,
-    };
+    const caller = aCaller();
     const [arq] = await createArqs(late, caller, 'fpga');
     const [kept] = await createArqs(world.deps, caller, 'fpga');
     await world.consumers?.sweep();

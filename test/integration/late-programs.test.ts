@@ -4,13 +4,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ImageUnusable } from '#core/clients/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { Caller } from '#core/domain/caller.ts';
-import type { InstanceUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
 import { programDeployable } from '#core/operations/program-deployable.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
+import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
 import {
   anImage,
   bind,
@@ -30,14 +29,8 @@ import {
 import { aGbs } from '#test/support/gbs.ts';
 
 const minuteMs = 60_000;
-const instanceUuid = 'aaaaaaaa-0000-4000-8000-000000000001' as InstanceUuid;
-const nova: Caller = {
-  requestId: 'req-test',
-  userId: 'u',
-  projectId: 'p',
-  roles: ['member'],
-  hasServiceToken: true,
-};
+const instanceUuid = anInstanceUuid;
+const nova = aCaller();
 
 beforeAll(startFpgaHost);
 afterAll(() => world.stop());
@@ -149,7 +142,7 @@ it('it is free where the boot came before the request was stored', async () => {
   const image = await anImage({}, aGbs());
   // Its time is that of its beginning.
   const early = { ...deps, clock: () => Date.now() - minuteMs };
-  await programDeployable(early, { ...nova, roles: ['admin'] }, uuid, image);
+  await programDeployable(early, aCaller({ roles: ['admin'] }), uuid, image);
   for (const id of await releases()) await startRelease(deps, id);
   expect([await releases(), jobs.size]).toEqual([[], 0]);
 });

@@ -123,7 +123,7 @@ describe('a host that boots', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('is not to make again what nobody has any more', async () => {
+  it('is not asked for what was deleted before it got to it', async () => {
     const { instance } = await boundWith(aGbs());
     await boot();
     await makeAgainFor(instance);

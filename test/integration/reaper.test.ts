@@ -9,6 +9,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { reap } from '#core/operations/reap.ts';
+import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -194,13 +195,7 @@ it('an ARQ that an admin has made for a tenant’s instance is the tenant’s', 
   const created = await world.ask('POST', '/v2/accelerator_requests', {
     body: { device_profile_name: 'fpga' },
   });
-  const caller = {
-    requestId: 'req',
-    userId: 'admin',
-    projectId: 'admin',
-    roles: ['admin'],
-    hasServiceToken: true,
-  };
+  const caller = aCaller({ projectId: 'admin', roles: ['admin'] });
   instances += 1;
   const instance = instanceOf(instances);
   const nova = { ...deps.clients.nova, serverProject: async () => ({ projectId: 'tenant' }) };

@@ -2,6 +2,7 @@
 
 import type { Arq, InstanceBinding } from '#core/domain/arq.ts';
 import type { BindTarget, StoredProvider } from '#core/domain/bind-plan.ts';
+import type { Caller } from '#core/domain/caller.ts';
 import type { AttachHandle, Deployable, Device } from '#core/domain/device.ts';
 import {
   type ArqUuid,
@@ -18,6 +19,18 @@ import {
 export const anInstanceUuid = 'aaaaaaaa-0000-4000-8000-000000000001' as InstanceUuid;
 export const aProviderUuid = providerUuid('cmp1_FakeDevice');
 const createdAt = '2026-07-01T01:02:03.000Z';
+
+/** Nova, for a tenant. */
+export function aCaller(given: Partial<Caller> = {}): Caller {
+  return {
+    requestId: 'req-test',
+    userId: 'u',
+    projectId: 'p',
+    roles: ['member'],
+    hasServiceToken: true,
+    ...given,
+  };
+}
 
 export function anArq(given: Partial<Arq> = {}): Arq {
   return {
