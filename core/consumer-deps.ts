@@ -4,6 +4,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
+import { ownIdentity } from './clients/keystone.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
 import { createQueues, createSetAside, type Queues, type SetAside } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
@@ -33,10 +34,7 @@ export function createConsumerDeps(
   const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
   const sqs = new SQSClient();
   const { keystone } = deps.clients;
-  const ownProject = async () => {
-    const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
-    return own?.projectId;
-  };
+  const ownProject = async () => (await ownIdentity(keystone))?.projectId;
   const glance = createGlance({ identity: keystone, http, ownProject });
   return {
     ...deps,

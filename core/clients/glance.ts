@@ -39,7 +39,7 @@ export function createGlance(options: {
   readonly identity: ServiceIdentity;
   readonly http: Http;
   /** Undefined where it cannot be told. */
-  readonly ownProject?: () => Promise<string | undefined>;
+  readonly ownProject: () => Promise<string | undefined>;
   readonly fetch?: Fetch;
 }): Glance {
   const { identity, http } = options;
@@ -71,7 +71,7 @@ export function createGlance(options: {
    * Glance lets an admin publish, or our own project has, is what an operator can have meant.
    */
   async function byProperty(property: string, value: string): Promise<ListedImage> {
-    const owner = await options.ownProject?.();
+    const owner = await options.ownProject();
     const found = [
       ...(await list({ [property]: value, visibility: 'public' })),
       ...(owner === undefined ? [] : await list({ [property]: value, owner })),

@@ -39,6 +39,11 @@ export interface Keystone extends ServiceIdentity {
   validateToken(token: string, options: ValidateOptions): Promise<TokenIdentity | undefined>;
 }
 
+/** Who we are ourselves; undefined where Keystone does not know its own token. @throws ServiceUnavailable */
+export async function ownIdentity(keystone: Keystone): Promise<TokenIdentity | undefined> {
+  return keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
+}
+
 export interface KeystoneOptions {
   readonly settings: Settings['keystone'];
   /** Instead of what the catalog says, by service type. */

@@ -1,4 +1,4 @@
-import type { Keystone } from '../clients/keystone.ts';
+import { type Keystone, ownIdentity } from '../clients/keystone.ts';
 import type { Nova } from '../clients/nova.ts';
 
 /** A server may be deleted between the list and the look at it. */
@@ -17,7 +17,7 @@ export async function lookAtOthers(clients: {
   readonly nova: Nova;
 }): Promise<Sight> {
   const { keystone, nova } = clients;
-  const own = await keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
+  const own = await ownIdentity(keystone);
   const servers = await nova.someServers();
   if (servers.length === 0) return 'none';
   if (own?.projectId === undefined) return 'hidden';

@@ -1,6 +1,7 @@
 // Keystone, its catalog, and the services that we call.
 
 import { RequestRefused } from '#core/clients/http.ts';
+import { ownIdentity } from '#core/clients/keystone.ts';
 import { lookAtOthers } from '#core/operations/look-at-others.ts';
 import { type Check, type Patient, Unseen, Wrong } from './check.ts';
 
@@ -14,8 +15,7 @@ export const openstackChecks: readonly Check[] = [
     remedy:
       'Check keystoneUrl, the user, its project and the password in Secrets Manager; then deploy again.',
     look: async ({ deps }) => {
-      const token = await deps.clients.keystone.ownToken();
-      const us = await deps.clients.keystone.validateToken(token, { allowExpired: false });
+      const us = await ownIdentity(deps.clients.keystone);
       if (us === undefined)
         throw new Wrong('Keystone does not know its own token.', 'Check Keystone.');
       if (us.projectId === undefined) throw new Wrong('The token has no project.', asAdmin);

@@ -169,6 +169,7 @@ describe('an image that cannot be had', () => {
     const away = createGlance({
       identity: { ...deps.clients.keystone, endpoint: async () => `http://127.0.0.1:${port}` },
       http: createHttp(),
+      ownProject: async () => undefined,
     });
     await expect(startBindOf(instance, { glance: away })).rejects.toMatchObject({
       name: 'RetryLater',

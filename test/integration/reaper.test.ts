@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
+import { ownIdentity } from '#core/clients/keystone.ts';
 import type { SomeServer } from '#core/clients/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
@@ -142,8 +143,7 @@ describe('the reaper', () => {
 
   it('trusts no eyes that see nobody else’s servers', async () => {
     const instance = await bound();
-    const own = await world.deps.clients.keystone.ownToken();
-    const us = await world.deps.clients.keystone.validateToken(own, { allowExpired: false });
+    const us = await ownIdentity(world.deps.clients.keystone);
     listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
     await reapTwice();
     expect(await isBound(instance)).toBe(true);

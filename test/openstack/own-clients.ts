@@ -2,7 +2,7 @@
 
 import { createGlance } from '#core/clients/glance.ts';
 import { createHttp } from '#core/clients/http.ts';
-import { createKeystone, type KeystoneOptions } from '#core/clients/keystone.ts';
+import { createKeystone, type KeystoneOptions, ownIdentity } from '#core/clients/keystone.ts';
 import { createNova } from '#core/clients/nova.ts';
 import { createPlacement } from '#core/clients/placement.ts';
 import { silentLog } from '#core/log.ts';
@@ -31,10 +31,11 @@ export function ownClients(
     clock: Date.now,
     log: silentLog,
   });
+  const ownProject = async () => (await ownIdentity(identity))?.projectId;
   return {
     keystone: identity,
     nova: createNova({ identity, http }),
     placement: createPlacement({ identity, http }),
-    glance: createGlance({ identity, http }),
+    glance: createGlance({ identity, http, ownProject }),
   };
 }

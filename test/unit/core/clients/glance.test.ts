@@ -144,7 +144,9 @@ describe('data', () => {
       endpoint: async () => 'http://glance.test',
     };
     const fetch = async () => new Response(broken);
-    const data = await createGlance({ identity, http: createHttp(), fetch }).download(id);
+    const ownProject = async () => undefined;
+    const glance = createGlance({ identity, http: createHttp(), ownProject, fetch });
+    const data = await glance.download(id);
     await expect(all(data)).rejects.toThrow(ServiceUnavailable);
   });
 });
