@@ -90,17 +90,18 @@ export async function openJobs(
     `${root}/+/update/accepted`,
     `${root}/+/update/rejected`,
   ];
-  await persistently('Jobs cannot be heard of yet.', () => session.subscribe(filters));
+  await subscribe();
 
-  /** A broker that is asked too much does not answer, while the connection stays. */
-  async function persistently<T>(complaint: string, attempt: () => Promise<T>): Promise<T> {
+  /** Until it is granted: a broker that is asked too much does not answer, while the connection stays. */
+  async function subscribe(): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {
-        return await attempt();
+        return await session.subscribe(filters);
       } catch (error) {
         session.lost.throwIfAborted();
         const waitMs = backoffMs(failures, random());
-        log.warn(complaint, { reason: reasonOf(error), retry_ms: waitMs });
+        const reason = reasonOf(error);
+        log.warn('Jobs cannot be heard of yet.', { reason, retry_ms: waitMs });
         await clock.sleep(waitMs, session.lost);
         session.lost.throwIfAborted();
       }
