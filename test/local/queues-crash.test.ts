@@ -27,6 +27,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'work' }));
 
   const acknowledged = new Set<string>();
+  const asked = new Set<string>();
   const deleted = new Set<string>();
   const senders = Array.from({ length: 4 }, async (_, sender) => {
     for (let at = 0; ; at += 1) {
@@ -39,6 +40,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
     for (;;) {
       const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl }));
       for (const { ReceiptHandle, Body = '' } of Messages) {
+        asked.add(Body);
         await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
         deleted.add(Body);
       }
@@ -67,6 +69,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
   sqs.destroy();
   later.destroy();
 
-  expect([...acknowledged].filter((body) => !found.has(body) && !deleted.has(body))).toEqual([]);
+  // The last delete may have happened though its answer was lost.
+  expect([...acknowledged].filter((body) => !found.has(body) && !asked.has(body))).toEqual([]);
   expect([...deleted].filter((body) => found.has(body))).toEqual([]);
 });
