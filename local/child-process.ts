@@ -1,7 +1,7 @@
 // Engines in processes of their own. None outlives the process that started it, however that ended:
 // an engine left behind would hold its port and its database file against the next start.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
@@ -47,17 +47,10 @@ export function startGuarded(command: string, args: readonly string[]): GuardedP
     complaint: () => complaint.trim(),
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    // By way of the guard, which ends when the kernel has taken the engine's sockets, too.
     kill: async () => {
-      killGroup(child);
+      child.stdin?.destroy();
       await ended;
     },
   };
-}
-
-function killGroup(child: ChildProcess): void {
-  try {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    // Already gone.
-  }
 }

@@ -46,26 +46,57 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
 // Had an engine one of those, then while it is down a client that tries to reach it could be given the
 // very port it calls, and the engine could not come back.
 const firstFreePort = 16_384;
-const lastFreePort = 32_767;
-/** Each process begins somewhere else: two that look at the same time find different ones. */
-let nextFreePort = firstFreePort + ((process.pid * 64) % (lastFreePort - firstFreePort));
+const blockSize = 64;
+const blockCount = 256;
+
+/**
+ * Gives ports that nobody listens on. They come from blocks, and a block is held by listening on its
+ * first port: so no other process of ours takes the port of an engine that is down for a moment, and
+ * the kernel gives the block back when we die. `begin` only spreads those that look at the same time.
+ */
+export function createPortGiver(begin: number): (options: ListenOptions) => Promise<number> {
+  let block = begin % blockCount;
+  let given = blockSize;
+
+  async function takeBlock(host: string): Promise<void> {
+    for (let tries = 0; tries < blockCount; tries += 1) {
+      block = (block + 1) % blockCount;
+      const door = createServer();
+      try {
+        await listen(door, { host, port: firstFreePort + block * blockSize });
+      } catch (error) {
+        if (error instanceof PortTaken) continue;
+        throw error;
+      }
+      door.unref();
+      given = 1;
+      return;
+    }
+    throw new Error(`Every block of ${blockSize} ports from ${firstFreePort} on is in use.`);
+  }
+
+  return async (options) => {
+    for (;;) {
+      if (given === blockSize) await takeBlock(options.host);
+      const port = firstFreePort + block * blockSize + given;
+      given += 1;
+      try {
+        return await probe({ ...options, port });
+      } catch (error) {
+        if (!(error instanceof PortTaken)) throw error;
+      }
+    }
+  };
+}
+
+const givePort = createPortGiver(process.pid);
 
 /**
  * A port that nobody listens on now, for an engine in a process of its own, which cannot tell us
  * which it got; it stays good for an engine that is started again. @throws PortTaken
  */
 export async function freePort(options: ListenOptions): Promise<number> {
-  if (options.port !== 0) return probe(options);
-  for (let tries = firstFreePort; tries < lastFreePort; tries += 1) {
-    const port = nextFreePort;
-    nextFreePort = port === lastFreePort ? firstFreePort : port + 1;
-    try {
-      return await probe({ ...options, port });
-    } catch (error) {
-      if (!(error instanceof PortTaken)) throw error;
-    }
-  }
-  throw new Error(`All ports from ${firstFreePort} to ${lastFreePort} are in use.`);
+  return options.port === 0 ? givePort(options) : probe(options);
 }
 
 async function probe(options: ListenOptions): Promise<number> {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { freePort, listen, PortTaken } from '#local/ports.ts';
+import { createPortGiver, freePort, listen, PortTaken } from '#local/ports.ts';
 
 const host = '127.0.0.1';
 const outgoingFrom = 32_768;
@@ -26,6 +26,16 @@ it('passes over a port that is in use', async () => {
   const port = await freePort({ host, port: 0 });
   await occupy(port + 1);
   expect(await freePort({ host, port: 0 })).not.toBe(port + 1);
+});
+
+it('gives two that begin at the same place different ports, though nobody listens on them', async () => {
+  const one = createPortGiver(process.pid);
+  const other = createPortGiver(process.pid);
+  const given: number[] = [];
+  for (let i = 0; i < 100; i += 1) {
+    given.push(await one({ host, port: 0 }), await other({ host, port: 0 }));
+  }
+  expect(new Set(given).size).toBe(given.length);
 });
 
 it('names the variable that moves a part whose port is taken', async () => {
