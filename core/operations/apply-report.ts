@@ -4,14 +4,9 @@ import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '../domain/device.ts';
+import { type DevicePlan, planDevice, planRetirement } from '../domain/device-plan.ts';
 import { derivedUuid } from '../domain/ids.ts';
-import {
-  type DevicePlan,
-  planDevice,
-  planReport,
-  planRetirement,
-  type StoredHost,
-} from '../domain/inventory-plan.ts';
+import { planReport, type StoredHost } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import { startOver } from './start-over.ts';
 

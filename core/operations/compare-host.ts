@@ -1,13 +1,13 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
-import type { StoredHost } from '../domain/inventory-plan.ts';
 import {
   differsFrom,
   type HeldInventories,
   type WantedProvider,
   wantedProviders,
 } from '../domain/provider-tree.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
 import { ownerTrait } from '../domain/traits.ts';
 import { findRival } from './find-rival.ts';
 import { isDamaged } from './mark-damage.ts';

@@ -3,7 +3,7 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import { isEndedByBoot } from '../domain/inventory-plan.ts';
+import { isEndedByBoot } from '../domain/report-plan.ts';
 import { imageStep } from './plan-programs.ts';
 
 const otherHolder = 'Somebody has had the region meanwhile.';

@@ -4,7 +4,7 @@ import { needsCleaning, needsProgram, type StoredProvider } from '../domain/bind
 import { provisioningDueMs } from '../domain/deadlines.ts';
 import { wantedImage } from '../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../domain/ids.ts';
-import { isEndedByBoot, type StoredHost } from '../domain/inventory-plan.ts';
+import { isEndedByBoot, type StoredHost } from '../domain/report-plan.ts';
 import { resolve } from './finish-bind.ts';
 
 /** Steps of one job: with room to spare below the size of a document. */

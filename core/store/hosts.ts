@@ -1,7 +1,7 @@
 // Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
 
 import type { Device, Presence } from '../domain/device.ts';
-import type { StoredHost } from '../domain/inventory-plan.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { queryPartition } from './reads.ts';
 import { deviceOf, hostKey, type Row } from './rows.ts';

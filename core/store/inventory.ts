@@ -3,8 +3,8 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
+import type { DevicePlan } from '../domain/device-plan.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
-import type { DevicePlan } from '../domain/inventory-plan.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { type HostStore, hostStore } from './hosts.ts';

@@ -1,7 +1,7 @@
 import { attributesOf } from '#core/domain/attribute.ts';
 import type { Deployable, ProgramNote } from '#core/domain/device.ts';
+import { deployableUuid } from '#core/domain/device-plan.ts';
 import { integerId } from '#core/domain/integer-id.ts';
-import { deployableUuid } from '#core/domain/inventory-plan.ts';
 import { type Link, selfLink, timestamp } from '../http/links.ts';
 
 export function viewDeployable(deployable: Deployable, base: string) {

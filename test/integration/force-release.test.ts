@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
-import { deviceUuid } from '#core/domain/inventory-plan.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';

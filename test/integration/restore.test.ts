@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
-import { deviceUuid } from '#core/domain/inventory-plan.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { reap } from '#core/operations/reap.ts';
 import { restoreBackup } from '#core/operations/restore-backup.ts';

@@ -1,7 +1,5 @@
-// From what is stored and what a host reports to what has to change. Nothing here touches the world:
-// a plan can be printed, compared and made again from the same facts.
+// From the stored rows of a device and what its host reports of it to what has to change.
 
-import type { HostRelease } from './arq.ts';
 import type { StoredProvider } from './bind-plan.ts';
 import type {
   AttachHandle,
@@ -9,7 +7,6 @@ import type {
   Device,
   DiscoveredDevice,
   DiscoveredRegion,
-  Host,
   Offering,
 } from './device.ts';
 import {
@@ -21,111 +18,6 @@ import {
   providerUuid,
 } from './ids.ts';
 import { traitsOf } from './traits.ts';
-
-/** The part of a report that says which devices there are. */
-export interface ReportedManifest {
-  readonly bootId: string;
-  readonly sequence: number;
-  /** When the broker got it, in ms: reports of different boots are ordered by this alone. */
-  readonly receivedAtMs: number;
-  /** Address → digest of every device. */
-  readonly manifest: Readonly<Record<string, string>>;
-  /** What these drivers reported before is kept: they could not look. */
-  readonly failedDrivers: readonly string[];
-}
-
-export interface ReportPlan {
-  /** `late`: a newer report was applied already; only devices that one missed are taken from this. */
-  readonly standing: 'newer' | 'late';
-  readonly isNewBoot: boolean;
-  readonly put: readonly DiscoveredDevice[];
-  readonly retire: readonly Device[];
-  /** Named by the newest manifest, not described by any report so far: address → digest. */
-  readonly wanted: Readonly<Record<string, string>>;
-  /** Addresses of devices of which this report says nothing: their drivers could not look. */
-  readonly unseen: readonly string[];
-}
-
-export interface StoredHost extends Host {
-  /** When its boot was first heard of; ISO 8601. */
-  readonly bootedAt?: string;
-  /** What was made on it before its last boot is not all made again yet. */
-  readonly isStartingOver: boolean;
-  readonly wanted: Readonly<Record<string, string>>;
-  readonly lastReceivedAtMs: number;
-}
-
-/** A boot leaves nothing to clean up, and programs nothing for an operator. */
-export function isEndedByBoot(release: HostRelease, { bootedAt }: StoredHost): boolean {
-  return bootedAt !== undefined && release.startedAt < bootedAt;
-}
-
-/**
- * What to do about a report. Reports come twice, late and in any order, and a large one in parts:
- * each part has the whole manifest, and the devices of a late part are still taken if the newest
- * manifest named just them.
- */
-export function planReport(
-  host: StoredHost,
-  stored: readonly Device[],
-  report: ReportedManifest,
-  described: readonly DiscoveredDevice[],
-): ReportPlan {
-  const isNewBoot = host.bootId !== report.bootId;
-  const isNewer = isNewBoot
-    ? report.receivedAtMs > host.lastReceivedAtMs
-    : report.sequence > host.sequence;
-  const known = new Map(stored.map((device) => [device.address, device]));
-  const couldNotLook = ({ driver }: Device) => report.failedDrivers.includes(driver);
-  // Another driver takes what that one could not look at, but does not know who has parts of it.
-  const taken = described.filter(({ address, driver }) => {
-    const device = known.get(address);
-    return device && !device.isGone && device.driver !== driver && couldNotLook(device);
-  });
-  const isTaken = new Set(taken.map(({ address }) => address));
-  const told = described.filter(({ address }) => !isTaken.has(address));
-  const named = Object.entries(report.manifest).filter(([address]) => !isTaken.has(address));
-  const isNamed = new Set(named.map(([address]) => address));
-  const unseen = stored.filter((device) => couldNotLook(device) && !isNamed.has(device.address));
-  const addresses = unseen.map(({ address }) => address);
-  if (!isNewer) return { ...planLateReport(host, told), unseen: addresses };
-
-  const isStored = (address: string, digest: string) => {
-    const device = known.get(address);
-    return device !== undefined && device.digest === digest && !device.isGone;
-  };
-  const missing = named.filter(([at, digest]) => !isStored(at, digest));
-  const put = told.filter((device) =>
-    missing.some(([at, digest]) => at === device.address && digest === device.digest),
-  );
-  const isPut = new Set(put.map((device) => device.address));
-  return {
-    standing: 'newer',
-    isNewBoot,
-    put,
-    retire: stored.filter(
-      (device) => !isNamed.has(device.address) && !couldNotLook(device) && !device.isGone,
-    ),
-    wanted: Object.fromEntries(missing.filter(([address]) => !isPut.has(address))),
-    unseen: addresses,
-  };
-}
-
-function planLateReport(
-  host: StoredHost,
-  described: readonly DiscoveredDevice[],
-): Omit<ReportPlan, 'unseen'> {
-  const put = described.filter((device) => host.wanted[device.address] === device.digest);
-  const isPut = new Set(put.map((device) => device.address));
-  const wanted = Object.entries(host.wanted).filter(([address]) => !isPut.has(address));
-  return {
-    standing: 'late',
-    isNewBoot: false,
-    put,
-    retire: [],
-    wanted: Object.fromEntries(wanted),
-  };
-}
 
 /** The rows of one device after a change. Handles in use stay until their claim has ended. */
 export interface DevicePlan {

@@ -2,32 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { StoredProvider } from '#core/domain/bind-plan.ts';
-import type { AttachHandle, Device } from '#core/domain/device.ts';
+import type { AttachHandle } from '#core/domain/device.ts';
+import { type DevicePlan, planDevice, planRetirement } from '#core/domain/device-plan.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import {
-  type DevicePlan,
-  planDevice,
-  planReport,
-  planRetirement,
-  type StoredHost,
-} from '#core/domain/inventory-plan.ts';
 import { anInstanceUuid } from '#test/support/builders.ts';
-import { aDevice, aHandle, aReport, bootId, discovered } from '#test/support/reports.ts';
+import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 
 const now = '2026-07-01T00:00:00.000Z';
-
-function aHost(given: Partial<StoredHost> = {}): StoredHost {
-  return {
-    hostname: 'cmp1',
-    bootId,
-    epoch: 1,
-    sequence: 0,
-    lastReceivedAtMs: 1000,
-    wanted: {},
-    isStartingOver: false,
-    ...given,
-  };
-}
 
 /** The rows that a plan leaves behind. */
 function applied(plan: DevicePlan, before: readonly AttachHandle[] = []) {
@@ -47,96 +28,6 @@ function applied(plan: DevicePlan, before: readonly AttachHandle[] = []) {
 function stored(device: ReportedDevice) {
   return applied(planDevice('cmp1', undefined, discovered(device), now));
 }
-
-function reportOf(devices: readonly ReportedDevice[], given: Parameters<typeof aReport>[1] = {}) {
-  const report = aReport(devices, given);
-  return {
-    manifest: {
-      bootId: report.boot_id,
-      sequence: report.sequence,
-      receivedAtMs: 2000,
-      manifest: report.manifest,
-      failedDrivers: report.failed_drivers,
-    },
-    described: report.devices.map(discovered),
-  };
-}
-
-function plan(host: StoredHost, devices: readonly Device[], report: ReturnType<typeof reportOf>) {
-  return planReport(host, devices, report.manifest, report.described);
-}
-
-describe('planning a report', () => {
-  const first = aDevice();
-  const second = aDevice({ address: '0000:3b:00.0' });
-
-  it('puts what is new, and retires what is missing', () => {
-    const planned = plan(aHost(), [stored(first).device], reportOf([second]));
-    expect(planned.put.map(({ address }) => address)).toEqual(['0000:3b:00.0']);
-    expect(planned.retire.map(({ address }) => address)).toEqual(['0000:0c:00.0']);
-  });
-
-  it('changes nothing for a heartbeat', () => {
-    const heartbeat = reportOf([first], { devices: [] });
-    expect(plan(aHost(), [stored(first).device], heartbeat)).toMatchObject({
-      put: [],
-      retire: [],
-      wanted: {},
-    });
-  });
-
-  it('keeps what a failed driver could not look at', () => {
-    const report = reportOf([second], { failed_drivers: ['fake_driver'] });
-    expect(plan(aHost(), [stored(first).device], report).retire).toEqual([]);
-  });
-
-  it('keeps what a failed driver had described from the next that claims it', () => {
-    const others = aDevice({ driver: 'pci', provider_suffix: undefined });
-    const report = reportOf([others], { failed_drivers: ['fake_driver'] });
-    expect(plan(aHost(), [stored(first).device], report)).toMatchObject({
-      put: [],
-      retire: [],
-      wanted: {},
-    });
-    const heartbeat = reportOf([others], { failed_drivers: ['fake_driver'], devices: [] });
-    const { wanted } = plan(aHost(), [stored(first).device], heartbeat);
-    const late = reportOf([others], { failed_drivers: ['fake_driver'], sequence: 0 });
-    expect(plan(aHost({ wanted }), [stored(first).device], late).put).toEqual([]);
-  });
-
-  it('notes what the manifest names and nobody has described', () => {
-    const report = reportOf([first], { devices: [] });
-    const [[address, digest] = []] = Object.entries(report.manifest.manifest);
-    expect(plan(aHost(), [], report).wanted).toEqual({ [address as string]: digest });
-  });
-
-  it('ignores an older report of the same boot', () => {
-    const report = reportOf([second], { sequence: 3 });
-    expect(plan(aHost({ sequence: 5 }), [stored(first).device], report)).toMatchObject({
-      standing: 'late',
-      put: [],
-      retire: [],
-    });
-  });
-
-  it('takes from an older part just what the newest manifest still wants', () => {
-    const wanted = { [second.address]: discovered(second).digest };
-    const report = reportOf([first, second], { sequence: 3 });
-    const planned = plan(aHost({ sequence: 5, wanted }), [], report);
-    expect(planned.put.map(({ address }) => address)).toEqual([second.address]);
-    expect(planned.wanted).toEqual({});
-  });
-
-  it('orders reports of different boots by their arrival, whatever their numbers', () => {
-    const other = '22222222-2222-4222-8222-222222222222';
-    const report = reportOf([first], { boot_id: other, sequence: 1 });
-    expect(plan(aHost({ sequence: 99, lastReceivedAtMs: 1999 }), [], report)).toMatchObject({
-      isNewBoot: true,
-      standing: 'newer',
-    });
-    expect(plan(aHost({ sequence: 99, lastReceivedAtMs: 2000 }), [], report).standing).toBe('late');
-  });
-});
 
 describe('planning a device', () => {
   const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };

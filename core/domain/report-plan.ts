@@ -1,0 +1,124 @@
+// From what is stored of a host and what it reports to what has to change. Nothing here touches the
+// world: a plan can be printed, compared and made again from the same facts.
+
+import type { HostRelease } from './arq.ts';
+import type { Device, DiscoveredDevice, Host } from './device.ts';
+
+/** The part of a report that says which devices there are. */
+export interface ReportedManifest {
+  readonly bootId: string;
+  readonly sequence: number;
+  /** When the broker got it, in ms: reports of different boots are ordered by this alone. */
+  readonly receivedAtMs: number;
+  /** Address → digest of every device. */
+  readonly manifest: Readonly<Record<string, string>>;
+  /** What these drivers reported before is kept: they could not look. */
+  readonly failedDrivers: readonly string[];
+}
+
+export interface ReportPlan {
+  /** `late`: a newer report was applied already; only devices that one missed are taken from this. */
+  readonly standing: 'newer' | 'late';
+  readonly isNewBoot: boolean;
+  readonly put: readonly DiscoveredDevice[];
+  readonly retire: readonly Device[];
+  /** Named by the newest manifest, not described by any report so far: address → digest. */
+  readonly wanted: Readonly<Record<string, string>>;
+  /** Addresses of devices of which this report says nothing: their drivers could not look. */
+  readonly unseen: readonly string[];
+}
+
+export interface StoredHost extends Host {
+  /** When its boot was first heard of; ISO 8601. */
+  readonly bootedAt?: string;
+  /** What was made on it before its last boot is not all made again yet. */
+  readonly isStartingOver: boolean;
+  readonly wanted: Readonly<Record<string, string>>;
+  readonly lastReceivedAtMs: number;
+}
+
+/** A boot leaves nothing to clean up, and programs nothing for an operator. */
+export function isEndedByBoot(release: HostRelease, { bootedAt }: StoredHost): boolean {
+  return bootedAt !== undefined && release.startedAt < bootedAt;
+}
+
+/**
+ * What to do about a report. Reports come twice, late and in any order, and a large one in parts:
+ * each part has the whole manifest, and the devices of a late part are still taken if the newest
+ * manifest named just them.
+ */
+export function planReport(
+  host: StoredHost,
+  stored: readonly Device[],
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+): ReportPlan {
+  const isNewBoot = host.bootId !== report.bootId;
+  const isNewer = isNewBoot
+    ? report.receivedAtMs > host.lastReceivedAtMs
+    : report.sequence > host.sequence;
+  const word = withoutTaken(stored, report, described);
+  return isNewer
+    ? { standing: 'newer', isNewBoot, ...planNewer(stored, word) }
+    : { standing: 'late', isNewBoot: false, ...planLate(host, word) };
+}
+
+/** What a report says, but for what one of its drivers says of a device of another's. */
+interface Word {
+  readonly described: readonly DiscoveredDevice[];
+  /** Address → digest. */
+  readonly named: ReadonlyMap<string, string>;
+  readonly unseen: readonly string[];
+}
+
+/** Another driver takes what one could not look at, but does not know who has parts of it. */
+function withoutTaken(
+  stored: readonly Device[],
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+): Word {
+  const notLookedAt = stored.filter(({ driver }) => report.failedDrivers.includes(driver));
+  const present = new Map(
+    notLookedAt.filter(({ isGone }) => !isGone).map(({ address, driver }) => [address, driver]),
+  );
+  const taken = new Set(
+    described
+      .filter(({ address, driver }) => (present.get(address) ?? driver) !== driver)
+      .map(({ address }) => address),
+  );
+  const named = new Map(Object.entries(report.manifest).filter(([address]) => !taken.has(address)));
+  return {
+    described: described.filter(({ address }) => !taken.has(address)),
+    named,
+    unseen: notLookedAt.map(({ address }) => address).filter((address) => !named.has(address)),
+  };
+}
+
+type Changes = Omit<ReportPlan, 'standing' | 'isNewBoot'>;
+
+function planNewer(stored: readonly Device[], { described, named, unseen }: Word): Changes {
+  const present = stored.filter(({ isGone }) => !isGone);
+  const isSeen = new Set([...named.keys(), ...unseen]);
+  const known = new Map(present.map(({ address, digest }) => [address, digest]));
+  const missing = [...named].filter(([address, digest]) => known.get(address) !== digest);
+  return {
+    ...putWanted(Object.fromEntries(missing), described),
+    retire: present.filter(({ address }) => !isSeen.has(address)),
+    unseen,
+  };
+}
+
+function planLate(host: StoredHost, { described, unseen }: Word): Changes {
+  return { ...putWanted(host.wanted, described), retire: [], unseen };
+}
+
+/** @param wanted address → digest; what is not described stays wanted */
+function putWanted(
+  wanted: Readonly<Record<string, string>>,
+  described: readonly DiscoveredDevice[],
+): Pick<ReportPlan, 'put' | 'wanted'> {
+  const put = described.filter(({ address, digest }) => wanted[address] === digest);
+  const isPut = new Set(put.map(({ address }) => address));
+  const left = Object.entries(wanted).filter(([address]) => !isPut.has(address));
+  return { put, wanted: Object.fromEntries(left) };
+}
