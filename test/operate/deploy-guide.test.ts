@@ -69,7 +69,7 @@ function block(name: string): string {
 /** What it printed. @throws where a line of it fails */
 async function runBlock(name: string, change = (text: string) => text): Promise<string> {
   const script = `set -eu\n${block('settings')}\n${change(block(name))}`;
-  const options = { env: environment, cwd: root, timeout: 120_000 };
+  const options = { env: environment, cwd: root, timeout: 300_000 };
   return (await promisify(execFile)('bash', ['-c', script], options)).stdout;
 }
 
@@ -120,7 +120,7 @@ it('deploys what can be synthesised, by the same options everywhere', async () =
   for (const name of ['aws:deploy', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
     expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
   }
-}, 120_000);
+}, 300_000);
 
 it('goes from an empty system to a server with its device, and back', async () => {
   await runBlock('bundle');
@@ -170,7 +170,7 @@ it('goes from an empty system to a server with its device, and back', async () =
   });
   expect(removed).toMatch(/^removed [0-9a-f]{64}\nremoved cmp1\.example\n$/);
   expect(await runBlock('remove-hosts')).toBe('There are no hosts.\n');
-}, 120_000);
+}, 300_000);
 
 it('links to sections that are there', () => {
   const text = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
