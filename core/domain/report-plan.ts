@@ -63,6 +63,13 @@ export function planReport(
     : { standing: 'late', isNewBoot: false, ...planLate(host, word) };
 }
 
+/** Whether to note that the host has reported is all there is to do. */
+export function changesNothing(host: StoredHost, plan: ReportPlan): boolean {
+  const { standing, isNewBoot, put, retire, wanted } = plan;
+  const isAsPlanned = put.length === 0 && retire.length === 0 && Object.keys(wanted).length === 0;
+  return standing === 'newer' && !isNewBoot && isAsPlanned && !host.isStartingOver;
+}
+
 /** What a report says, but for what one of its drivers says of a device of another's. */
 interface Word {
   readonly described: readonly DiscoveredDevice[];

@@ -6,7 +6,12 @@ import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '../domain/device.ts';
 import { type DevicePlan, planDevice, planRetirement } from '../domain/device-plan.ts';
 import { derivedUuid } from '../domain/ids.ts';
-import { planReport, type StoredHost } from '../domain/report-plan.ts';
+import {
+  changesNothing,
+  planReport,
+  type ReportPlan,
+  type StoredHost,
+} from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import { startOver } from './start-over.ts';
 
@@ -32,6 +37,7 @@ export async function applyReport(
   receivedAtMs: number,
 ): Promise<void> {
   const holder = deps.uuid();
+  if (await noteHeartbeat({ ...deps, holder }, hostname, report, receivedAtMs)) return;
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
     throw leaseTaken(hostname);
@@ -41,6 +47,29 @@ export async function applyReport(
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
+}
+
+/**
+ * A report that changes nothing needs no lease. It is noted in one write, in the name of whoever had the
+ * lease last; whoever worked on the host since its rows were read has changed that name.
+ *
+ * @returns false where there is more to do, or another one at work
+ */
+async function noteHeartbeat(
+  deps: LeaseDeps,
+  hostname: string,
+  report: InventoryReport,
+  receivedAtMs: number,
+): Promise<boolean> {
+  if (report.devices.length > 0) return false;
+  const { host, devices, holder, leasedUntil } = await deps.store.inventory.host(hostname);
+  const plan = planOf(host, devices, report, receivedAtMs);
+  const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
+  if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
+  const applied = reported(deps, host, plan, report, receivedAtMs);
+  if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
+  logOutcome(deps, hostname, report, plan);
+  return true;
 }
 
 function leaseTaken(hostname: string): RetryLater {
@@ -54,18 +83,7 @@ async function applyUnderLease(
   receivedAtMs: number,
 ): Promise<void> {
   const { host: known, devices } = await deps.store.inventory.host(hostname);
-  const plan = planReport(
-    known,
-    devices,
-    {
-      bootId: report.boot_id,
-      sequence: report.sequence,
-      receivedAtMs,
-      manifest: report.manifest,
-      failedDrivers: report.failed_drivers,
-    },
-    report.devices.map(discoveredDevice),
-  );
+  const plan = planOf(known, devices, report, receivedAtMs);
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
   const stored = new Map(devices.map((device) => [device.address, device]));
@@ -82,7 +100,39 @@ async function applyUnderLease(
   if (plan.standing === 'late' && plan.put.length === 0) return;
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isStartingOver) await startOver(deps, host, undescribed);
-  const applied: StoredHost = {
+  const applied = reported(deps, host, plan, report, receivedAtMs);
+  if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
+  logOutcome(deps, hostname, report, plan);
+  // A part of a large report is followed by others; a heartbeat is not.
+  const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
+  if (isLost) await askForReport(deps, hostname, report);
+}
+
+function planOf(
+  host: StoredHost,
+  devices: readonly Device[],
+  report: InventoryReport,
+  receivedAtMs: number,
+): ReportPlan {
+  const manifest = {
+    bootId: report.boot_id,
+    sequence: report.sequence,
+    receivedAtMs,
+    manifest: report.manifest,
+    failedDrivers: report.failed_drivers,
+  };
+  return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
+}
+
+/** The host when all that the report says has been done. */
+function reported(
+  deps: Deps,
+  host: StoredHost,
+  plan: ReportPlan,
+  report: InventoryReport,
+  receivedAtMs: number,
+): StoredHost {
+  return {
     ...host,
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
@@ -94,11 +144,6 @@ async function applyUnderLease(
     // What a device holds after the boot is not known until it is described.
     isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };
-  if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
-  logOutcome(deps, hostname, report, plan.put, plan.retire, plan.wanted);
-  // A part of a large report is followed by others; a heartbeat is not.
-  const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
-  if (isLost) await askForReport(deps, hostname, report);
 }
 
 /**
@@ -177,16 +222,14 @@ function logOutcome(
   deps: Deps,
   hostname: string,
   report: InventoryReport,
-  put: readonly DiscoveredDevice[],
-  retired: readonly Device[],
-  wanted: Readonly<Record<string, string>>,
+  { put, retire, wanted }: ReportPlan,
 ): void {
   const fields = { host: hostname, sequence: report.sequence };
-  if (put.length > 0 || retired.length > 0) {
+  if (put.length > 0 || retire.length > 0) {
     deps.log.info('Inventory changed.', {
       ...fields,
       put: put.map((device) => device.address),
-      retired: retired.map((device) => device.address),
+      retired: retire.map((device) => device.address),
     });
   }
   if (report.failed_drivers.length > 0) {

@@ -10,6 +10,10 @@ import { setting, updateIf } from './writes.ts';
 export interface HostInventory {
   readonly host: StoredHost;
   readonly devices: readonly Device[];
+  /** Whoever had the lease last: while this is what is stored, nobody else has had it. */
+  readonly holder?: string;
+  /** When the lease ends, if it was not given back; ISO 8601. */
+  readonly leasedUntil?: string;
 }
 
 export interface HostStore {
@@ -22,9 +26,11 @@ export interface HostStore {
   putBoot(host: StoredHost, holder: string): Promise<boolean>;
   /**
    * What the host last reported. Goes after its devices, so that a crash makes the report count as new.
-   * False if the lease is not the holder's.
+   * False if the lease is not the holder's, nor was the last.
+   *
+   * @param next whose the lease was last, from now on
    */
-  putReport(host: StoredHost, holder: string): Promise<boolean>;
+  putReport(host: StoredHost, holder: string, next?: string): Promise<boolean>;
   /** False if what is stored is no longer `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -54,6 +60,7 @@ export function hostStore(client: Documents, table: string): HostStore {
       return {
         host: hostOf(hostname, hostRow),
         devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
+        ...leaseOf(hostRow),
       };
     },
 
@@ -72,7 +79,8 @@ export function hostStore(client: Documents, table: string): HostStore {
       await updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
-        UpdateExpression: 'REMOVE lease_holder, lease_until',
+        // The holder stays: by its name it can be told that nobody has come after it.
+        UpdateExpression: 'REMOVE lease_until',
         ConditionExpression: 'lease_holder = :holder',
         ExpressionAttributeValues: { ':holder': holder },
       });
@@ -83,8 +91,9 @@ export function hostStore(client: Documents, table: string): HostStore {
       return putUnderLease(host, holder, { booted_at: bootedAt, starting_over: true, wanted });
     },
 
-    putReport(host, holder) {
+    putReport(host, holder, next = holder) {
       const more = {
+        lease_holder: next,
         agent_version: host.agentVersion,
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
@@ -104,6 +113,11 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
   };
+}
+
+function leaseOf(row: Row = {}): Pick<HostInventory, 'holder' | 'leasedUntil'> {
+  const { lease_holder: holder, lease_until: leasedUntil } = row as Record<string, string>;
+  return { ...(holder && { holder }), ...(leasedUntil && { leasedUntil }) };
 }
 
 function hostOf(hostname: string, row: Row = {}): StoredHost {

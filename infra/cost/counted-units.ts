@@ -85,7 +85,7 @@ export const countedUnits = {
   /** A host says that nothing has changed. */
   heartbeat: {
     requests: 0,
-    writes: 3,
+    writes: 1,
     reads: 1,
     messages: 1,
     ruled: 1,

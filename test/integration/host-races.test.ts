@@ -7,7 +7,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
 import { sweep } from '#core/operations/sweep.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aReport } from '#test/support/reports.ts';
 import {
   bind,
   boot,
@@ -344,30 +344,6 @@ it('what is left of a binding is provisioned while a part of it is deleted', asy
     },
   } as ConsumerDeps);
   expect(await stateOf(instance)).toBe('provisioning');
-});
-
-it('a boot counts its reports anew', async () => {
-  const d = (model: string) => aDevice({ model });
-  await applyReport(
-    deps,
-    'cmp9',
-    aReport([d('a')], { boot_id: boot_idOf(910), sequence: 5000 }),
-    1000,
-  );
-  await applyReport(
-    deps,
-    'cmp9',
-    aReport([d('b')], { boot_id: boot_idOf(911), sequence: 1 }),
-    2000,
-  );
-  await applyReport(
-    deps,
-    'cmp9',
-    aReport([d('c')], { boot_id: boot_idOf(911), sequence: 2 }),
-    3000,
-  );
-  const { devices } = await deps.store.inventory.host('cmp9');
-  expect(devices[0]?.model).toBe('c');
 });
 
 it.each([

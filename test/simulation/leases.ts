@@ -5,7 +5,7 @@ import type { Violate } from './violation.ts';
 
 type Watch = (deps: ConsumerDeps) => ConsumerDeps;
 
-/** I5: nobody else is given the lease while its holder works. */
+/** I5: nobody else is given the lease, nor notes a report, while its holder works. */
 export function watchLeases(violate: Violate): Watch {
   const leases = new Map<string, { readonly holder: string; readonly until: string }>();
   return (deps) => {
@@ -20,6 +20,15 @@ export function watchLeases(violate: Violate): Watch {
         }
         if (isTaken) leases.set(hostname, { holder, until });
         return isTaken;
+      },
+      putReport: async (host, holder, next = holder) => {
+        const isPut = await inventory.putReport(host, holder, next);
+        const now = new Date(deps.clock()).toISOString();
+        const other = leases.get(host.hostname);
+        if (isPut && other && other.holder !== next && other.until > now) {
+          violate('I5', `a report of ${host.hostname} is noted while another is being applied`);
+        }
+        return isPut;
       },
       endLease: (hostname, holder) => {
         if (leases.get(hostname)?.holder === holder) leases.delete(hostname);

@@ -183,6 +183,11 @@ export const operations: Readonly<Record<string, Operation>> = {
       ({ openstack }) => void openstack.outages.delete('Glance'),
     ),
   },
+  'a heartbeat': {
+    about: ['host'],
+    prepareMs: 2.75 * minuteMs,
+    act: () => {},
+  },
   'a host that is heard of for the first time': {
     about: ['host'],
     prepare: forgetPresence,
