@@ -190,6 +190,26 @@ describe('after a backup was put back', () => {
     );
   });
 
+  it('an ARQ and its instance of which the backup has but one hold nothing', async () => {
+    const lacking = { instance: await bound(), arq: await bound() };
+    await backUp();
+    const arqs = `${tableName(stage, 'arqs')}-${suffix}`;
+    for (const row of (await backups.rows(arqs)).values()) {
+      const isLost =
+        row.pk === `INSTANCE#${lacking.instance.instance}` || row.uuid === lacking.arq.arq;
+      if (isLost) await backups.delete(arqs, row);
+    }
+    await restore();
+    const { status } = await world.asNova(
+      'DELETE',
+      `/v2/accelerator_requests?arqs=${lacking.instance.arq}`,
+    );
+    expect(status).toBe(404);
+    expect((await handles()).filter(({ claim }) => claim)).toEqual([]);
+    // Nova may have it bound anew.
+    expect(await deps.store.arqs.binding(lacking.arq.instance)).toBeUndefined();
+  });
+
   it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
     await backUp();
     const { instance } = await bound();
