@@ -199,10 +199,10 @@ async function removeProviders(
   // Maintenance outlasts the device's absence: it may only have lost its link.
   if (!(device.isGone && device.status === 'maintaining')) {
     for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
-    if (device.isGone && ends.every((end) => end === 'removed')) {
-      await deps.store.inventory.deleteGoneDevice(device);
-    }
-    for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
+    const mayGo = device.isGone && ends.every((end) => end === 'removed');
+    // Maintenance may have begun just now; by the last row the device is found when it ends.
+    const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
+    for (const own of removed.filter(isNamed)) if (!isLeft) await deleteGoneRows(deps, own);
   }
   if (ends.includes('allocated')) throw stillAllocated(device);
 }

@@ -40,9 +40,10 @@ export interface InventoryStore extends HostStore {
   unknownSince(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
-  /** Deletes rows that are still gone. */
+  /** Deletes a row that is still gone. */
   deleteGoneDeployable(deployable: Deployable): Promise<void>;
-  deleteGoneDevice(device: Device): Promise<void>;
+  /** False where it is not gone any more, or an operator has said something of it since it was read. */
+  deleteGoneDevice(device: Device): Promise<boolean>;
 }
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
@@ -106,21 +107,21 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     deleteGoneHandles: (handles) =>
       eachOf(handles, (handle) => deleteGoneHandle(client, table, handle)),
 
-    async deleteGoneDeployable(deployable) {
-      await deleteIf(
-        client,
-        table,
-        deployableKey(deployable.providerUuid),
-        'deployable.isGone = :gone',
-      );
+    async deleteGoneDeployable({ providerUuid }) {
+      await deleteIf(client, table, deployableKey(providerUuid), 'deployable.isGone = :gone');
     },
 
-    async deleteGoneDevice(device) {
-      await deleteIf(
-        client,
-        table,
-        deviceKey(device.hostname, device.uuid),
-        'device.isGone = :gone',
+    deleteGoneDevice({ hostname, uuid, status }) {
+      return held(
+        client.send(
+          new DeleteCommand({
+            TableName: table,
+            Key: deviceKey(hostname, uuid),
+            ConditionExpression: 'device.isGone = :gone AND #status = :status',
+            ExpressionAttributeNames: { '#status': 'status' },
+            ExpressionAttributeValues: { ':gone': true, ':status': status },
+          }),
+        ),
       );
     },
   };
