@@ -87,7 +87,8 @@ async function applyUnderLease(
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
-      lastReportAt: nowOf(deps),
+      // Not when it was read: a report that has waited says nothing of the time since.
+      lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,
