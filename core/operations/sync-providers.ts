@@ -108,6 +108,11 @@ async function syncDevice(
     return;
   }
   await markDamage(deps, device, providers);
+  // A region that came while an operator set it has what was so before.
+  for (const { deployable } of providers) {
+    if (deployable.deviceStatus === device.status) continue;
+    await deps.store.inventory.copyStatus(deployable, device.status);
+  }
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
   let mustComeAgain = false;

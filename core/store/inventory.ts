@@ -2,7 +2,13 @@
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
+import type {
+  AttachHandle,
+  Deployable,
+  Device,
+  DeviceStatus,
+  StatusChange,
+} from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
@@ -36,6 +42,8 @@ export interface InventoryStore extends HostStore {
   doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
+  /** Gives a deployable its device's status. */
+  copyStatus(deployable: Deployable, status: DeviceStatus): Promise<void>;
   /** The moment of the backup that was last put back, ISO 8601. */
   unknownSince(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
@@ -97,6 +105,17 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
         })),
       );
       return outcome === 'done';
+    },
+
+    async copyStatus({ providerUuid }, status) {
+      await updateIf(client, {
+        TableName: table,
+        Key: deployableKey(providerUuid),
+        UpdateExpression: 'SET #status = :status',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':status': status },
+      });
     },
 
     async unknownSince() {

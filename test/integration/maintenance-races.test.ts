@@ -6,7 +6,7 @@ import { deviceUuid } from '#core/domain/device-plan.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
@@ -58,4 +58,24 @@ it('a device that is taken into maintenance while its rows go is in maintenance 
   await set('enable');
   await syncProviders(world.deps, provider, 1);
   expect((await world.ask('GET', path)).status).toBe(404);
+});
+
+it('a region that comes just when its device is enabled is enabled, too', async () => {
+  await report([card]);
+  await set('disable');
+  const { inventory } = world.deps.store;
+  const overtaken: typeof inventory = {
+    ...inventory,
+    putDevice: async (plan) => {
+      await set('enable');
+      await inventory.putDevice(plan);
+    },
+  };
+  const own = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] };
+  const board = aDevice({ regions: [{ name: 'region0', ...own }] });
+  const store = { ...world.deps.store, inventory: overtaken };
+  await report([board], { ...world.deps, store });
+  await syncProviders(world.deps, provider, 1);
+  const region = providerUuid(`${host}_FakeDevice_region0`);
+  expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
 });
