@@ -85,8 +85,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   devices: {
     indexes: { inventory: listed },
-    // An admin frees by force what is in quarantine.
-    tables: { arqs: ['GetItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
+    // An admin frees by force what is in quarantine, or has its host clean up what a backup hides.
+    tables: { arqs: ['GetItem', 'PutItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
   deployables: {

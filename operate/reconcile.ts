@@ -5,6 +5,7 @@
 
 import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
 import { sentenceOf } from './arguments.ts';
@@ -33,13 +34,19 @@ async function main(): Promise<void> {
     if (!given.repair) continue;
     const { devices } = await deps.store.inventory.host(hostname);
     for (const { providers } of devices) {
-      if (providers[0]) await syncProviders(deps, providers[0], 1);
+      if (providers[0]) await syncProviders(deps, providers[0], 1).catch(tell);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
     console.log(`${hostname}: repaired; ${left} differ now`);
     differences += left - differing;
   }
   process.exitCode = differences > 0 ? 1 : 0;
+}
+
+/** What waits for somebody else holds up no other device. */
+function tell(error: Error): void {
+  if (!(error instanceof RetryLater)) throw error;
+  console.log(`      not yet     ${error.message}`);
 }
 
 function print({ provider, stored, placement, host, agrees }: Comparison): void {

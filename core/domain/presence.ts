@@ -14,7 +14,8 @@ export function supersedes(event: Presence, known: Presence | undefined): boolea
   if (!known) return true;
   const laterMs = Date.parse(event.at) - Date.parse(known.at);
   if (event.version === undefined || known.version === undefined) return laterMs > 0;
-  if (event.version > known.version) return true;
+  // Counted before the long absence that is over by now, however high.
+  if (event.version > known.version) return laterMs > -versionsForgottenAfterMs;
   if (event.version === known.version && known.isConnected && !event.isConnected) return true;
   // No event of an earlier connection, nor one that comes twice, is later by as much as that.
   return laterMs > versionsForgottenAfterMs;

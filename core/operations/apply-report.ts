@@ -137,7 +137,8 @@ function reported(
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
-      lastReportAt: nowOf(deps),
+      // Not when it was read: a report that has waited says nothing of the time since.
+      lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,

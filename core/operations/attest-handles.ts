@@ -1,16 +1,14 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import { needsCleaning, type StoredProvider } from '../domain/bind-plan.ts';
+import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../domain/device.ts';
-import type { ReleaseId } from '../domain/ids.ts';
 import { strangersOf } from '../domain/strangers.ts';
-import { handlesPerReleaseMax } from '../store/releases.ts';
-import { releaseDeadlineSeconds } from './cleaning.ts';
+import { handOut } from './hand-out.ts';
 import { lookAtOthers } from './look-at-others.ts';
 
 /**
  * Hands out again what was put back from a backup, once its host has described the device since and
  * Placement has nothing allocated of the provider for anybody we do not know: by then nobody can have
- * what we take for free. What may have been made on the host for somebody in between is removed first.
+ * what we take for free.
  *
  * The caller has Placement reserve all of it before, so that nothing is allocated meanwhile.
  */
@@ -34,12 +32,7 @@ export async function attestHandles(
       });
       continue;
     }
-    const isDirty = (handle: AttachHandle) =>
-      handle.claim === undefined && needsCleaning(handle, deps.settings.mdevOwner);
-    for (const handle of restored.filter((each) => !isDirty(each))) {
-      await deps.store.releases.trust(handle);
-    }
-    await cleanUp(deps, device, restored.filter(isDirty));
+    await handOut(deps, device.hostname, restored);
   }
 }
 
@@ -70,23 +63,4 @@ async function movedWithin(
     if (!(changedMs < sinceMs - 1000)) moved.push(claim.instanceUuid);
   }
   return moved;
-}
-
-async function cleanUp(
-  deps: ConsumerDeps,
-  { hostname }: Device,
-  handles: readonly AttachHandle[],
-): Promise<void> {
-  for (let from = 0; from < handles.length; from += handlesPerReleaseMax) {
-    const some = handles.slice(from, from + handlesPerReleaseMax);
-    await deps.store.releases.trustWhenClean(
-      {
-        id: deps.uuid() as ReleaseId,
-        hostname,
-        handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
-        startedAt: new Date(deps.clock()).toISOString(),
-      },
-      new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString(),
-    );
-  }
 }

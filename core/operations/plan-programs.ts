@@ -43,12 +43,14 @@ interface Share extends Place {
 }
 
 const serviceAwaySeconds = 5;
+const doubtSeconds = 30;
 
 /**
  * A step for each region of which an image or a function is wanted, in the ARQs' order.
  *
  * @throws ImageUnusable whose message says why there can be none
- * @throws RetryLater while Glance or S3 is away, or another instance has the region programmed
+ * @throws RetryLater while Glance or S3 is away, another instance has the region programmed, or nobody
+ *   knows whether one has it
  */
 export async function planPrograms(
   deps: ConsumerDeps,
@@ -87,6 +89,9 @@ async function stepFor(
     isHeld ||
     (neighbours.length > 0 && (await takeTurn(deps, bind, wanted, neighbours)) === 'done');
   if (isDone) return check(share, { by: 'bitstream_id', value: image.id });
+  if (provider.handles.some(({ unknownSince }) => unknownSince !== undefined)) {
+    throw new RetryLater('Who has the region since the backup is not known yet.', doubtSeconds);
+  }
   return patiently(deps, programStep(deps, deployable, image, share.address));
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BackupStore } from '../store/backups.ts';
-import { withClaimsOf } from '../store/restored-claims.ts';
+import { withClaimsOf, withoutHalves } from '../store/restored-claims.ts';
 import { isHandle, restoredRow } from '../store/restored-rows.ts';
 import { type Row, restoredKey } from '../store/rows.ts';
 import { type TableName, tableName } from '../store/tables.ts';
@@ -45,7 +45,10 @@ export async function restoreBackup(restoration: Restoration): Promise<RestoredT
     read.set(table, await backups.rows(`${tableName(stage, table)}-${suffix}`));
   }
   const [inventory, arqs] = [read.get('inventory'), read.get('arqs')];
-  if (inventory && arqs) read.set('inventory', withClaimsOf(arqs, inventory));
+  if (inventory && arqs) {
+    const whole = withoutHalves(arqs);
+    read.set('arqs', whole).set('inventory', withClaimsOf(whole, inventory));
+  }
   if (!isDryRun) await withholdAll(restoration);
   const done: RestoredTable[] = [];
   for (const [table, from] of read) done.push(await restoreTable(restoration, table, from));

@@ -6,7 +6,7 @@ import type { StoredProvider } from '../domain/bind-plan.ts';
 import { isEndedByBoot } from '../domain/report-plan.ts';
 import { imageStep } from './plan-programs.ts';
 
-const otherHolder = 'Somebody has had the region meanwhile.';
+const otherHolder = 'Somebody may have had the region meanwhile.';
 
 /**
  * Asks the host to program what an operator wants.
@@ -58,10 +58,16 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
   }
 }
 
-/** Whoever has claimed a handle behind the program and given it back waits for his own release, not for ours. */
+/**
+ * Whoever has claimed a handle behind the program and given it back waits for his own release, not for ours.
+ * Who has one since a backup is not known.
+ */
 function isKept({ handles }: StoredProvider, { id, handles: kept }: HostRelease): boolean {
   return kept.every(({ handleUuid }) =>
-    handles.some(({ uuid, release }) => uuid === handleUuid && release === id),
+    handles.some(
+      ({ uuid, release, unknownSince }) =>
+        uuid === handleUuid && release === id && unknownSince === undefined,
+    ),
   );
 }
 

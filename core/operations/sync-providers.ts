@@ -108,6 +108,11 @@ async function syncDevice(
     return;
   }
   await markDamage(deps, device, providers);
+  // A region that came while an operator set it has what was so before.
+  for (const { deployable } of providers) {
+    if (deployable.deviceStatus === device.status) continue;
+    await deps.store.inventory.copyStatus(deployable, device.status);
+  }
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
   let mustComeAgain = false;
@@ -199,10 +204,10 @@ async function removeProviders(
   // Maintenance outlasts the device's absence: it may only have lost its link.
   if (!(device.isGone && device.status === 'maintaining')) {
     for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
-    if (device.isGone && ends.every((end) => end === 'removed')) {
-      await deps.store.inventory.deleteGoneDevice(device);
-    }
-    for (const own of removed.filter(isNamed)) await deleteGoneRows(deps, own);
+    const mayGo = device.isGone && ends.every((end) => end === 'removed');
+    // Maintenance may have begun just now; by the last row the device is found when it ends.
+    const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
+    for (const own of removed.filter(isNamed)) if (!isLeft) await deleteGoneRows(deps, own);
   }
   if (ends.includes('allocated')) throw stillAllocated(device);
 }

@@ -2,7 +2,13 @@
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
+import type {
+  AttachHandle,
+  Deployable,
+  Device,
+  DeviceStatus,
+  StatusChange,
+} from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
@@ -36,13 +42,16 @@ export interface InventoryStore extends HostStore {
   doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
+  /** Gives a deployable its device's status. */
+  copyStatus(deployable: Deployable, status: DeviceStatus): Promise<void>;
   /** The moment of the backup that was last put back, ISO 8601. */
   unknownSince(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
-  /** Deletes rows that are still gone. */
+  /** Deletes a row that is still gone. */
   deleteGoneDeployable(deployable: Deployable): Promise<void>;
-  deleteGoneDevice(device: Device): Promise<void>;
+  /** False where it is not gone any more, or an operator has said something of it since it was read. */
+  deleteGoneDevice(device: Device): Promise<boolean>;
 }
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
@@ -98,6 +107,17 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return outcome === 'done';
     },
 
+    async copyStatus({ providerUuid }, status) {
+      await updateIf(client, {
+        TableName: table,
+        Key: deployableKey(providerUuid),
+        UpdateExpression: 'SET #status = :status',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':status': status },
+      });
+    },
+
     async unknownSince() {
       const [row] = await queryPartition(client, table, restoredKey().pk);
       return row?.since as string | undefined;
@@ -106,21 +126,21 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     deleteGoneHandles: (handles) =>
       eachOf(handles, (handle) => deleteGoneHandle(client, table, handle)),
 
-    async deleteGoneDeployable(deployable) {
-      await deleteIf(
-        client,
-        table,
-        deployableKey(deployable.providerUuid),
-        'deployable.isGone = :gone',
-      );
+    async deleteGoneDeployable({ providerUuid }) {
+      await deleteIf(client, table, deployableKey(providerUuid), 'deployable.isGone = :gone');
     },
 
-    async deleteGoneDevice(device) {
-      await deleteIf(
-        client,
-        table,
-        deviceKey(device.hostname, device.uuid),
-        'device.isGone = :gone',
+    deleteGoneDevice({ hostname, uuid, status }) {
+      return held(
+        client.send(
+          new DeleteCommand({
+            TableName: table,
+            Key: deviceKey(hostname, uuid),
+            ConditionExpression: 'device.isGone = :gone AND #status = :status',
+            ExpressionAttributeNames: { '#status': 'status' },
+            ExpressionAttributeValues: { ':gone': true, ':status': status },
+          }),
+        ),
       );
     },
   };

@@ -1,11 +1,32 @@
-// What a backup says twice: an ARQ names its handle, and the handle its ARQ. A transaction goes into
-// backups row by row, so where one was under way at the moment they may differ:
+// What a backup says twice: an ARQ names its handle, and the handle its ARQ; an instance's row names its
+// ARQs, and they their instance. A transaction goes into backups row by row, so where one was under way at
+// the moment they may differ:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html. Pure.
 
 import { isHandle } from './restored-rows.ts';
-import { handleKey, type Row, releaseKey } from './rows.ts';
+import { handleKey, instanceKey, type Row, releaseKey } from './rows.ts';
 
 type Rows = ReadonlyMap<string, Row>;
+
+/**
+ * The backup's ARQs and instances, but for ARQs that no instance's row has and instances that have no ARQ:
+ * what ends a claim begins at the one and goes by the other, so nobody would ever end theirs.
+ */
+export function withoutHalves(arqs: Rows): Map<string, Row> {
+  const instances = new Map([...arqs.values()].map((row) => [row.pk, row]));
+  const isBound = ({ uuid, bind_id, instance_uuid }: Row) => {
+    const { bind_id: current, arq_uuids: held = [] } =
+      instances.get(instanceKey(String(instance_uuid)).pk) ?? {};
+    return current === bind_id && (held as unknown[]).includes(uuid);
+  };
+  const whole = [...arqs].filter(
+    ([, row]) => row.kind !== 'arq' || row.bind_id === undefined || isBound(row),
+  );
+  const binds = new Set(
+    whole.flatMap(([, { kind, bind_id }]) => (kind === 'arq' ? [bind_id] : [])),
+  );
+  return new Map(whole.filter(([, row]) => row.arq_uuids === undefined || binds.has(row.bind_id)));
+}
 
 /**
  * The backup's inventory with each handle claimed by the ARQ that holds it, or by none, and waiting for no

@@ -118,6 +118,7 @@ const unlived: readonly string[] = [
   'deployables UpdateItem table/test-inventory',
   'devices DeleteItem table/test-arqs',
   'devices GetItem table/test-arqs',
+  'devices PutItem table/test-arqs',
   'devices Query table/test-inventory',
   'devices UpdateItem table/test-inventory',
   'host-jobs ConditionCheckItem table/test-inventory',

@@ -2,7 +2,9 @@
 // and ended by the test; everything else is real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { applyReport } from '#core/operations/apply-report.ts';
 import { sweep } from '#core/operations/sweep.ts';
+import { aReport } from '#test/support/reports.ts';
 import {
   bind,
   boot,
@@ -13,6 +15,7 @@ import {
   deps,
   disconnect,
   end,
+  gpu,
   handles,
   jobs,
   minutes,
@@ -84,7 +87,14 @@ describe('a bind that needs the host', () => {
     await disconnect(minutes / 2);
     expect((await bind()).status).toBe(202);
     await disconnect(2 * minutes);
-    expect(await bind()).toMatchObject({ status: 409, error: expect.stringContaining('agent') });
+    const refused = { status: 409, error: expect.stringContaining('agent') };
+    expect(await bind()).toMatchObject(refused);
+
+    // What it had said before comes late: it is gone all the same.
+    const { host } = await deps.store.inventory.host('cmp1');
+    const from = { boot_id: host.bootId as string, sequence: host.sequence + 1 };
+    await applyReport(deps, 'cmp1', aReport([gpu], from), Date.now() - 3 * minutes);
+    expect(await bind()).toMatchObject(refused);
   });
 });
 

@@ -3,9 +3,11 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { attestHandles } from '#core/operations/attest-handles.ts';
 import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { sweep } from '#core/operations/sweep.ts';
 import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { tableName } from '#core/store/tables.ts';
@@ -84,6 +86,11 @@ async function attest(): Promise<void> {
   for (const device of devices) await attestHandles(deps, device, stored ? [stored] : []);
 }
 
+async function force() {
+  const path = `/v2/devices/${deviceUuid('cmp1', gpu.address)}/force_release`;
+  return (await world.ask('POST', path, { body: { reason: 'looked at the host' } })).json;
+}
+
 /** By a job that its host does after a boot. */
 async function isMadeAgain(instance: string): Promise<void> {
   expect(await stateOf(instance)).toBe('provisioning');
@@ -106,6 +113,30 @@ describe('after a backup was put back', () => {
     await attest();
     await startReleases();
     expect([...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []))).toHaveLength(3);
+  });
+
+  it('what its host may have made is removed first, though an admin frees it by force', async () => {
+    await backUp();
+    await bound();
+    await restore();
+    const { device_uuid, attach_handles } = await force();
+    expect([device_uuid, attach_handles]).toEqual([deviceUuid('cmp1', gpu.address), []]);
+    await startReleases();
+    const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
+    expect(steps.map(({ kind }) => kind)).toEqual(['remove-mdev', 'remove-mdev', 'remove-mdev']);
+    await end('free');
+    expect(
+      (await handles()).filter(({ release, unknownSince }) => release || unknownSince),
+    ).toEqual([]);
+  });
+
+  it('is free at an admin’s second word where its host does not answer the first', async () => {
+    await backUp();
+    await restore();
+    await force();
+    await sweep({ ...deps, clock: () => Date.now() + 10 * minutes });
+    expect((await force()).attach_handles).toHaveLength(3);
+    expect((await handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
   });
 
   it('a bind that was under way is not made ready on what may be somebody else’s', async () => {
@@ -188,6 +219,26 @@ describe('after a backup was put back', () => {
     expect((await handles()).filter(({ release, quarantine }) => release || quarantine)).toEqual(
       [],
     );
+  });
+
+  it('an ARQ and its instance of which the backup has but one hold nothing', async () => {
+    const lacking = { instance: await bound(), arq: await bound() };
+    await backUp();
+    const arqs = `${tableName(stage, 'arqs')}-${suffix}`;
+    for (const row of (await backups.rows(arqs)).values()) {
+      const isLost =
+        row.pk === `INSTANCE#${lacking.instance.instance}` || row.uuid === lacking.arq.arq;
+      if (isLost) await backups.delete(arqs, row);
+    }
+    await restore();
+    const { status } = await world.asNova(
+      'DELETE',
+      `/v2/accelerator_requests?arqs=${lacking.instance.arq}`,
+    );
+    expect(status).toBe(404);
+    expect((await handles()).filter(({ claim }) => claim)).toEqual([]);
+    // Nova may have it bound anew.
+    expect(await deps.store.arqs.binding(lacking.arq.instance)).toBeUndefined();
   });
 
   it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {

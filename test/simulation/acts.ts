@@ -1,7 +1,7 @@
 // What is done to a cloud: by Nova, by operators, and by whoever stands beside a host.
 
 import { backupStore } from '#core/store/backups.ts';
-import { deployableOf } from '#core/store/rows.ts';
+import { deployableOf, deviceOf } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
 import { mdevByHand } from './host.ts';
 import type { Server } from './nova.ts';
@@ -111,6 +111,25 @@ export const freeByForce: Act = operator(
   'POST',
   ({ device }) => `/devices/${device}/force_release`,
 );
+
+/** All devices. */
+export const takeOut: Act = (world) => {
+  const rows = world.database.rows('inventory');
+  for (const row of rows.filter(({ sk }) => String(sk).startsWith('DEVICE#'))) {
+    const { uuid } = deviceOf(row);
+    void asAdmin(world, 'POST', `/devices/${uuid}/disable`).then(
+      ({ status }) => status === 204 && world.takenOut.add(uuid),
+    );
+  }
+};
+
+export const giveBack: Act = (world) => {
+  for (const uuid of world.takenOut) {
+    void asAdmin(world, 'POST', `/devices/${uuid}/enable`).then(
+      ({ status }) => status === 204 && world.takenOut.delete(uuid),
+    );
+  }
+};
 
 export function first({ nova }: World): Server {
   const [server] = nova.servers;

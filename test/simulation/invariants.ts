@@ -265,7 +265,7 @@ function isOn({ database }: World, provider: string, hostname: string): boolean 
     );
 }
 
-function checkPlacement({ database, openstack, hosts }: World): void {
+function checkPlacement({ database, openstack, hosts, takenOut }: World): void {
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
   const wanted = devices.flatMap((device) =>
@@ -285,11 +285,18 @@ function checkPlacement({ database, openstack, hosts }: World): void {
       throw new Violation('L3', `device ${uuid} is gone, and its row stays`);
     }
   }
-  for (const { uuid, deviceUuid } of rows
+  for (const uuid of takenOut) {
+    if (devices.find((device) => device.uuid === uuid)?.status !== 'maintaining') {
+      throw new Violation('L3', `device ${uuid} was taken into maintenance, and is not`);
+    }
+  }
+  for (const { uuid, deviceUuid, deviceStatus } of rows
     .filter(({ sk }) => sk === 'DEPLOYABLE')
     .map(deployableOf)) {
-    if (!devices.some((device) => device.uuid === deviceUuid)) {
-      throw new Violation('L3', `deployable ${uuid} is shown, and its device is not`);
+    const device = devices.find((each) => each.uuid === deviceUuid);
+    if (!device) throw new Violation('L3', `deployable ${uuid} is shown, and its device is not`);
+    if (deviceStatus !== device.status) {
+      throw new Violation('L3', `deployable ${uuid} is ${deviceStatus}, not ${device.status}`);
     }
   }
   const computeNodes = new Set(hosts.map(({ name }) => name));

@@ -7,6 +7,7 @@ import {
   deleteLast,
   deleteProfile,
   freeByForce,
+  giveBack,
   goRound,
   inTurn,
   isBroken,
@@ -22,6 +23,7 @@ import {
   reboot,
   snatchOne,
   startBindsAgain,
+  takeOut,
   unplug,
   withholdAll,
   withoutAllocation,
@@ -184,6 +186,16 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'an operator who programs': { about: ['FPGA'], act: programRegion },
   'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
+  'an operator who takes all out': {
+    about: ['GPU'],
+    of: ['a device that goes'],
+    act: takeOut,
+  },
+  'an operator who takes all out, and gives it back': {
+    about: ['GPU'],
+    of: ['a device that goes'],
+    act: inTurn(takeOut, 60_000, giveBack),
+  },
   'an operator who programs, frees it by force, and takes it out': {
     about: ['FPGA'],
     act: inTurn(

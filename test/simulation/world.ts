@@ -71,6 +71,8 @@ export interface World {
   readonly nova: SimulatedNova;
   readonly api: CallApi;
   readonly profiles: readonly Profile[];
+  /** Devices of which operators were told that they are in maintenance. */
+  readonly takenOut: Set<string>;
   readonly transitions: Transitions;
   readonly violations: Violation[];
   readonly violate: Violate;
@@ -321,6 +323,7 @@ export function createWorld(
     nova,
     api,
     profiles,
+    takenOut: new Set(),
     transitions,
     violations,
     violate,

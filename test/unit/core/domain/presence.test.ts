@@ -20,6 +20,7 @@ describe('presence of an agent', () => {
     ['also with the number that the last one had', event(true, 0, 7200), event(false, 0), true],
     ['also where nobody was told of the end', event(true, 0, 7200), event(true, 9), true],
     ['of which the end is news, too', event(false, 0, 7200), event(true, 9), true],
+    ['what was before that, late, is not', event(false, 9), event(true, 0, 7200), false],
     ['but not after a short one', event(true, 0, 60), event(false, 9), false],
   ])('%s', (_case, given, known, isNews) => {
     expect(supersedes(given, known)).toBe(isNews);

@@ -1,0 +1,81 @@
+// Maintenance, and a report of the same device at the same moment: what an operator was told is so stays so.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { syncProviders } from '#core/operations/sync-providers.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const host = 'cmp1';
+const provider = providerUuid(`${host}_FakeDevice`);
+const card = aDevice({});
+const path = `/v2/devices/${deviceUuid(host, card.address)}`;
+
+let world: World;
+let sequence = 0;
+beforeAll(async () => {
+  world = await startWorld();
+  const { placement } = world.deps.clients;
+  await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
+});
+afterAll(() => world.stop());
+
+async function report(devices: (typeof card)[], deps: ConsumerDeps = world.deps): Promise<void> {
+  sequence += 1;
+  await applyReport(deps, host, aReport(devices, { sequence }), Date.now());
+}
+
+async function set(status: 'enable' | 'disable'): Promise<void> {
+  expect((await world.ask('POST', `${path}/${status}`)).status).toBe(204);
+}
+
+async function statusShown(): Promise<string> {
+  return (await world.ask('GET', path, { microversion: 'accelerator 2.3' })).json.status;
+}
+
+it('a device that is taken into maintenance while its rows go is in maintenance when it returns', async () => {
+  await report([card]);
+  await report([]);
+  const { placement } = world.deps.clients;
+  let isTold = false;
+  const slow: typeof placement = {
+    ...placement,
+    deleteProvider: async (uuid) => {
+      if (!isTold) await set('disable');
+      isTold = true;
+      return placement.deleteProvider(uuid);
+    },
+  };
+  const deps = { ...world.deps, clients: { ...world.deps.clients, placement: slow } };
+  await syncProviders(deps, provider, 1);
+  await report([card]);
+  expect(await statusShown()).toBe('maintaining');
+
+  await report([]);
+  await set('enable');
+  await syncProviders(world.deps, provider, 1);
+  expect((await world.ask('GET', path)).status).toBe(404);
+});
+
+it('a region that comes just when its device is enabled is enabled, too', async () => {
+  await report([card]);
+  await set('disable');
+  const { inventory } = world.deps.store;
+  const overtaken: typeof inventory = {
+    ...inventory,
+    putDevice: async (plan) => {
+      await set('enable');
+      await inventory.putDevice(plan);
+    },
+  };
+  const own = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] };
+  const board = aDevice({ regions: [{ name: 'region0', ...own }] });
+  const store = { ...world.deps.store, inventory: overtaken };
+  await report([board], { ...world.deps, store });
+  await syncProviders(world.deps, provider, 1);
+  const region = providerUuid(`${host}_FakeDevice_region0`);
+  expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
+});

@@ -1,0 +1,30 @@
+// The command by which an operator compares hosts with Placement, and has it mended.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+import { run } from '../agent/agent-process.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+  for (const host of ['cmp1', 'cmp2']) {
+    await applyReport(world.deps, host, aReport([aDevice()]), Date.now());
+  }
+  const { placement } = world.deps.clients;
+  await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0d2', name: 'cmp2' });
+});
+afterAll(() => world.stop());
+
+it('mends what it can, and says why it cannot mend the rest', async () => {
+  const words = ['cmp1', 'cmp2', '--repair'];
+  const command = run('operate/reconcile.ts', process.env as Record<string, string>, words);
+  expect([await command.exited(), command.output()]).toEqual([
+    1,
+    expect.stringMatching(/no resource provider named cmp1.*cmp1: .*1 differ.*cmp2: .*0 differ/s),
+  ]);
+  const mended = await world.deps.clients.placement.getProvider(providerUuid('cmp2_FakeDevice'));
+  expect(mended).toBeDefined();
+});
