@@ -62,7 +62,7 @@ const listed = ['by-kind', 'by-created'] as const;
 /** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
 const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'] as const;
 
-/** Whoever finishes a bind does so under the boot of its host. */
+/** Whoever finishes a bind does so under the boot of its host; a region is given the status that its device has. */
 const finishing = ['Query', 'UpdateItem', 'ConditionCheckItem'] as const;
 
 export const access: Readonly<Record<FunctionName, Access>> = {
@@ -125,7 +125,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'provider-syncs': {
     // A device whose rows are damaged is marked, so that its host describes it again.
     // Handles from a backup are cleaned up by their host before somebody gets them.
-    tables: { inventory: ['Query', 'UpdateItem', 'DeleteItem'], arqs: ['PutItem'] },
+    tables: { inventory: [...finishing, 'DeleteItem'], arqs: ['PutItem'] },
     callsOpenStack: true,
   },
   sweep: {

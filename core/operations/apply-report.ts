@@ -66,7 +66,7 @@ async function noteHeartbeat(
   const plan = planOf(host, devices, report, receivedAtMs);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
   if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
-  const applied = reported(deps, host, plan, report, receivedAtMs);
+  const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
   return true;
@@ -100,7 +100,7 @@ async function applyUnderLease(
   if (plan.standing === 'late' && plan.put.length === 0) return;
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isStartingOver) await startOver(deps, host, undescribed);
-  const applied = reported(deps, host, plan, report, receivedAtMs);
+  const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
   // A part of a large report is followed by others; a heartbeat is not.
@@ -126,7 +126,6 @@ function planOf(
 
 /** The host when all that the report says has been done. */
 function reported(
-  deps: Deps,
   host: StoredHost,
   plan: ReportPlan,
   report: InventoryReport,

@@ -111,7 +111,7 @@ async function syncDevice(
   // A region that came while an operator set it has what was so before.
   for (const { deployable } of providers) {
     if (deployable.deviceStatus === device.status) continue;
-    await deps.store.inventory.copyStatus(deployable, device.status);
+    await deps.store.inventory.copyStatus(device, deployable);
   }
   const kept = wanted.filter((each) => !each.isGone);
   const rival = kept.length > 0 ? await findRival(deps, device) : undefined;

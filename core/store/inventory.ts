@@ -2,13 +2,7 @@
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
-import type {
-  AttachHandle,
-  Deployable,
-  Device,
-  DeviceStatus,
-  StatusChange,
-} from '../domain/device.ts';
+import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
@@ -42,8 +36,8 @@ export interface InventoryStore extends HostStore {
   doubt(device: Device): Promise<void>;
   /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
-  /** Gives a deployable its device's status. */
-  copyStatus(deployable: Deployable, status: DeviceStatus): Promise<void>;
+  /** Gives a deployable its device's status, unless somebody has set that since it was read. */
+  copyStatus(device: Device, deployable: Deployable): Promise<void>;
   /** The moment of the backup that was last put back, ISO 8601. */
   unknownSince(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
@@ -107,15 +101,29 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return outcome === 'done';
     },
 
-    async copyStatus({ providerUuid }, status) {
-      await updateIf(client, {
+    async copyStatus({ hostname, uuid, status }, { providerUuid }) {
+      const named = {
         TableName: table,
-        Key: deployableKey(providerUuid),
-        UpdateExpression: 'SET #status = :status',
-        ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: { ':status': status },
-      });
+      };
+      await transact(client, [
+        {
+          ConditionCheck: {
+            ...named,
+            Key: deviceKey(hostname, uuid),
+            ConditionExpression: '#status = :status',
+          },
+        },
+        {
+          Update: {
+            ...named,
+            Key: deployableKey(providerUuid),
+            UpdateExpression: 'SET #status = :status',
+            ConditionExpression: 'attribute_exists(pk)',
+          },
+        },
+      ]);
     },
 
     async unknownSince() {

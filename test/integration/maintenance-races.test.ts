@@ -79,3 +79,22 @@ it('a region that comes just when its device is enabled is enabled, too', async 
   const region = providerUuid(`${host}_FakeDevice_region0`);
   expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
 });
+
+it('a device that is disabled while Placement is told of it stays disabled in all its parts', async () => {
+  await report([card]);
+  await set('enable');
+  const { inventory } = world.deps.store;
+  let isTold = false;
+  const overtaken: typeof inventory = {
+    ...inventory,
+    host: async (name) => {
+      const read = await inventory.host(name);
+      if (!isTold) await set('disable');
+      isTold = true;
+      return read;
+    },
+  };
+  const store = { ...world.deps.store, inventory: overtaken };
+  await syncProviders({ ...world.deps, store }, provider, 1);
+  expect((await inventory.provider(provider))?.deployable.deviceStatus).toBe('maintaining');
+});
