@@ -62,31 +62,48 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
       throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
     }
     checkTarget(arq, target, provider, facts.attachTypes);
-    const handle = pick(provider.handles, taken, facts.random);
+    const handle = pick(provider, taken, facts.random);
     if (!handle) {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
     taken.add(handle.uuid);
-    const { deployable, handles } = provider;
-    const isShared = deployable.region !== undefined && handles.length > 1;
+    const isShared = isProgrammable(provider) && provider.handles.length > 1;
     return { arq, target, handle, isShared };
   });
 }
 
 /** A clean handle, or else one that is being cleaned: that heals by itself, so it is no refusal. */
 function pick(
-  handles: readonly AttachHandle[],
+  provider: StoredProvider,
   taken: ReadonlySet<string>,
   random: () => number,
 ): AttachHandle | undefined {
-  const free = handles.filter((handle) => isFree(handle) && !taken.has(handle.uuid));
+  const withheld = new Set(withheldOf(provider));
+  const free = provider.handles.filter(
+    (handle) => isFree(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
+  );
   const clean = free.filter((handle) => handle.release === undefined);
   const among = clean.length > 0 ? clean : free;
   return among[Math.floor(random() * among.length)];
 }
 
 function isFree(handle: AttachHandle): boolean {
-  return handle.claim === undefined && !isWithheld(handle) && !handle.isGone;
+  return handle.claim === undefined && !handle.isGone;
+}
+
+/**
+ * What nobody may be given. Of a region all, while one is in quarantine: the job of its last holder may put
+ * an image there yet.
+ */
+export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
+  const { handles } = provider;
+  const isInDoubt = isProgrammable(provider) && handles.some((each) => each.quarantine);
+  return isInDoubt ? handles : handles.filter(isWithheld);
+}
+
+/** Whether images come into it. A type of vGPU is reported as a region too, but holds none. */
+export function isProgrammable({ deployable, handles }: StoredProvider): boolean {
+  return deployable.region !== undefined && !handles.some(({ type }) => type === 'MDEV');
 }
 
 /** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */
@@ -136,9 +153,10 @@ function countFor(targets: readonly BindTarget[], provider: ProviderUuid): numbe
 function checkTarget(
   arq: Arq,
   target: BindTarget,
-  { deployable, handles }: StoredProvider,
+  stored: StoredProvider,
   attachTypes: readonly AttachType[],
 ): void {
+  const { deployable, handles } = stored;
   const provider = `Resource provider ${target.providerUuid}`;
   const request = `accelerator request ${arq.uuid}`;
   if (deployable.hostname !== target.hostname) {
@@ -175,11 +193,8 @@ function checkTarget(
     }
   }
   if (!needsProgram(arq.group, deployable)) return;
-  // Drivers report regions for what they can program, and nothing else; a whole device has none.
-  if (deployable.region === undefined) {
-    throw new BindTargetMismatch(
-      `${provider} cannot be programmed: its driver reports no region for it.`,
-    );
+  if (!isProgrammable(stored)) {
+    throw new BindTargetMismatch(`${provider} cannot be programmed: it is no region of an FPGA.`);
   }
   if (isUsedByOthers(handles, target.instanceUuid)) {
     throw new BindTargetMismatch(

@@ -2,8 +2,8 @@
 // A suffixed request group needs class and traits on one provider, so each provider that holds
 // inventory carries all traits of its device, region and function.
 
-import type { StoredProvider } from './bind-plan.ts';
-import { type Device, isWithheld } from './device.ts';
+import { type StoredProvider, withheldOf } from './bind-plan.ts';
+import type { Device } from './device.ts';
 import type { ProviderUuid } from './ids.ts';
 
 export interface WantedInventory {
@@ -36,10 +36,11 @@ export function wantedProviders(
   });
 }
 
-function wantedProvider(device: Device, { deployable, handles }: StoredProvider): WantedProvider {
+function wantedProvider(device: Device, provider: StoredProvider): WantedProvider {
+  const { deployable } = provider;
   const isOffered = device.status === 'enabled' && !device.isGone && !deployable.isGone;
   const total = deployable.numAccelerators;
-  const kept = handles.filter(isWithheld).length;
+  const kept = withheldOf(provider).length;
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,

@@ -5,7 +5,7 @@ import { ImageUnusable } from '../clients/glance.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../contracts/job-document.ts';
 import type { BindFailureCause, InstanceBinding } from '../domain/arq.ts';
-import { needsCleaning } from '../domain/bind-plan.ts';
+import { isProgrammable, needsCleaning } from '../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../domain/device.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { RetryLater } from '../domain/retry-later.ts';
@@ -101,7 +101,7 @@ function heldBy(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Held {
  * put its image there.
  */
 function handlesUsed({ handle, place: { provider } }: Held): readonly AttachHandle[] {
-  return provider.deployable.region === undefined ? [handle] : provider.handles;
+  return isProgrammable(provider) ? provider.handles : [handle];
 }
 
 function checkHandles(handles: readonly AttachHandle[]): void {

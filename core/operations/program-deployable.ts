@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { HostRelease } from '../domain/arq.ts';
+import { isProgrammable } from '../domain/bind-plan.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { Deployable } from '../domain/device.ts';
 import { AgentAway, DeployableInUse, DeployableNotFound, InvalidInput } from '../domain/errors.ts';
@@ -29,7 +30,7 @@ export async function programDeployable(
   const provider = listed && (await deps.store.inventory.provider(listed.providerUuid));
   if (!provider || provider.deployable.isGone) throw new DeployableNotFound(uuid);
   const { deployable, handles } = provider;
-  if (deployable.region === undefined) {
+  if (!isProgrammable(provider)) {
     throw new InvalidInput(`Deployable ${uuid} is no region of an FPGA: nothing programs it.`);
   }
   // What is kept are the handles: a region without any would be kept by nothing.

@@ -168,7 +168,7 @@ it('a card that died with the boot takes down no instance but its own', async ()
   const r = await world.asNova('PATCH', '/v2/accelerator_requests', {
     [arq2]: [
       { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp1_0000:0f:00.0') },
+      { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp1_0000:0f:00.0_fake-1') },
       { op: 'add', path: '/instance_uuid', value: i2 },
     ],
   });

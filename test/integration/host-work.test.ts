@@ -154,6 +154,15 @@ describe('a release', () => {
     expect(await stateOf(second.instance)).toBe('Bound');
   });
 
+  it('that the host could not do keeps nobody from the other vGPUs of the type', async () => {
+    const { instance } = await bound();
+    await remove(instance);
+    await startReleases();
+    await end('free', 'failed', { reason: 'EBUSY' });
+    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    expect(await stateOf((await bound()).instance)).toBe('Bound');
+  });
+
   it('that the host could not do is quarantined until an admin frees it by force', async () => {
     const { instance } = await bound();
     await remove(instance);

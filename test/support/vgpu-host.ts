@@ -14,7 +14,7 @@ import { startRelease } from '#core/operations/start-release.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
-export const provider = providerUuid('cmp1_0000:0e:00.0');
+export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
 export const minutes = 60_000;
 
 export let world: World;
@@ -29,14 +29,19 @@ export const gpu = aDevice({
   driver: 'fake-gpu',
   type: 'GPU',
   provider_suffix: undefined,
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [1, 2, 3].map((index) => ({
-      type: 'MDEV',
-      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
-    })),
-  },
+  offers: undefined,
+  // A type of vGPU, as drivers report it.
+  regions: [
+    {
+      name: 'fake-1',
+      resource_class: 'VGPU',
+      traits: [],
+      attach_handles: [1, 2, 3].map((index) => ({
+        type: 'MDEV',
+        info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+      })),
+    },
+  ],
 });
 
 export async function startVgpuHost(): Promise<void> {

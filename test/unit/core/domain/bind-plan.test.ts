@@ -6,6 +6,7 @@ import {
   needsProgram,
   planBind,
   type StoredProvider,
+  withheldOf,
 } from '#core/domain/bind-plan.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
@@ -107,6 +108,35 @@ describe('planning a bind', () => {
     expect(planBind(facts({ ...region, handles }))).toHaveLength(1);
     const [planned] = planBind(facts(region, asking));
     expect(planned && needsHost(planned, 'agent')).toBe(true);
+  });
+
+  it('gives the other vGPUs of a type of which one is in quarantine', () => {
+    const quarantined = aStoredHandle({ index: 1, type: 'MDEV', quarantine: 'EIO' });
+    const second = aStoredHandle({ index: 2, type: 'MDEV' });
+    const type = { ...aProvider({ region: 'nvidia-1' }), handles: [quarantined, second] };
+    const given = { ...facts(type), attachTypes: ['MDEV'] as const };
+    const [planned] = planBind(given);
+    expect(planned?.handle).toEqual(second);
+    expect(planned && needsHost(planned, 'nova')).toBe(false);
+    expect(withheldOf(type)).toEqual([quarantined]);
+  });
+
+  it('gives nothing of a region while a part of it is in quarantine', () => {
+    const quarantined = aStoredHandle({ index: 1, quarantine: 'EIO' });
+    const region = aProvider({ region: 'region0' });
+    const handles = [quarantined, aStoredHandle({ index: 2 })];
+    expect(() => planBind(facts({ ...region, handles }))).toThrow('fewer than 1 free');
+    expect(withheldOf({ ...region, handles })).toEqual(handles);
+  });
+
+  it('refuses an image for a type of vGPUs', () => {
+    const type = {
+      ...aProvider({ region: 'nvidia-1' }),
+      handles: [aStoredHandle({ type: 'MDEV' })],
+    };
+    const asking = [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })];
+    const given = { ...facts(type, asking), attachTypes: ['MDEV'] as const };
+    expect(() => planBind(given)).toThrow('cannot be programmed: it is no region of an FPGA');
   });
 
   it('refuses a provider that nobody reported', () => {
