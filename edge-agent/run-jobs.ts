@@ -94,14 +94,17 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   async function run(execution: JobExecution, cancelled: AbortController): Promise<void> {
     const { jobId, jobDocument } = execution;
     const handle = holdExecution(execution, () => channel, cancelled);
+    const read = readJob(jobDocument, deps);
+    // The control plane knows of a region that it has had programmed only what it is told from now on, even
+    // where nothing has changed.
+    const isProgram = 'job' in read && read.job.steps.some(({ kind }) => kind === 'program');
     const answer = async (outcome: JobOutcome) => {
       answering.add(jobId);
       if (!(await handle.answer(outcome))) return;
       log.info('A job is answered.', { job: jobId, ...outcome });
       // Nobody waits for it: what has changed is told, now or by the next session.
-      looks.ask('changes');
+      looks.ask(isProgram ? 'everything' : 'changes');
     };
-    const read = readJob(jobDocument, deps);
     if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
     const recorded = checkpoint.job(jobId, handle.identity)?.outcome;
     if (recorded) return answer(recorded);

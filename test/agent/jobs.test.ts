@@ -66,6 +66,16 @@ describe('a job', () => {
     expect(agent.output()).not.toContain('signature');
   });
 
+  it('has a region described again that held the image before', async () => {
+    host.start();
+    await done(host.document('program', { steps: [programStep()] }));
+    await eventually(() => regionOf(fpga, 'region0')).toMatchObject({ 'bitstream-id': imageId });
+    const before = host.reports.length;
+    await done(host.document('program', { steps: [programStep()] }));
+    const described = () => host.reports.slice(before).flatMap(({ devices }) => devices);
+    await eventually(() => described().map(({ address }) => address)).toContain(fpga);
+  });
+
   it('that was queued while the host was away is done when it is back', async () => {
     const jobId = await host.model.create(
       host.document('prepare', { ...bind(), steps: [create()] }),
