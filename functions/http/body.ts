@@ -28,10 +28,19 @@ export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unkn
     throw new HttpFault(415, `The body must be application/json, not ${type || 'of no type'}.`);
   }
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, wellFormed);
   } catch (error) {
     throw new InvalidInput(`The body is no JSON: ${(error as Error).message}`);
   }
+}
+
+/** DynamoDB takes no half of a surrogate pair. */
+function wellFormed(key: string, value: unknown): unknown {
+  for (const text of [key, value]) {
+    if (typeof text !== 'string' || text.isWellFormed()) continue;
+    throw new SyntaxError(`${JSON.stringify(text)} is no text: half of a surrogate pair`);
+  }
+  return value;
 }
 
 /** @throws InvalidInput naming the place that is wrong, e.g. `groups[0]` */
@@ -44,9 +53,21 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
 
 function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
   if (!issue) return 'The request is not valid.';
+  const nearest = issue.code === 'invalid_union' && nearestOf(issue.errors);
+  if (nearest) return sentenceOf({ ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
     .replace(/^\./, '');
   return where === '' ? `${issue.message}.` : `${where}: ${issue.message}.`;
+}
+
+/** What is wrong with the form that the value is nearest to, if it is near to one of them. */
+function nearestOf(forms: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
+  const isOfForm = ([first]: z.core.$ZodIssue[]) => first && first.path.length > 0;
+  const near = forms.filter(isOfForm).sort((one, other) => one.length - other.length);
+  const [nearest, next] = near;
+  return nearest && nearest.length < (next?.length ?? Number.POSITIVE_INFINITY)
+    ? nearest[0]
+    : undefined;
 }
