@@ -13,6 +13,7 @@ import { sentenceOf } from './arguments.ts';
 import { agentSettings } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
+  refuseUnknown,
   retireCertificates,
   revokeCertificates,
 } from './enrol/end-certificates.ts';
@@ -105,6 +106,7 @@ async function main(): Promise<void> {
   }
   const thing = thingName(stage, hostname);
   if (given.remove) {
+    await refuseUnknown(registry, thing);
     await remove([thing]);
   } else if (given.revoke) {
     tell('revoked', await revokeCertificates(registry, thing));

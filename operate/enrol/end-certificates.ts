@@ -59,12 +59,15 @@ export async function revokeCertificates(
   thing: string,
 ): Promise<HostCertificate[]> {
   const certificates = await registry.certificatesOf(thing);
-  // Whoever mistyped the name must not take the lost host for shut out.
-  if (certificates.length === 0 && !(await registry.things()).includes(thing)) {
-    throw new EnrolmentRefused(
-      `No host ${hostnameOf(thing)} is enrolled: there is no thing ${thing}.`,
-    );
-  }
+  if (certificates.length === 0) await refuseUnknown(registry, thing);
   for (const certificate of certificates) await registry.revoke(certificate, thing);
   return certificates;
+}
+
+/** Whoever mistyped the name must not take the host for shut out. @throws EnrolmentRefused */
+export async function refuseUnknown(registry: Registry, thing: string): Promise<void> {
+  if ((await registry.things()).includes(thing)) return;
+  throw new EnrolmentRefused(
+    `No host ${hostnameOf(thing)} is enrolled: there is no thing ${thing}.`,
+  );
 }
