@@ -199,5 +199,6 @@ describe('a killed agent', () => {
     await eventually(addresses).toHaveLength(1 + lifetimesMs.length);
     const sequences = reports.map(({ sequence }) => sequence);
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
-  });
+    // Five agents one after another: seconds where nothing else runs.
+  }, 120_000);
 });
