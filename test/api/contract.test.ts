@@ -50,7 +50,9 @@ beforeAll(async () => {
     });
   const report = aReport([aDevice({ handles: 4 }), fpga(1), fpga(2), fpga(3)]);
   await applyReport(world.deps, 'cmp1', report, Date.now());
-  check = new OpenApiCheck((await world.ask('GET', '/openapi.json', { token: null })).json);
+  check = new OpenApiCheck(
+    JSON.parse((await world.ask('GET', '/openapi.json', { token: null })).text),
+  );
   variables = await findVariables(base, tokens);
 });
 afterAll(() => world.stop());

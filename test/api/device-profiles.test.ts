@@ -130,10 +130,7 @@ describe('a device profile', () => {
 
   it('is listed in the order of names asked for, and unknown names are left out', async () => {
     const { json } = await world.ask('GET', '/v2/device_profiles?name=by-list,nope,fpga');
-    expect(json.device_profiles.map(({ name }: { name: string }) => name)).toEqual([
-      'by-list',
-      'fpga',
-    ]);
+    expect(json.device_profiles.map(({ name }) => name)).toEqual(['by-list', 'fpga']);
   });
 
   it('is listed page by page', async () => {
@@ -141,7 +138,7 @@ describe('a device profile', () => {
     let path = '/accelerator/v2/device_profiles?limit=2';
     for (;;) {
       const { json } = await world.ask('GET', path);
-      names.push(...json.device_profiles.map(({ name }: { name: string }) => name));
+      names.push(...json.device_profiles.map(({ name }) => name));
       if (!json.device_profiles_links) break;
       path = json.device_profiles_links[0].href.slice(world.apiUrl.length);
     }
@@ -161,6 +158,6 @@ describe('a device profile', () => {
     expect(status).toBe(204);
     expect((await world.ask('DELETE', '/v2/device_profiles?name=by-object')).status).toBe(204);
     const { json } = await world.ask('GET', '/v2/device_profiles');
-    expect(json.device_profiles.map(({ name }: { name: string }) => name)).toEqual(['fpga']);
+    expect(json.device_profiles.map(({ name }) => name)).toEqual(['fpga']);
   });
 });

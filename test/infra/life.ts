@@ -62,8 +62,8 @@ async function endJob(kind: JobKind, uuid: string, operation: JobEvent['operatio
 }
 
 async function listed(collection: string): Promise<{ uuid: string; rp_uuid: string }[]> {
-  const { json } = await world.ask('GET', `/v2/${collection}`);
-  return json[collection === 'accelerator_requests' ? 'arqs' : collection];
+  const { text } = await world.ask('GET', `/v2/${collection}`);
+  return JSON.parse(text)[collection === 'accelerator_requests' ? 'arqs' : collection];
 }
 
 /** Each list in each order, from a marker on, and each row by itself. */
@@ -78,7 +78,7 @@ async function browse(collection: string) {
 async function createArqs(profile: string): Promise<ArqUuid[]> {
   const body = { device_profile_name: profile };
   const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  return json.arqs.map(({ uuid }: { uuid: ArqUuid }) => uuid);
+  return json.arqs.map(({ uuid }) => uuid);
 }
 
 async function bind(uuids: readonly string[], instance: string, provider: string) {

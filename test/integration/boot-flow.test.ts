@@ -47,7 +47,7 @@ describe('the life of two accelerator requests', () => {
       { state: 'Initial', device_profile_group_id: 0, attach_handle_type: '', instance_uuid: null },
       { state: 'Initial', device_profile_group_id: 0 },
     ]);
-    uuids = json.arqs.map((arq: { uuid: string }) => arq.uuid);
+    uuids = json.arqs.map((arq) => arq.uuid);
   });
 
   it('binds them to an instance, each with a handle of its own', async () => {
@@ -64,9 +64,7 @@ describe('the life of two accelerator requests', () => {
       },
       { state: 'Bound' },
     ]);
-    const infos = json.arqs.map((arq: { attach_handle_info: object }) =>
-      JSON.stringify(arq.attach_handle_info),
-    );
+    const infos = json.arqs.map((arq) => JSON.stringify(arq.attach_handle_info));
     expect(new Set(infos).size).toBe(2);
     expect(await handlesInUse()).toHaveLength(2);
   });

@@ -343,7 +343,7 @@ const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = 
   },
   async sweep() {
     const { json } = await world.ask('GET', '/v2/devices');
-    const shares = json.devices.map(({ uuid }: { uuid: string }) =>
+    const shares = json.devices.map(({ uuid }) =>
       Math.floor((Number.parseInt(uuid.slice(0, 8), 16) / 2 ** 32) * 60),
     );
     const idle = [...Array(60).keys()].find((minute) => !shares.includes(minute)) ?? 0;

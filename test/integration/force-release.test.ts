@@ -51,7 +51,7 @@ async function bindOneOfEach(): Promise<void> {
   const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'two',
   });
-  const patch = json.arqs.map(({ uuid }: { uuid: string }, index: number) => [
+  const patch = json.arqs.map(({ uuid }, index) => [
     uuid,
     [
       { op: 'add', path: '/hostname', value: 'cmp1' },

@@ -3,11 +3,75 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface Provider {
+  readonly uuid: string;
+  readonly name: string;
+  readonly parent_provider_uuid: string | null;
+  readonly generation: number;
+}
+
+interface Server extends Named {
+  readonly status: string;
+  readonly 'OS-EXT-STS:task_state': string | null;
+  readonly fault?: { readonly message: string };
+}
+
+export interface Arq {
+  readonly uuid: string;
+  readonly state: string;
+  readonly hostname: string;
+  readonly device_rp_uuid: string;
+  readonly attach_handle_type: string;
+  readonly attach_handle_uuid: string;
+}
+
+interface Device {
+  readonly uuid: string;
+  readonly type: string;
+  readonly model: string;
+}
+
+/**
+ * The parts of services' answers that the suite reads. Each answer has some of them, and a collection may be
+ * empty: a scenario that reads what is not there fails.
+ */
+export interface Body {
+  readonly uuid: string;
+  readonly id: string;
+  readonly error: string;
+  readonly error_message: string;
+  readonly generation: number;
+  readonly total: number;
+  readonly reserved: number;
+  readonly traits: readonly string[];
+  readonly resource_providers: readonly [Provider, ...Provider[]];
+  readonly allocations: Readonly<Record<string, { readonly resources: Record<string, number> }>>;
+  readonly allocation_requests: readonly { readonly allocations: object }[];
+  readonly server: Server;
+  readonly servers: readonly Server[];
+  readonly flavors: readonly Named[];
+  readonly hypervisors: readonly object[];
+  readonly images: readonly [Named, ...Named[]];
+  readonly project: Named;
+  readonly user: Named;
+  readonly role: Named;
+  readonly service: Named;
+  readonly endpoint: Named;
+  readonly projects: readonly [Named, ...Named[]];
+  readonly roles: readonly Named[];
+  readonly arqs: readonly Arq[];
+  readonly devices: readonly Device[];
+}
+
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: what services answer is looked into, not modelled.
-  readonly body: any;
+  readonly body: Body;
 }
 
 export interface Client {
@@ -51,7 +115,7 @@ async function send(
     signal: AbortSignal.timeout(60_000),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: parsed(text) };
+  return { status: response.status, headers: response.headers, body: parsed(text) as Body };
 }
 
 function parsed(text: string): unknown {

@@ -2,17 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from './rest.ts';
+import { type Arq, eventually } from './rest.ts';
 import type { Stage } from './stage.ts';
-
-export interface Arq {
-  readonly uuid: string;
-  readonly state: string;
-  readonly hostname: string;
-  readonly device_rp_uuid: string;
-  readonly attach_handle_type: string;
-  readonly attach_handle_uuid: string;
-}
 
 /** Makes a device profile and the flavor that names it, both of this name. */
 export async function offer(stage: Stage, name: string, groups: readonly object[]): Promise<void> {
@@ -76,9 +67,9 @@ export async function build(stage: Stage, flavor: string): Promise<Built> {
 export async function show(stage: Stage, id: string) {
   const { server } = (await stage.demo.nova.ask('GET', `/servers/${id}`)).body;
   return {
-    status: server.status as string,
-    task: server['OS-EXT-STS:task_state'] as string | null,
-    fault: String(server.fault?.message ?? ''),
+    status: server.status,
+    task: server['OS-EXT-STS:task_state'],
+    fault: server.fault?.message ?? '',
   };
 }
 

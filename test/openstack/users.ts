@@ -72,15 +72,14 @@ export async function servicesFor(
   };
 }
 
+type Kind = 'project' | 'user' | 'role' | 'service' | 'endpoint';
+
 /** What a cloud has before Cyborg comes: services with users and endpoints, and two tenants. */
 export async function furnish(plan: CloudPlan): Promise<void> {
   const { keystone } = await servicesFor(plan, admin, '');
-  const make = async (kind: string, body: object): Promise<string> =>
+  const make = async (kind: Kind, body: object): Promise<string> =>
     (await keystone.ask('POST', `/${kind}s`, { [kind]: body })).body[kind].id;
-  const existing = (await keystone.ask('GET', '/roles')).body.roles as {
-    id: string;
-    name: string;
-  }[];
+  const existing = (await keystone.ask('GET', '/roles')).body.roles;
   const roles = new Map(existing.map(({ id, name }) => [name, id]));
   if (!roles.has('service')) roles.set('service', await make('role', { name: 'service' }));
   const projects = new Map<string, string>();

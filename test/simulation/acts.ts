@@ -186,7 +186,7 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   const { json } = await world.api(process, 'POST', '/accelerator_requests', {
     device_profile_name: server.profile.name,
   });
-  const uuids: string[] = json.arqs.map(({ uuid }: { uuid: string }) => uuid);
+  const uuids: string[] = json.arqs.map(({ uuid }) => uuid);
   const patch = Object.fromEntries(uuids.map((uuid) => [uuid, target]));
   await world.api(process, 'PATCH', '/accelerator_requests', patch);
   await world.timeline.sleep(process, 40_000);

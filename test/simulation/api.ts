@@ -7,13 +7,13 @@ import { actions as profiles } from '#functions/device-profiles/handler.ts';
 import { actions as devices } from '#functions/devices/handler.ts';
 import type { HttpEvent } from '#functions/http/noun-handler.ts';
 import { nounHandler } from '#functions/http/noun-handler.ts';
+import type { ApiBody } from '#test/support/api-body.ts';
 import type { Process, Timeline } from './timeline.ts';
 import type { Violate } from './violation.ts';
 
 export interface Answer {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers.
-  readonly json: any;
+  readonly json: ApiBody;
 }
 
 export type CallApi = (
@@ -23,6 +23,9 @@ export type CallApi = (
   body?: unknown,
   token?: string,
 ) => Promise<Answer>;
+
+/** Whoever reads a part of it fails. */
+const nothing = {} as ApiBody;
 
 /** API Gateway waits no longer. */
 const timeoutMs = 29_000;
@@ -73,7 +76,7 @@ function serve(
 ): Promise<Answer> {
   const noun = handlerOf(request.path, deps);
   return new Promise((resolve) => {
-    process.onDeath = () => resolve({ status: 502, json: undefined });
+    process.onDeath = () => resolve({ status: 502, json: nothing });
     timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));
     void noun(eventOf(request), {} as never).then(
       ({ statusCode = 200, body }) => {
@@ -82,7 +85,7 @@ function serve(
         if (statusCode >= 500) violate('E', `${request.method} ${request.path}: ${body}`);
         resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
       },
-      () => resolve({ status: 500, json: undefined }),
+      () => resolve({ status: 500, json: nothing }),
     );
   });
 }

@@ -115,7 +115,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       device_profile_name: server.profile.name,
     });
     if (created.status !== 201) return fail(server);
-    const arqs = created.json.arqs as ShownArq[];
+    const arqs = created.json.arqs as readonly ShownArq[];
     const chosen = schedule(parts, server, avoided);
     const uuids = arqs.map(({ uuid }) => uuid);
     if (!chosen) {
@@ -216,7 +216,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     process: Process,
     server: Server,
     uuids: readonly string[],
-  ): Promise<ShownArq[] | undefined> {
+  ): Promise<readonly ShownArq[] | undefined> {
     const received = new Map<string, ServerEvent['status'] | 'timeout'>();
     const waiting: Waiters['waiting'] = new Map();
     const all = uuids.map(
@@ -248,7 +248,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
   }
 
   /** An empty list is an error to Nova, and so is any answer but 200. */
-  async function list(process: Process, server: Server): Promise<ShownArq[] | undefined> {
+  async function list(process: Process, server: Server): Promise<readonly ShownArq[] | undefined> {
     const path = `/accelerator_requests?instance=${server.uuid}`;
     const node = hosts.find(({ name }) => name === server.host);
     server.isBootKnown = node !== undefined && parts.knowsBoot(node);
@@ -256,7 +256,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     if (parts.seesFailedBinds && answer.status === 409) {
       answer = await api(process, 'GET', `${path}&bind_state=resolved`);
     }
-    const arqs = answer.status === 200 ? (answer.json.arqs as ShownArq[]) : [];
+    const arqs = answer.status === 200 ? (answer.json.arqs as readonly ShownArq[]) : [];
     return arqs.length > 0 ? arqs : undefined;
   }
 

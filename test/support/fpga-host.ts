@@ -122,7 +122,7 @@ export async function bind(accel: Record<string, string>, count = 1) {
     { op: 'add', path: '/device_rp_uuid', value: region },
     { op: 'add', path: '/instance_uuid', value: instance },
   ];
-  const arqs: { uuid: string }[] = created.json.arqs;
+  const { arqs } = created.json;
   const { status, json } = await world.asNova(
     'PATCH',
     '/v2/accelerator_requests',

@@ -19,6 +19,7 @@ import { startNova } from '#local/openstack/nova.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 import type { Running } from '#local/ports.ts';
 import { createQueues } from '#local/queues.ts';
+import type { ApiBody } from './api-body.ts';
 import { stage, startEngines } from './engines.ts';
 
 export { stage } from './engines.ts';
@@ -28,8 +29,7 @@ export interface Answer {
   readonly headers: Headers;
   readonly text: string;
   /** Parsed, or undefined where the answer has no body. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests read what the API answers, whatever it is.
-  readonly json: any;
+  readonly json: ApiBody;
 }
 
 export interface Ask {

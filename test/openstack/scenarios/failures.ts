@@ -105,9 +105,7 @@ export const failures: readonly Scenario[] = [
 ];
 
 async function deviceOfType(stage: Stage, type: string, model: string): Promise<string> {
-  const { devices } = (await stage.admin.accelerator.ask('GET', '/devices')).body as {
-    devices: { uuid: string; type: string; model: string }[];
-  };
+  const { devices } = (await stage.admin.accelerator.ask('GET', '/devices')).body;
   const found = devices.find((device) => device.type === type && device.model === model);
   assert.ok(found, `${type} ${model}`);
   return found.uuid;

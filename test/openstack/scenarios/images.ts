@@ -34,7 +34,7 @@ export const images: readonly Scenario[] = [
       await assertHas(stage, built, 1);
       const traits = `${ownProvider(stage, '0000:0d:00.0_region0')}/traits`;
       await eventually(
-        async () => (await stage.admin.placement.ask('GET', traits)).body.traits as string[],
+        async () => (await stage.admin.placement.ask('GET', traits)).body.traits,
         (found) => found.includes(functionTrait),
       );
       await remove(stage, built.id);
@@ -49,9 +49,7 @@ export const images: readonly Scenario[] = [
       const query = `resources1=FPGA:1&required1=${wanted.join(',')}`;
       const { placement } = stage.admin;
       const { body } = await placement.ask('GET', `/allocation_candidates?${query}`);
-      const found = body.allocation_requests.flatMap(({ allocations }: { allocations: object }) =>
-        Object.keys(allocations),
-      );
+      const found = body.allocation_requests.flatMap(({ allocations }) => Object.keys(allocations));
       const own = ownProvider(stage, '0000:0d:00.0_region0').split('/').at(-1);
       assert.deepEqual(found, [own]);
       const traits = Object.fromEntries(wanted.map((each) => [`trait:${each}`, 'required']));

@@ -42,7 +42,7 @@ export const placement: readonly Scenario[] = [
       const host = stage.cloud.plan.computeHost;
       const novas = await makeForeign(stage, `${host}_pci_0000_0e_00_0`, ['OWNER_NOVA']);
       const vgpus = `${ownProvider(stage, '0000:0e:00.0_fake-1')}/inventories/VGPU`;
-      const reserved = async () => (await placement.ask('GET', vgpus)).body.reserved as number;
+      const reserved = async () => (await placement.ask('GET', vgpus)).body.reserved;
       const conflict = reconcile(stage, '--repair');
       assert.equal(conflict.status, 1);
       assert.equal(await reserved(), 4);

@@ -30,14 +30,33 @@ interface Table {
   readonly lagging: { readonly key: string; readonly row?: Item; readonly visibleAt: number }[];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: commands' inputs, as loose as the client takes them.
-type Input = any;
+/** As the client takes it. */
+export type CommandInput = Readonly<Record<string, unknown>>;
+
+/** The parts of it that are read here; each command has some of them. */
+interface Input {
+  readonly TableName: string;
+  readonly IndexName?: string;
+  readonly Key: Item;
+  readonly Item: Item;
+  readonly ConditionExpression?: string;
+  readonly UpdateExpression: string;
+  readonly KeyConditionExpression: string;
+  readonly FilterExpression?: string;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
+  readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>>;
+  readonly ExclusiveStartKey?: Item;
+  readonly Limit?: number;
+  readonly ScanIndexForward?: boolean;
+  readonly TransactItems: readonly Readonly<Record<string, Input>>[];
+  readonly RequestItems: Readonly<Record<string, { readonly Keys: readonly Item[] }>>;
+}
 
 export interface MemoryDatabase {
   /** One command, at once and as a whole. @throws errors named as DynamoDB names them */
-  execute(command: string, input: Input): unknown;
+  execute(command: string, input: CommandInput): unknown;
   /** The row that a write is about. */
-  row(write: Input): Item | undefined;
+  row(write: CommandInput): Item | undefined;
   /** Another number after each change. */
   version(): number;
   /** All rows of a table, for whoever checks what is true of them. */
@@ -55,7 +74,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
 
   let version = 0;
 
-  function tableOf({ TableName }: Input): Table {
+  function tableOf({ TableName }: Pick<Input, 'TableName'>): Table {
     const table = byName.get(TableName);
     if (!table) throw named('ResourceNotFoundException', `There is no table ${TableName}.`);
     return table;
@@ -112,8 +131,8 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
   }
 
   function transact({ TransactItems }: Input): object {
-    const decided = TransactItems.map((item: Input) => {
-      const [kind = '', input] = Object.entries<Input>(item)[0] ?? [];
+    const decided = TransactItems.map((item) => {
+      const [kind, input] = Object.entries(item)[0] as [string, Input];
       const table = tableOf(input);
       try {
         return { table, ...decide(kind, input, table) };
@@ -122,18 +141,19 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
         return undefined;
       }
     });
-    if (decided.includes(undefined)) {
+    const writes = decided.filter((each) => each !== undefined);
+    if (writes.length < decided.length) {
       throw Object.assign(named('TransactionCanceledException', 'Transaction cancelled'), {
-        CancellationReasons: decided.map((each: unknown) => ({
+        CancellationReasons: decided.map((each) => ({
           Code: each ? 'None' : 'ConditionalCheckFailed',
         })),
       });
     }
-    const keys = decided.map(({ table, key }: Input) => `${table.definition.name} ${key}`);
+    const keys = writes.map(({ table, key }) => `${table.definition.name} ${key}`);
     if (new Set(keys).size < keys.length) {
       throw named('ValidationException', 'A transaction cannot have two operations on one item.');
     }
-    for (const { table, key, after } of decided) commit(table, key, after);
+    for (const { table, key, after } of writes) commit(table, key, after);
     return {};
   }
 
@@ -151,17 +171,12 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const place = (row: Item) => `${row[sortKey] ?? ''} ${keyOf(table.definition, row)}`;
     rows.sort((a, b) => (place(a) < place(b) ? -1 : 1));
     if (input.ScanIndexForward === false) rows.reverse();
-    const from = input.ExclusiveStartKey
-      ? rows.findIndex(
-          (row) =>
-            keyOf(table.definition, row) === keyOf(table.definition, input.ExclusiveStartKey),
-        ) + 1
-      : 0;
+    const after = input.ExclusiveStartKey && keyOf(table.definition, input.ExclusiveStartKey);
+    const from = after ? rows.findIndex((row) => keyOf(table.definition, row) === after) + 1 : 0;
     const page = rows.slice(from, from + (input.Limit ?? Number.POSITIVE_INFINITY));
     const last = from + page.length < rows.length ? page.at(-1) : undefined;
-    const shown = input.FilterExpression
-      ? page.filter((row) => holds(input.FilterExpression, row, given))
-      : page;
+    const { FilterExpression: filter } = input;
+    const shown = filter ? page.filter((row) => holds(filter, row, given)) : page;
     const project = (row: Item) =>
       index?.projection === 'KEYS_ONLY' ? keysOf(table.definition, index, row) : row;
     return {
@@ -178,11 +193,9 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     },
     BatchGetCommand: ({ RequestItems }) => ({
       Responses: Object.fromEntries(
-        Object.entries<Input>(RequestItems).map(([TableName, { Keys }]) => {
+        Object.entries(RequestItems).map(([TableName, { Keys }]) => {
           const table = tableOf({ TableName });
-          const found = Keys.flatMap(
-            (key: Item) => table.rows.get(keyOf(table.definition, key)) ?? [],
-          );
+          const found = Keys.flatMap((key) => table.rows.get(keyOf(table.definition, key)) ?? []);
           return [TableName, plain(found)];
         }),
       ),
@@ -198,22 +211,22 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     execute: (command, input) => {
       const run = commands[command];
       if (!run) throw new Error(`${command} is not offered here.`);
-      return run(input);
+      return run(input as unknown as Input);
     },
     row: (write) => {
-      const table = tableOf(write);
-      return table.rows.get(keyOf(table.definition, write.Item ?? write.Key));
+      const { Item, Key, ...input } = write as unknown as Input;
+      const table = tableOf(input);
+      return table.rows.get(keyOf(table.definition, Item ?? Key));
     },
     version: () => version,
     rows: (table) => [...(byName.get(tableName(stage, table))?.rows.values() ?? [])],
   };
 }
 
-export function placeholders(input: Input): Placeholders {
-  return {
-    names: input.ExpressionAttributeNames ?? {},
-    values: plain(input.ExpressionAttributeValues ?? {}),
-  };
+export function placeholders(input: CommandInput | Input): Placeholders {
+  const { ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values = {} } =
+    input as Input;
+  return { names, values: plain(values) };
 }
 
 /** As the client marshals: what is undefined is not there. */

@@ -1,0 +1,35 @@
+import type * as z from 'zod';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import type { arqAnswer } from '#functions/accelerator-requests/answer.ts';
+import type { attributeAnswer } from '#functions/attributes/answer.ts';
+import type { deployableAnswer } from '#functions/deployables/answer.ts';
+import type { profileAnswer } from '#functions/device-profiles/answer.ts';
+import type { deviceAnswer, freedAnswer } from '#functions/devices/answer.ts';
+
+type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
+type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };
+type Links = readonly [{ readonly href: string }, ...{ readonly href: string }[]];
+
+/**
+ * The parts of the API's answers that tests read. Each answer has some of them, and a collection may be
+ * empty: a test that reads what is not there fails.
+ */
+export interface ApiBody {
+  readonly uuid: string;
+  readonly arqs: readonly [Arq, ...Arq[]];
+  readonly arqs_links: Links;
+  readonly attach_handle_type: string;
+  readonly device_profiles: OneOrMore<typeof profileAnswer>;
+  readonly device_profiles_links: Links;
+  readonly links: Links;
+  readonly devices: OneOrMore<typeof deviceAnswer>;
+  readonly status: NonNullable<z.infer<typeof deviceAnswer>['status']>;
+  readonly device_uuid: string;
+  readonly attach_handles: z.infer<typeof freedAnswer>['attach_handles'];
+  readonly deployables: OneOrMore<typeof deployableAnswer>;
+  readonly rp_uuid: string;
+  readonly program: z.infer<typeof deployableAnswer>['program'];
+  readonly attributes: OneOrMore<typeof attributeAnswer>;
+  readonly error: string;
+  readonly error_message: string;
+}
