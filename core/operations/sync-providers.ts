@@ -207,7 +207,8 @@ async function removeProviders(
     const mayGo = device.isGone && ends.every((end) => end === 'removed');
     // Maintenance may have begun just now; by the last row the device is found when it ends.
     const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
-    for (const own of removed.filter(isNamed)) if (!isLeft) await deleteGoneRows(deps, own);
+    const last = isLeft ? [] : removed.filter(isNamed);
+    for (const own of last) await deleteGoneRows(deps, own);
   }
   if (ends.includes('allocated')) throw stillAllocated(device);
 }

@@ -7,7 +7,7 @@ import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
 import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
-import { held, transact } from './writes.ts';
+import { deleteIf, held, transact } from './writes.ts';
 
 export interface ArqStore {
   /** All or none. Until bound, the sweep deletes them after `dueAt`. */
@@ -75,15 +75,11 @@ export function arqStore(client: Documents, table: string): ArqStore {
     },
 
     deleteUnbound(uuid) {
-      return held(
-        client.send(
-          new DeleteCommand({
-            TableName: table,
-            Key: arqKey(uuid),
-            ConditionExpression: 'attribute_not_exists(bind_id)',
-          }),
-        ),
-      );
+      return deleteIf(client, {
+        TableName: table,
+        Key: arqKey(uuid),
+        ConditionExpression: 'attribute_not_exists(bind_id)',
+      });
     },
   };
 }

@@ -1,6 +1,6 @@
 // Hosts, devices, deployables and attach handles.
 
-import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
@@ -21,7 +21,7 @@ import {
   type Row,
   restoredKey,
 } from './rows.ts';
-import { held, setting, type TransactItem, transact, updateIf } from './writes.ts';
+import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
@@ -135,21 +135,22 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       eachOf(handles, (handle) => deleteGoneHandle(client, table, handle)),
 
     async deleteGoneDeployable({ providerUuid }) {
-      await deleteIf(client, table, deployableKey(providerUuid), 'deployable.isGone = :gone');
+      await deleteIf(client, {
+        TableName: table,
+        Key: deployableKey(providerUuid),
+        ConditionExpression: 'deployable.isGone = :gone',
+        ExpressionAttributeValues: { ':gone': true },
+      });
     },
 
     deleteGoneDevice({ hostname, uuid, status }) {
-      return held(
-        client.send(
-          new DeleteCommand({
-            TableName: table,
-            Key: deviceKey(hostname, uuid),
-            ConditionExpression: 'device.isGone = :gone AND #status = :status',
-            ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':gone': true, ':status': status },
-          }),
-        ),
-      );
+      return deleteIf(client, {
+        TableName: table,
+        Key: deviceKey(hostname, uuid),
+        ConditionExpression: 'device.isGone = :gone AND #status = :status',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':gone': true, ':status': status },
+      });
     },
   };
 }
@@ -215,31 +216,13 @@ async function dropHandle(client: Documents, table: string, handle: AttachHandle
 }
 
 async function deleteGoneHandle(client: Documents, table: string, handle: AttachHandle) {
-  const key = handleKey(handle.providerUuid, handle.uuid);
-  await deleteIf(
-    client,
-    table,
-    key,
-    'is_gone = :gone AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
-  );
-}
-
-async function deleteIf(
-  client: Documents,
-  table: string,
-  key: Record<string, string>,
-  condition: string,
-): Promise<boolean> {
-  return held(
-    client.send(
-      new DeleteCommand({
-        TableName: table,
-        Key: key,
-        ConditionExpression: condition,
-        ExpressionAttributeValues: { ':gone': true },
-      }),
-    ),
-  );
+  await deleteIf(client, {
+    TableName: table,
+    Key: handleKey(handle.providerUuid, handle.uuid),
+    ConditionExpression:
+      'is_gone = :gone AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
+    ExpressionAttributeValues: { ':gone': true },
+  });
 }
 
 /** Writes at once to the engine; a first report of a large host is some thousand rows. */

@@ -1,6 +1,8 @@
 // Conditional writes. A condition that does not hold is an ordinary answer here, not an exception.
 
 import {
+  DeleteCommand,
+  type DeleteCommandInput,
   TransactWriteCommand,
   type TransactWriteCommandInput,
   UpdateCommand,
@@ -36,6 +38,11 @@ export async function transact(
 /** Whether the condition held and the row was written. */
 export async function updateIf(client: Documents, update: UpdateCommandInput): Promise<boolean> {
   return held(client.send(new UpdateCommand(update)));
+}
+
+/** Whether the condition held and the row was deleted. */
+export async function deleteIf(client: Documents, deletion: DeleteCommandInput): Promise<boolean> {
+  return held(client.send(new DeleteCommand(deletion)));
 }
 
 /** The row as it is then; undefined if the condition did not hold. */
