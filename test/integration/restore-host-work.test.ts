@@ -6,12 +6,9 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { attestHandles } from '#core/operations/attest-handles.ts';
-import { restoreBackup } from '#core/operations/restore-backup.ts';
 import { sweep } from '#core/operations/sweep.ts';
-import { type BackupStore, backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
 import { tableName } from '#core/store/tables.ts';
-import { backUpTables } from '#test/support/backup.ts';
+import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aReport } from '#test/support/reports.ts';
 import {
   bind,
@@ -37,13 +34,12 @@ import {
 } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
-let backups: BackupStore;
-let suffix = 0;
-let moment: string;
+let backups: Backups;
 
 beforeAll(async () => {
   await startVgpuHost();
-  backups = backupStore(createDocuments().documents);
+  // Boots of this host come so much ahead, and give its handles their first epochs.
+  backups = createBackups(stage, () => Date.now() + 10 * minutes);
 });
 afterAll(() => world.stop());
 beforeEach(async () => {
@@ -52,23 +48,6 @@ beforeEach(async () => {
   await startReleases();
   if (jobs.size > 0) await end('free');
 });
-
-async function backUp(): Promise<void> {
-  suffix += 1;
-  moment = await backUpTables(backups, stage, String(suffix));
-}
-
-async function restore(): Promise<void> {
-  await restoreBackup({
-    backups,
-    stage,
-    suffix: String(suffix),
-    moment,
-    // Boots of this host come so much ahead, and give its handles their first epochs.
-    clock: () => Date.now() + 10 * minutes,
-    isDryRun: false,
-  });
-}
 
 /** As it is when nothing has happened on the host. */
 async function report(devices = [gpu], given: ConsumerDeps = deps): Promise<void> {
@@ -101,8 +80,8 @@ async function isMadeAgain(instance: string): Promise<void> {
 describe('after a backup was put back', () => {
   it('a release leaves alone on the host what may be somebody else’s by now', async () => {
     const { instance } = await bound();
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     await report();
     expect(await remove(instance)).toBe(204);
     await startReleases();
@@ -116,9 +95,9 @@ describe('after a backup was put back', () => {
   });
 
   it('what its host may have made is removed first, though an admin frees it by force', async () => {
-    await backUp();
+    await backups.take();
     await bound();
-    await restore();
+    await backups.restore();
     const { device_uuid, attach_handles } = await force();
     expect([device_uuid, attach_handles]).toEqual([deviceUuid('cmp1', gpu.address), []]);
     await startReleases();
@@ -131,8 +110,8 @@ describe('after a backup was put back', () => {
   });
 
   it('is free at an admin’s second word where its host does not answer the first', async () => {
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     await force();
     await sweep({ ...deps, clock: () => Date.now() + 10 * minutes });
     expect((await force()).attach_handles).toHaveLength(3);
@@ -141,8 +120,8 @@ describe('after a backup was put back', () => {
 
   it('a bind that was under way is not made ready on what may be somebody else’s', async () => {
     const { instance } = await bind();
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     await startBindOf(instance);
     expect([...jobs.values()]).toEqual([]);
     expect(await stateOf(instance)).toBe(409);
@@ -150,10 +129,10 @@ describe('after a backup was put back', () => {
 
   it('what a boot since then took away is made again', async () => {
     const { instance } = await bound();
-    await backUp();
+    await backups.take();
     await boot();
     await isMadeAgain(instance);
-    await restore();
+    await backups.restore();
     await report();
     await isMadeAgain(instance);
   });
@@ -166,10 +145,10 @@ describe('after a backup was put back', () => {
     await underLease((holder) =>
       deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 }, holder),
     );
-    await backUp();
+    await backups.take();
     await report();
     await isMadeAgain(instance);
-    await restore();
+    await backups.restore();
     await report();
     await isMadeAgain(instance);
   });
@@ -177,8 +156,8 @@ describe('after a backup was put back', () => {
   it('a device that returns while its rows are deleted is withheld', async () => {
     const { instance } = await bound();
     await report([]);
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     expect(await handles()).toMatchObject([{ isGone: true }]);
     const { inventory } = deps.store;
     const overtaken: typeof inventory = {
@@ -192,28 +171,32 @@ describe('after a backup was put back', () => {
       },
     };
     await report([gpu], { ...deps, store: { ...deps.store, inventory: overtaken } });
-    const withheld = { unknownSince: moment, isGone: false };
+    const withheld = { unknownSince: backups.moment(), isGone: false };
     expect(await handles()).toMatchObject([withheld, withheld, withheld]);
   });
 
   it('a handle is claimed by the ARQ that the backup has for it, and waits for nothing that it lacks', async () => {
     const { arq, instance } = await bound();
     const other = await bound();
-    await backUp();
+    await backups.take();
     const [arqs, inventory] = (['arqs', 'inventory'] as const).map(
-      (table) => `${tableName(stage, table)}-${suffix}`,
+      (table) => `${tableName(stage, table)}-${backups.suffix()}`,
     ) as [string, string];
-    for (const row of (await backups.rows(arqs)).values()) {
+    for (const row of (await backups.store.rows(arqs)).values()) {
       if (row.uuid === other.arq || row.instance_uuid === other.instance) {
-        await backups.delete(arqs, row);
+        await backups.store.delete(arqs, row);
       }
     }
-    for (const row of (await backups.rows(inventory)).values()) {
+    for (const row of (await backups.store.rows(inventory)).values()) {
       if (row.arq_uuid !== arq) continue;
       const { arq_uuid: _, instance_uuid: __, ...unclaimed } = row;
-      await backups.put(inventory, { ...unclaimed, release_id: 'none', quarantine: 'was never' });
+      await backups.store.put(inventory, {
+        ...unclaimed,
+        release_id: 'none',
+        quarantine: 'was never',
+      });
     }
-    await restore();
+    await backups.restore();
     const claims = (await handles()).flatMap(({ claim }) => claim ?? []);
     expect(claims).toEqual([{ arqUuid: arq, instanceUuid: instance }]);
     expect((await handles()).filter(({ release, quarantine }) => release || quarantine)).toEqual(
@@ -223,14 +206,14 @@ describe('after a backup was put back', () => {
 
   it('an ARQ and its instance of which the backup has but one hold nothing', async () => {
     const lacking = { instance: await bound(), arq: await bound() };
-    await backUp();
-    const arqs = `${tableName(stage, 'arqs')}-${suffix}`;
-    for (const row of (await backups.rows(arqs)).values()) {
+    await backups.take();
+    const arqs = `${tableName(stage, 'arqs')}-${backups.suffix()}`;
+    for (const row of (await backups.store.rows(arqs)).values()) {
       const isLost =
         row.pk === `INSTANCE#${lacking.instance.instance}` || row.uuid === lacking.arq.arq;
-      if (isLost) await backups.delete(arqs, row);
+      if (isLost) await backups.store.delete(arqs, row);
     }
-    await restore();
+    await backups.restore();
     const { status } = await world.asNova(
       'DELETE',
       `/v2/accelerator_requests?arqs=${lacking.instance.arq}`,
@@ -242,14 +225,14 @@ describe('after a backup was put back', () => {
   });
 
   it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
-    await backUp();
+    await backups.take();
     const { instance } = await bound();
     await remove(instance);
     const known = (await handles()).map(({ epoch }) => epoch);
     const inventory = tableName(stage, 'inventory');
-    for (const row of (await backups.rows(inventory)).values())
-      await backups.delete(inventory, row);
-    await restore();
+    for (const row of (await backups.store.rows(inventory)).values())
+      await backups.store.delete(inventory, row);
+    await backups.restore();
     for (const { epoch } of await handles()) expect(epoch).toBeGreaterThan(Math.max(...known));
   });
 });

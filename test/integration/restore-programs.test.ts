@@ -3,11 +3,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { restoreBackup } from '#core/operations/restore-backup.ts';
 import { startRelease } from '#core/operations/start-release.ts';
-import { type BackupStore, backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { backUpTables } from '#test/support/backup.ts';
+import { type Backups, createBackups } from '#test/support/backup.ts';
 import {
   anImage,
   boot,
@@ -30,13 +27,11 @@ import {
 import { aGbs } from '#test/support/gbs.ts';
 import { stage } from '#test/support/world.ts';
 
-let backups: BackupStore;
-let suffix = 0;
-let moment: string;
+let backups: Backups;
 
 beforeAll(async () => {
   await startFpgaHost();
-  backups = backupStore(createDocuments().documents);
+  backups = createBackups(stage);
 });
 afterAll(() => world.stop());
 beforeEach(async () => {
@@ -44,15 +39,9 @@ beforeEach(async () => {
   await bootAfresh();
 });
 
-async function backUp(): Promise<void> {
-  suffix += 1;
-  moment = await backUpTables(backups, stage, String(suffix));
-}
-
 /** Until its host has said what it holds, and afterwards. */
 async function restore(bitstream: string): Promise<void> {
-  const from = { backups, stage, suffix: String(suffix), moment };
-  await restoreBackup({ ...from, clock: Date.now, isDryRun: false });
+  await backups.restore();
   await receive(nextReport({ bitstream }, { isSameBoot: true }));
 }
 
@@ -78,7 +67,7 @@ describe('after a backup was put back', () => {
       body: [{ path: '/program', op: 'replace', value: [{ image_uuid: await anotherImage() }] }],
     });
     const [id = ''] = await releases();
-    await backUp();
+    await backups.take();
     const release = await deps.store.releases.byId(id);
     if (release) await deps.store.releases.confirm(release);
     const image = await anotherImage();
@@ -91,7 +80,7 @@ describe('after a backup was put back', () => {
   it('what a boot since then took away is not programmed below whoever has it now', async () => {
     const first = await anotherImage();
     const instance = await boundWith(first);
-    await backUp();
+    await backups.take();
     await boot({ bitstream: first });
     await remove(instance);
     const second = await anotherImage();

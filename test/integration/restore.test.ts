@@ -8,12 +8,10 @@ import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { reap } from '#core/operations/reap.ts';
-import { restoreBackup } from '#core/operations/restore-backup.ts';
 import { syncProviders } from '#core/operations/sync-providers.ts';
-import { type BackupStore, backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import type { BackupStore } from '#core/store/backups.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
-import { backUpTables } from '#test/support/backup.ts';
+import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -48,11 +46,8 @@ const providers = {
 const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'of somebody else' };
 let world: World;
 let deps: ConsumerDeps;
-let backups: BackupStore;
+let backups: Backups;
 let sequence = 0;
-let suffixes = 0;
-let suffix: string;
-let moment: string;
 let instances = 0;
 /** Servers that Nova has → when they last changed. */
 let servers: Map<string, string>;
@@ -61,7 +56,7 @@ const given = new Set<string>();
 
 beforeAll(async () => {
   world = await startWorld();
-  backups = backupStore(createDocuments().documents);
+  backups = createBackups(stage);
   deps = {
     ...world.deps,
     clients: {
@@ -179,25 +174,15 @@ async function gone(instance: string): Promise<void> {
   servers.delete(instance);
 }
 
-async function backUp(): Promise<void> {
-  suffixes += 1;
-  suffix = String(suffixes);
-  moment = await backUpTables(backups, stage, suffix);
-}
-
-function restore(store = backups, isDryRun = false) {
-  return restoreBackup({ backups: store, stage, suffix, moment, clock: Date.now, isDryRun });
-}
-
 function dump(): Promise<unknown[]> {
-  const rowsOf = async (name: TableName) => [...(await backups.rows(tableName(stage, name)))];
+  const rowsOf = async (name: TableName) => [...(await backups.store.rows(tableName(stage, name)))];
   return Promise.all((['arqs', 'inventory', 'device-profiles'] as const).map(rowsOf));
 }
 
 describe('after a backup was put back', () => {
   it('nothing is handed out until its host has reported and Placement was asked', async () => {
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     expect(await tryToBind()).toMatchObject(refused);
     await sync();
     expect(await tryToBind()).toMatchObject(refused);
@@ -208,8 +193,8 @@ describe('after a backup was put back', () => {
   });
 
   it('the host is asked for all its devices, whatever its heartbeat says', async () => {
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     const made: string[] = [];
     const jobs = { ...deps.clients.jobs, create: async (id: string) => void made.push(id) };
     sequence += 1;
@@ -224,8 +209,8 @@ describe('after a backup was put back', () => {
   });
 
   it('Placement allocates nothing of it meanwhile', async () => {
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     await sync();
     const held = await deps.clients.placement.getInventories(providers.fpga);
     expect(held?.inventories.FPGA).toMatchObject({ total: 3, reserved: 3 });
@@ -237,9 +222,9 @@ describe('after a backup was put back', () => {
 
   it('a device that somebody has whom the backup does not know is offered to nobody', async () => {
     const before = await boot();
-    await backUp();
+    await backups.take();
     const stranger = await boot();
-    await restore();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
@@ -255,9 +240,9 @@ describe('after a backup was put back', () => {
 
   it.each([true, false])('nobody gets what one may have moved within: %s', async (isShown) => {
     const instance = await boot();
-    await backUp();
+    await backups.take();
     servers = new Map(isShown ? [...servers, [instance, new Date().toISOString()]] : []);
-    await restore();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
@@ -268,12 +253,12 @@ describe('after a backup was put back', () => {
 
   it('a full device within which two may have changed places is not released by the wrong one', async () => {
     const [first, second] = [await boot(), await boot(), await boot()];
-    await backUp();
+    await backups.take();
     // The first was deleted, and the second built anew on what it left.
     servers.delete(first as string);
     await allocate(first as string, undefined);
     servers.set(second as string, new Date().toISOString());
-    await restore();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     await gone(first as string);
@@ -281,9 +266,9 @@ describe('after a backup was put back', () => {
   });
 
   it('an admin says that it is free by force', async () => {
-    await backUp();
+    await backups.take();
     await boot();
-    await restore();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     expect(await tryToBind()).toMatchObject(refused);
@@ -294,10 +279,10 @@ describe('after a backup was put back', () => {
 
   it('what was deleted since comes back, and the reaper lets go of it when nobody has the device', async () => {
     const instance = await boot();
-    await backUp();
+    await backups.take();
     await gone(instance);
     const stranger = await boot();
-    await restore();
+    await backups.restore();
     expect(await deps.store.arqs.binding(instance)).toBeDefined();
     await report(fpga, gpu);
     await sync();
@@ -316,11 +301,11 @@ describe('after a backup was put back', () => {
   });
 
   it('a device that the backup does not know is no more trusted than the others', async () => {
-    await backUp();
+    await backups.take();
     await report(fpga, gpu, late);
     await sync();
     const stranger = await boot('late');
-    await restore();
+    await backups.restore();
     expect(await handlesOf('late')).toEqual([]);
     await report(fpga, gpu, late);
     expect(await tryToBind('late')).toMatchObject(refused);
@@ -332,8 +317,8 @@ describe('after a backup was put back', () => {
   });
 
   it('what a host may have made for somebody since, it removes first', async () => {
-    await backUp();
-    await restore();
+    await backups.take();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     const waiting = await handlesOf('gpu');
@@ -346,9 +331,9 @@ describe('after a backup was put back', () => {
   });
 
   it('a claim that was decided before it does not hold', async () => {
-    await backUp();
+    await backups.take();
     const stale = (await handlesOf('fpga'))[0];
-    await restore();
+    await backups.restore();
     await report(fpga, gpu);
     await sync();
     const now = (await handlesOf('fpga')).find(({ uuid }) => uuid === stale?.uuid);
@@ -359,10 +344,10 @@ describe('after a backup was put back', () => {
 describe('putting a backup back', () => {
   it('writes nothing unless it is told to', async () => {
     await boot();
-    await backUp();
+    await backups.take();
     await boot();
     const before = await dump();
-    const counts = await restore(backups, true);
+    const counts = await backups.restore(backups.store, true);
     expect(await dump()).toEqual(before);
     // The second ARQ and its instance's row.
     expect(counts).toMatchObject([{}, { table: 'arqs', deleted: 2 }, {}]);
@@ -370,7 +355,7 @@ describe('putting a backup back', () => {
 
   it('has nothing handed out wherever it dies, and comes to the same when it is run again', async () => {
     await boot();
-    await backUp();
+    await backups.take();
     await boot();
     let deaths = 0;
     for (let at = 1; ; at += 1) {
@@ -380,13 +365,13 @@ describe('putting a backup back', () => {
         if (count >= at) throw new Error('killed');
       };
       const writes = ['put', 'delete', 'withhold', 'noteMoment'];
-      const dying = new Proxy(backups, {
+      const dying = new Proxy(backups.store, {
         get: (store, name: keyof BackupStore) => {
           if (writes.includes(name)) die();
           return store[name];
         },
       });
-      if ((await restore(dying).catch(() => 'dead')) !== 'dead') break;
+      if ((await backups.restore(dying).catch(() => 'dead')) !== 'dead') break;
       deaths += 1;
       // The moment, and each handle of three devices at most.
       if (at > 8) expect(await tryToBind()).toMatchObject(refused);

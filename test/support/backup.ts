@@ -2,7 +2,9 @@
 // names and without streams.
 
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { BackupStore } from '#core/store/backups.ts';
+import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { type BackupStore, backupStore } from '#core/store/backups.ts';
+import { createDocuments } from '#core/store/documents.ts';
 import { tableName, tables } from '#core/store/tables.ts';
 import { tableInput } from '#local/dynamodb.ts';
 
@@ -23,4 +25,33 @@ export async function backUpTables(
   }
   client.destroy();
   return moment;
+}
+
+export interface Backups {
+  readonly store: BackupStore;
+  /** Of the last one, at the end of its tables' names. */
+  suffix(): string;
+  /** Of the last one; ISO 8601. */
+  moment(): string;
+  take(): Promise<void>;
+  /** Puts back the last one. */
+  restore(store?: BackupStore, isDryRun?: boolean): ReturnType<typeof restoreBackup>;
+}
+
+export function createBackups(stage: string, clock = Date.now): Backups {
+  const store = backupStore(createDocuments().documents);
+  let taken = 0;
+  let moment = '';
+  const suffix = () => String(taken);
+  return {
+    store,
+    suffix,
+    moment: () => moment,
+    take: async () => {
+      taken += 1;
+      moment = await backUpTables(store, stage, suffix());
+    },
+    restore: (backups = store, isDryRun = false) =>
+      restoreBackup({ backups, stage, suffix: suffix(), moment, clock, isDryRun }),
+  };
 }
