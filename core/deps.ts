@@ -3,6 +3,7 @@
 // consumers need besides is in consumer-deps.ts, and in their bundles only.
 
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttp, type Http } from './clients/http.ts';
 import { createKeystone, type Keystone } from './clients/keystone.ts';
 import { createNova, type Nova } from './clients/nova.ts';
@@ -33,6 +34,7 @@ export interface Deps {
   readonly requestId?: string;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  readonly sleep: (milliseconds: number) => Promise<unknown>;
   readonly uuid: () => string;
   readonly randomBytes: (count: number) => Uint8Array;
   /** 0 ≤ x < 1 */
@@ -101,6 +103,7 @@ export function createDeps(
     clients: { keystone, nova: createNova({ identity: keystone, http }) },
     log,
     clock,
+    sleep,
     uuid: randomUUID,
     randomBytes,
     random: Math.random,

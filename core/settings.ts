@@ -66,6 +66,11 @@ const environment = z.object({
     .default('arn:aws:iot:us-east-1:000000000000:thing/'),
   /** Nova gives up after 300 s (`arq_binding_timeout`). */
   CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
+  /**
+   * How long a list of one instance's ARQs waits for its bind when Nova asks. API Gateway answers
+   * for us after 30 s; 0 turns the wait off.
+   */
+  CYBORG_RESOLVE_WAIT_SECONDS: z.coerce.number().int().min(0).max(25).default(25),
   /** Where images wait for the hosts that fetch them; by default the stage's name and `-cyborg-staging`. */
   CYBORG_STAGING_BUCKET: z.string().min(3).max(63).optional(),
   /** For S3 endpoints that know no bucket by its host name. */
@@ -103,6 +108,7 @@ export interface Settings {
   readonly mdevOwner: 'agent' | 'nova';
   readonly thingArnPrefix: string;
   readonly bindDeadlineSeconds: number;
+  readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
   readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
   readonly keystone: {
@@ -169,6 +175,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     mdevOwner: given.CYBORG_MDEV_OWNER,
     thingArnPrefix: given.CYBORG_THING_ARN_PREFIX,
     bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
+    resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
     staging: {
       bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,

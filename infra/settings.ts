@@ -57,6 +57,7 @@ const passedOn = {
   attachTypes: 'CYBORG_ATTACH_TYPES',
   mdevOwner: 'CYBORG_MDEV_OWNER',
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
+  resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
   keystoneUrl: 'KEYSTONE_URL',
   keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',

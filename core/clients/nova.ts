@@ -25,8 +25,13 @@ export interface EventOutcome {
   readonly code: number;
 }
 
-export interface ServerOwner {
+export interface NovaServer {
   readonly projectId: string;
+  /**
+   * Where Nova has it: null while no host has it, as before it is claimed by one and while it is
+   * offloaded. Undefined where Nova does not show it: the extended attributes are for admins.
+   */
+  readonly host?: string | null | undefined;
   /** When anything about the server last changed; ISO 8601. */
   readonly updatedAt?: string | undefined;
 }
@@ -40,7 +45,7 @@ export interface Nova {
   /** Outcomes in the order of the events. @throws RequestRefused, ServiceUnavailable */
   postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
   /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
-  serverProject(instanceUuid: string): Promise<ServerOwner | 'not-found'>;
+  server(instanceUuid: string): Promise<NovaServer | 'not-found'>;
   /** Some servers, whoever has them; none where there is no server at all. */
   someServers(): Promise<readonly SomeServer[]>;
 }
@@ -58,13 +63,14 @@ export function createNova(options: {
       expectStatus(request, answer, 200, 207);
       return readBody(eventsBody, request, answer);
     },
-    serverProject: async (instanceUuid) => {
+    server: async (instanceUuid) => {
       const path = `/servers/${encodeURIComponent(instanceUuid)}`;
       const { request, answer } = await call('GET', path);
       if (saysAbsent(answer, 'itemNotFound')) return 'not-found';
       expectStatus(request, answer, 200);
-      const { tenant_id, updated } = readBody(serverBody, request, answer).server;
-      return { projectId: tenant_id, updatedAt: updated };
+      const { server } = readBody(serverBody, request, answer);
+      const host = server['OS-EXT-SRV-ATTR:host'];
+      return { projectId: server.tenant_id, host, updatedAt: server.updated };
     },
     someServers: async () => {
       const path = `/servers/detail?all_tenants=1&limit=${serversSeen}`;
@@ -89,5 +95,9 @@ const serversBody = z.object({
   servers: z.array(z.object({ id: z.string(), tenant_id: z.string() })),
 });
 const serverBody = z.object({
-  server: z.object({ tenant_id: z.string(), updated: z.string().optional() }),
+  server: z.object({
+    tenant_id: z.string(),
+    updated: z.string().optional(),
+    'OS-EXT-SRV-ATTR:host': z.string().nullish(),
+  }),
 });

@@ -86,8 +86,8 @@ export interface InstanceBinding {
   readonly failureCause?: BindFailureCause;
   /** When it was last bound or failed, where that took time; ISO 8601. */
   readonly resolvedAt?: string;
-  /** Since when Nova knows no such instance; ISO 8601. */
-  readonly absentSince?: string;
+  /** Since when Nova has the instance on no host, or knows no such instance; ISO 8601. */
+  readonly unusedSince?: string;
 }
 
 /** Why binds fail, as far as it can be counted; the failure's sentence says more. */

@@ -119,7 +119,7 @@ export class ProviderNotFound extends DomainError {
 export class NoFreeHandle extends DomainError {
   constructor(providerUuid: string, wanted: number) {
     super(
-      'not-found',
+      'conflict',
       'cyborg.attach_handle.none_free',
       `Resource provider ${providerUuid} has fewer than ${wanted} free attach handles.`,
     );

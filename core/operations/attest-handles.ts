@@ -51,7 +51,7 @@ async function movedWithin(
   const moved: string[] = [];
   let isSighted: boolean | undefined;
   for (const { claim, sinceMs } of claimed) {
-    const server = await deps.clients.nova.serverProject(claim.instanceUuid);
+    const server = await deps.clients.nova.server(claim.instanceUuid);
     if (server === 'not-found') {
       // Whose server is gone has nothing any more; but to eyes that see no others' all are gone.
       isSighted ??= (await lookAtOthers(deps.clients)) === 'seen';

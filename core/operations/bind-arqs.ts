@@ -1,6 +1,12 @@
 import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
-import { type BindTarget, needsHost, planBind, type StoredProvider } from '../domain/bind-plan.ts';
+import {
+  type BindTarget,
+  needsHost,
+  type PlannedClaim,
+  planBind,
+  type StoredProvider,
+} from '../domain/bind-plan.ts';
 import { type Caller, isAdmin, maySee } from '../domain/caller.ts';
 import { bindDueMs } from '../domain/deadlines.ts';
 import {
@@ -8,10 +14,11 @@ import {
   ArqNotFound,
   BindTargetMismatch,
   Forbidden,
-  InstanceAlreadyBound,
+  NoFreeHandle,
 } from '../domain/errors.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
 import { isLost } from '../domain/presence.ts';
+import { replaceBinding } from './replace-binding.ts';
 
 /** Rounds of reading and claiming; each lost round means that somebody else's claim went through. */
 const roundsMax = 30;
@@ -36,13 +43,8 @@ export async function bindArqs(
       readProviders(deps, targets),
     ]);
     if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return;
-    const claims = planBind({
-      targets,
-      arqs,
-      providers,
-      attachTypes: deps.settings.attachTypes,
-      random: deps.random,
-    });
+    const claims = await planOrReplace(deps, instanceUuid, targets, arqs, providers);
+    if (!claims) continue;
     const first = claims[0]?.arq as Arq;
     const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
     if (isForHost) await refuseWithoutAgent(deps, hostname);
@@ -66,7 +68,7 @@ export async function bindArqs(
       });
       return;
     }
-    await refuseSecondBinding(deps, instanceUuid, targets);
+    await replaceOther(deps, instanceUuid, targets, arqs);
   }
   throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
 }
@@ -149,7 +151,7 @@ async function owningProject(
   creatorsProject: string,
 ): Promise<string> {
   if (caller.hasServiceToken && !isAdmin(caller)) return creatorsProject;
-  const server = await deps.clients.nova.serverProject(instanceUuid);
+  const server = await deps.clients.nova.server(instanceUuid);
   const project = server === 'not-found' ? undefined : server.projectId;
   if (!caller.hasServiceToken && !isAdmin(caller) && project !== caller.projectId) {
     throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
@@ -157,14 +159,45 @@ async function owningProject(
   return project ?? creatorsProject;
 }
 
-async function refuseSecondBinding(
+/**
+ * The claims, or undefined where the instance itself held what is wanted and holds it no longer: Nova
+ * may have given up its allocation, and offer the same devices again.
+ *
+ * @throws DomainError
+ */
+async function planOrReplace(
   deps: Deps,
   instanceUuid: InstanceUuid,
   targets: readonly BindTarget[],
-): Promise<void> {
+  arqs: ReadonlyMap<ArqUuid, Arq>,
+  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
+): Promise<PlannedClaim[] | undefined> {
+  const { attachTypes } = deps.settings;
+  try {
+    return planBind({ targets, arqs, providers, attachTypes, random: deps.random });
+  } catch (error) {
+    const isTaken = error instanceof NoFreeHandle;
+    if (isTaken && (await replaceOther(deps, instanceUuid, targets, arqs))) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Whether the instance had a binding of other ARQs, which is released now.
+ *
+ * @throws InstanceAlreadyBound
+ */
+async function replaceOther(
+  deps: Deps,
+  instanceUuid: InstanceUuid,
+  targets: readonly BindTarget[],
+  arqs: ReadonlyMap<ArqUuid, Arq>,
+): Promise<boolean> {
   const binding = await deps.store.arqs.binding(instanceUuid);
   const isOther = binding?.arqUuids.some(
     (uuid) => !targets.some((target) => target.arqUuid === uuid),
   );
-  if (isOther) throw new InstanceAlreadyBound(instanceUuid);
+  if (!binding || !isOther) return false;
+  await replaceBinding(deps, binding, [...arqs.values()]);
+  return true;
 }

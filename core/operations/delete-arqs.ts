@@ -4,7 +4,7 @@ import { type Caller, maySee } from '../domain/caller.ts';
 import { ArqNotFound } from '../domain/errors.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
-import { refuseWithoutServiceToken } from './service-token.ts';
+import { refuseDeleteWithoutServiceToken } from './service-token.ts';
 
 /** As often as an ARQ may be bound or unbound between reading and deleting it. */
 const roundsMax = 30;
@@ -15,7 +15,7 @@ export async function deleteArqsOfInstance(
   caller: Caller,
   instanceUuid: string,
 ): Promise<void> {
-  await refuseWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
+  await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (!binding || !maySee(caller, binding.projectId)) return;
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
@@ -37,7 +37,12 @@ export async function deleteArqs(
     .flatMap((uuid) => stored.get(uuid) ?? [])
     .filter((arq) => maySee(caller, arq.projectId));
   for (const instance of new Set(found.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
-    await refuseWithoutServiceToken(deps, caller, instance, 'deleting a bound accelerator request');
+    await refuseDeleteWithoutServiceToken(
+      deps,
+      caller,
+      instance,
+      'deleting a bound accelerator request',
+    );
   }
   for (const arq of found) await deleteArq(deps, caller, arq);
   const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
@@ -55,7 +60,7 @@ async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> 
     const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
     if (!now) return;
     if (now.binding) {
-      await refuseWithoutServiceToken(
+      await refuseDeleteWithoutServiceToken(
         deps,
         caller,
         now.binding.instanceUuid,

@@ -23,7 +23,7 @@ export async function lookAtOthers(clients: {
   if (own?.projectId === undefined) return 'hidden';
   const others = servers.filter(({ projectId }) => projectId !== own.projectId);
   for (const { uuid } of others.slice(0, looksMax)) {
-    if ((await nova.serverProject(uuid)) !== 'not-found') return 'seen';
+    if ((await nova.server(uuid)) !== 'not-found') return 'seen';
   }
   return 'hidden';
 }

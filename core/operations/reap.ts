@@ -5,100 +5,104 @@ import type { InstanceUuid } from '../domain/ids.ts';
 import { lookAtOthers } from './look-at-others.ts';
 import { releaseArqs } from './release-arqs.ts';
 
-/** ARQs looked at in one sweep; the next goes on where this one ended. */
+/** Instances looked at in one sweep; the next goes on where this one ended. */
 const pageSize = 100;
-/** An instance must have been absent for so long: replicas and cells of Nova may lag. */
-const absentMs = 10 * 60_000;
+/** An instance must have been unused for so long: replicas and cells of Nova may lag. */
+const unusedMs = 10 * 60_000;
 /** More than this at once is no forgotten delete, but Nova or our credentials gone wrong. */
 const releasesMax = 10;
 /** One after another: then Nova or Placement is away, and no single server is at fault. */
 const failuresMax = 3;
 
 /**
- * Releases what is held for instances that are gone: Nova only logs it when its delete does not reach us.
- * An instance is gone if Nova has said so twice, ten minutes apart, Placement has nothing allocated for
- * it, and we can see servers of others at all; a sweep that finds too many gone releases none.
+ * Releases what is held for instances that use nothing of it. Nova only logs it when its delete of ARQs does
+ * not reach us, and after a failed unshelve it deletes none.
+ *
+ * An instance uses nothing if Nova has said twice, ten minutes apart, that there is no such server or
+ * that no host has it; if Placement has nothing allocated for it; and if we can see servers of other
+ * projects at all. A sweep that finds too many of them releases none.
  */
 export async function reap(deps: ConsumerDeps): Promise<void> {
   try {
     await reapPage(deps);
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
-    deps.log.warn('What is gone cannot be looked for.', { error: error.message });
+    deps.log.warn('Reaper cannot ask OpenStack.', { error: error.message });
   }
 }
 
 async function reapPage(deps: ConsumerDeps): Promise<void> {
-  const marker = await deps.store.reaper.cursor();
-  const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
-  const arqs = await deps.listings.arqs({ ...page, ...(marker && { marker }) }, {});
-  const instances = new Set(arqs.flatMap(({ binding }) => binding?.instanceUuid ?? []));
+  const after = (await deps.store.reaper.cursor()) ?? '';
+  const instances = await deps.listings.instancesAfter(after, pageSize);
   try {
-    await release(deps, await whichAreGone(deps, instances));
+    await release(deps, await findUnused(deps, instances));
   } finally {
-    // Whatever a page has failed of, the next one is looked at.
-    await deps.store.reaper.putCursor(arqs.length < pageSize ? undefined : arqs.at(-1)?.uuid);
+    // The next page is looked at although this one failed in part.
+    const isLast = instances.length < pageSize;
+    await deps.store.reaper.putCursor(isLast ? undefined : instances.at(-1));
   }
 }
 
-/** Nova answers 500 for a server of which it has but a part: that one is not known to be gone. */
-async function whichAreGone(
+/** Nova answers 500 for a server of which it has only a part: that one counts as used. */
+async function findUnused(
   deps: ConsumerDeps,
-  instances: ReadonlySet<InstanceUuid>,
+  instances: readonly InstanceUuid[],
 ): Promise<InstanceBinding[]> {
-  const gone: InstanceBinding[] = [];
+  const unused: InstanceBinding[] = [];
   let failures = 0;
   for (const uuid of instances) {
     const binding = await deps.store.arqs.binding(uuid);
     try {
-      if (binding && (await isGone(deps, binding))) gone.push(binding);
+      if (binding && (await isUnused(deps, binding))) unused.push(binding);
       failures = 0;
     } catch (error) {
       failures += 1;
       if (!(error instanceof ServiceUnavailable) || failures === failuresMax) throw error;
-      deps.log.warn('Whether an instance is gone cannot be told.', {
+      deps.log.warn('Reaper cannot tell whether an instance is in use.', {
         instance: uuid,
         error: error.message,
       });
     }
   }
-  return gone;
+  return unused;
 }
 
-async function release(deps: ConsumerDeps, gone: readonly InstanceBinding[]): Promise<void> {
-  if (gone.length > releasesMax) {
+async function release(deps: ConsumerDeps, unused: readonly InstanceBinding[]): Promise<void> {
+  if (unused.length > releasesMax) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
-    deps.log.error('Too many instances are gone; none is released.', { count: gone.length });
-  } else if (gone.length > 0 && (await seesServersOfOthers(deps))) {
-    for (const binding of gone) {
+    deps.log.error('Too many instances are unused; none is released.', { count: unused.length });
+  } else if (unused.length > 0 && (await seesServersOfOthers(deps))) {
+    for (const binding of unused) {
       await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
       deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
-      deps.log.warn('Released what was held for an instance that is gone.', {
+      deps.log.warn('Released what was held for an unused instance.', {
         instance: binding.instanceUuid,
-        absent_since: binding.absentSince,
+        unused_since: binding.unusedSince,
       });
     }
   }
 }
 
-async function isGone(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
+async function isUnused(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
   const now = deps.clock();
   const { nova, placement } = deps.clients;
-  const { absentSince } = binding;
-  if ((await nova.serverProject(binding.instanceUuid)) !== 'not-found') {
-    if (absentSince) await deps.store.reaper.noteAbsent(binding, undefined);
+  const { unusedSince } = binding;
+  const server = await nova.server(binding.instanceUuid);
+  if (server !== 'not-found' && server.host !== null) {
+    if (unusedSince) await deps.store.reaper.noteUnused(binding, undefined);
     return false;
   }
-  if (!absentSince) {
-    await deps.store.reaper.noteAbsent(binding, new Date(now).toISOString());
+  if (!unusedSince) {
+    await deps.store.reaper.noteUnused(binding, new Date(now).toISOString());
     return false;
   }
-  if (now - Date.parse(absentSince) < absentMs) return false;
+  if (now - Date.parse(unusedSince) < unusedMs) return false;
+  // A server that is being built, shelved or unshelved has its allocation; Nova may keep it after that.
   const allocations = await placement.getAllocations(binding.instanceUuid);
   return Object.keys(allocations).length === 0 && !(await hasRestored(deps, binding));
 }
 
-/** What it had when the backup was made may be somebody else's by now: its host must not clean it up. */
+/** What it had when the backup was made may have another holder by now: its host must not clean it. */
 async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
   const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
   for (const { binding: bound } of arqs.values()) {
@@ -113,7 +117,7 @@ async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
   const sees = (await lookAtOthers(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
-    deps.log.error('Nova shows us no server of another project; nothing is released.');
+    deps.log.error('Nova shows no server of another project; nothing is released.');
   }
   return sees;
 }

@@ -15,10 +15,27 @@ export async function refuseWithoutServiceToken(
   if (caller.hasServiceToken) return;
   refuseWhereTokensAreRequired(deps, caller, action);
   if (isAdmin(caller)) return;
-  const server = await deps.clients.nova.serverProject(instanceUuid);
+  const server = await deps.clients.nova.server(instanceUuid);
   if (server === 'not-found' || server.projectId !== caller.projectId) {
     throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
   }
+}
+
+/**
+ * As above, of a delete. An admin may delete what no hypervisor holds: what is bound for an instance that Nova
+ * has on no host, or no longer has.
+ */
+export async function refuseDeleteWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (!caller.hasServiceToken && isAdmin(caller)) {
+    const server = await deps.clients.nova.server(instanceUuid);
+    if (server === 'not-found' || server.host === null) return;
+  }
+  await refuseWithoutServiceToken(deps, caller, instanceUuid, action);
 }
 
 /** Whatever the request is about. */

@@ -1,4 +1,4 @@
-// Where the reaper is in its walk over all ARQs, and since when Nova knows an instance no longer.
+// Where the reaper is in its walk over all instances, and since when an instance uses nothing.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { InstanceBinding } from '../domain/arq.ts';
@@ -8,11 +8,11 @@ import { instanceKey, reaperKey } from './rows.ts';
 import { updateIf } from './writes.ts';
 
 export interface ReaperStore {
-  /** The ARQ at which the last page ended; undefined at the beginning. */
+  /** The instance at which the last page ended; undefined at the beginning. */
   cursor(): Promise<string | undefined>;
-  putCursor(arqUuid: string | undefined): Promise<void>;
-  /** @param since ISO 8601; undefined where Nova knows it after all */
-  noteAbsent(binding: InstanceBinding, since: string | undefined): Promise<void>;
+  putCursor(instanceUuid: string | undefined): Promise<void>;
+  /** @param since ISO 8601; undefined where a host has it after all */
+  noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
 }
 
 export function reaperStore(client: Documents, table: string): ReaperStore {
@@ -31,11 +31,11 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
       }
     },
 
-    async noteAbsent({ instanceUuid, bindId }, since) {
+    async noteUnused({ instanceUuid, bindId }, since) {
       await updateIf(client, {
         TableName: table,
         Key: instanceKey(instanceUuid),
-        UpdateExpression: since ? 'SET absent_since = :since' : 'REMOVE absent_since',
+        UpdateExpression: since ? 'SET unused_since = :since' : 'REMOVE unused_since',
         ConditionExpression: 'bind_id = :bind',
         ExpressionAttributeValues: { ':bind': bindId, ...(since && { ':since': since }) },
       });

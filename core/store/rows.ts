@@ -125,6 +125,8 @@ function bindingOf(row: Row): ArqBinding | undefined {
 export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
   return {
     ...instanceKey(binding.instanceUuid),
+    kind: 'instance',
+    uuid: binding.instanceUuid,
     instance_uuid: binding.instanceUuid,
     bind_id: binding.bindId,
     state: binding.state,
@@ -138,7 +140,7 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
     failure: binding.failure,
     failure_cause: binding.failureCause,
     resolved_at: binding.resolvedAt,
-    absent_since: binding.absentSince,
+    unused_since: binding.unusedSince,
     ...(dueAt && { due: duePartitions.binding, due_at: dueAt }),
   };
 }
@@ -158,7 +160,7 @@ export function instanceOf(row: Row): InstanceBinding {
     failure?: string;
     failure_cause?: BindFailureCause;
     resolved_at?: string;
-    absent_since?: string;
+    unused_since?: string;
   };
   return {
     instanceUuid: stored.instance_uuid,
@@ -174,7 +176,7 @@ export function instanceOf(row: Row): InstanceBinding {
     ...(stored.failure && { failure: stored.failure }),
     ...(stored.failure_cause && { failureCause: stored.failure_cause }),
     ...(stored.resolved_at && { resolvedAt: stored.resolved_at }),
-    ...(stored.absent_since && { absentSince: stored.absent_since }),
+    ...(stored.unused_since && { unusedSince: stored.unused_since }),
   };
 }
 

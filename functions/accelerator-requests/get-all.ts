@@ -8,6 +8,7 @@ import { arqsAnswer } from './answer.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
+import { asksForOutcome, waitUntilResolved } from './wait-until-resolved.ts';
 
 /** Nova asks by instance: that reads base tables only. */
 export const getAll = action(
@@ -15,7 +16,7 @@ export const getAll = action(
   async ({ deps, caller, query, base }) => {
     const { instance, bind_state: bindState, ...page } = query;
     if (instance !== undefined) {
-      const binding = await visibleBinding(deps, caller, instance.toLowerCase());
+      const binding = await visibleBinding(deps, caller, instance.toLowerCase(), bindState);
       const arqs = binding ? await arqsOf(deps, binding) : [];
       const states = await shownStates(deps, arqs, binding);
       checkResolution(instance, arqs, states, bindState);
@@ -41,8 +42,12 @@ async function visibleBinding(
   deps: Deps,
   caller: Caller,
   instance: string,
+  bindState: 'resolved' | undefined,
 ): Promise<InstanceBinding | undefined> {
-  const binding = await deps.store.arqs.binding(instance);
+  const found = await deps.store.arqs.binding(instance);
+  if (!found || !maySee(caller, found.projectId)) return undefined;
+  if (!asksForOutcome(deps, caller, bindState)) return found;
+  const binding = await waitUntilResolved(deps, found);
   return binding && maySee(caller, binding.projectId) ? binding : undefined;
 }
 
@@ -59,7 +64,7 @@ function checkResolution(
   instance: string,
   arqs: readonly Arq[],
   states: ReadonlyMap<string, ShownState>,
-  bindState: string | undefined,
+  bindState: 'resolved' | undefined,
 ): void {
   if (bindState === 'resolved') {
     if (![...states.values()].every(isResolved)) throw new BindsUnresolved(instance);

@@ -81,7 +81,7 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
       ...deps.clients,
       nova: {
         ...deps.clients.nova,
-        serverProject: async (uuid) => {
+        server: async (uuid) => {
           if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
           return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
         },
@@ -198,7 +198,7 @@ it('an ARQ that an admin has made for a tenant’s instance is the tenant’s', 
   const caller = aCaller({ projectId: 'admin', roles: ['admin'] });
   instances += 1;
   const instance = instanceOf(instances);
-  const nova = { ...deps.clients.nova, serverProject: async () => ({ projectId: 'tenant' }) };
+  const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };
   await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
     {
       arqUuid: created.json.arqs[0].uuid,

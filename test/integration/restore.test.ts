@@ -63,7 +63,7 @@ beforeAll(async () => {
       ...world.deps.clients,
       nova: {
         ...world.deps.clients.nova,
-        serverProject: async (uuid) => {
+        server: async (uuid) => {
           const updatedAt = servers.get(uuid);
           return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
         },

@@ -147,12 +147,14 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of releases': withoutDeadline('release'),
   'deadline of unbound ARQs': withoutDeadline('arq'),
   reaper: (deps, process) =>
-    process === 'sweep' ? { ...deps, listings: { ...deps.listings, arqs: async () => [] } } : deps,
+    process === 'sweep'
+      ? { ...deps, listings: { ...deps.listings, instancesAfter: async () => [] } }
+      : deps,
   'reaper asks again after ten minutes': (deps, process) => {
     if (process !== 'sweep') return deps;
     const binding: typeof deps.store.arqs.binding = async (uuid) => {
       const found = await deps.store.arqs.binding(uuid);
-      return found && { ...found, absentSince: new Date(0).toISOString() };
+      return found && { ...found, unusedSince: new Date(0).toISOString() };
     };
     return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
   },

@@ -140,7 +140,13 @@ export function createOpenStack(
     const server = servers.get(uuid);
     const isForgotten = openstack.isForgetful && uuid !== foreign;
     return server && !isForgotten && !faults.happens('Nova answers 404')
-      ? answer(200, { server: { id: uuid, tenant_id: server.projectId } })
+      ? answer(200, {
+          server: {
+            id: uuid,
+            tenant_id: server.projectId,
+            'OS-EXT-SRV-ATTR:host': server.host ?? null,
+          },
+        })
       : answer(404, { itemNotFound: { code: 404, message: 'Instance could not be found.' } });
   }
 

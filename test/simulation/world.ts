@@ -251,6 +251,7 @@ export function createWorld(
         setAside: ({ cause }) => Promise.reject(new Error(cause)),
         log: silentLog,
         clock: timeline.now,
+        sleep: (milliseconds) => timeline.sleep(process, milliseconds),
         uuid: random.uuid,
         randomBytes: random.bytes,
         random: random.next,

@@ -44,8 +44,8 @@ export const gpu = aDevice({
   ],
 });
 
-export async function startVgpuHost(): Promise<void> {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
+export async function startVgpuHost(settings: Record<string, string> = {}): Promise<void> {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
   });

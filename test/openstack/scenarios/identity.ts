@@ -113,10 +113,10 @@ export const identity: readonly Scenario[] = [
       const { body } = await stage.admin.keystone.ask('GET', '/projects?name=demo');
       const { servers } = (await stage.demo.nova.ask('GET', '/servers')).body;
       assert.deepEqual(servers, []);
-      const gone = await ours.serverProject('00000000-0000-4000-8000-000000000000');
+      const gone = await ours.server('00000000-0000-4000-8000-000000000000');
       assert.equal(gone, 'not-found');
       const id = await create(stage, 'fpga');
-      const owner = await ours.serverProject(id);
+      const owner = await ours.server(id);
       assert.ok(owner !== 'not-found');
       assert.equal(owner.projectId, body.projects[0].id);
       const minutesAgo = (Date.now() - Date.parse(owner.updatedAt ?? '')) / 60_000;
@@ -125,7 +125,7 @@ export const identity: readonly Scenario[] = [
       assert.ok(some.some(({ projectId }) => projectId === body.projects[0].id));
       const { password } = stage.cloud.plan;
       const theirs = ownClients(stage, { username: 'other', projectName: 'other', password });
-      assert.equal(await theirs.nova.serverProject(id), 'not-found');
+      assert.equal(await theirs.nova.server(id), 'not-found');
       await assert.rejects(theirs.nova.someServers(), /compute answered 403/);
       await remove(stage, id);
       await assertNothingLeft(stage, id);

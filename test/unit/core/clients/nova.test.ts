@@ -92,17 +92,17 @@ describe('external events', () => {
 describe('a server', () => {
   it('belongs to a project', async () => {
     answer = () => ({ status: 200, body: { server: { id: instance, tenant_id: 'demo' } } });
-    expect(await nova.serverProject(instance)).toEqual({ projectId: 'demo' });
+    expect(await nova.server(instance)).toEqual({ projectId: 'demo' });
     expect(service.asked[0]?.path).toBe(`/v2.1/servers/${instance}`);
   });
 
   it('is not found when Nova says so', async () => {
     answer = () => ({ status: 404, body: { itemNotFound: { code: 404, message: 'no' } } });
-    expect(await nova.serverProject(instance)).toBe('not-found');
+    expect(await nova.server(instance)).toBe('not-found');
   });
 
   it.each(['<html>', { message: 'no Route matched' }])('is not called gone by %j', async (body) => {
     answer = () => ({ status: 404, body });
-    await expect(nova.serverProject(instance)).rejects.toThrow(RequestRefused);
+    await expect(nova.server(instance)).rejects.toThrow(RequestRefused);
   });
 });

@@ -45,8 +45,8 @@ describe('a bind', () => {
   });
 
   it('that is only noted, as absent or due later, is no news', () => {
-    expect(ofInstance(bound, { ...bound, absentSince: resolvedAt })).toEqual([]);
-    expect(ofInstance(failed, { ...failed, absentSince: resolvedAt })).toEqual([]);
+    expect(ofInstance(bound, { ...bound, unusedSince: resolvedAt })).toEqual([]);
+    expect(ofInstance(failed, { ...failed, unusedSince: resolvedAt })).toEqual([]);
   });
 });
 

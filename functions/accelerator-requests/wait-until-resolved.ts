@@ -1,0 +1,49 @@
+import type { Deps } from '#core/deps.ts';
+import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { Caller } from '#core/domain/caller.ts';
+
+/** Most host-made binds take 0.3 to 3 s; the step doubles from the first value to the second. */
+const firstStepMs = 100;
+const stepMsMax = 1000;
+
+/**
+ * Waits while the bind of an instance is under way, for at most `resolveWaitSeconds`.
+ *
+ * nova-compute registers for the bind's events, lists the ARQs once, and from then on waits for events
+ * only. Nova refuses an event (422) while `instance.host` is unset, and on unshelve of an offloaded server
+ * that lasts until after the wait. A list that answers when the bind is resolved needs no event.
+ *
+ * @returns the binding as it is then; undefined if it was released meanwhile
+ */
+export async function waitUntilResolved(
+  deps: Deps,
+  given: InstanceBinding,
+): Promise<InstanceBinding | undefined> {
+  const until = deps.clock() + deps.settings.resolveWaitSeconds * 1000;
+  let binding: InstanceBinding | undefined = given;
+  for (let stepMs = firstStepMs; isUnderWay(binding); stepMs = Math.min(2 * stepMs, stepMsMax)) {
+    const leftMs = until - deps.clock();
+    if (leftMs <= 0) break;
+    await deps.sleep(Math.min(stepMs, leftMs));
+    binding = await deps.store.arqs.binding(given.instanceUuid);
+  }
+  return binding;
+}
+
+/** Of an ARQ that is reprovisioned after a reboot of its host, Nova waits for no event. */
+function isUnderWay(binding: InstanceBinding | undefined): binding is InstanceBinding {
+  return binding?.state === 'BindStarted';
+}
+
+/**
+ * Whether the caller needs the outcome. Nova's own parameter would be `bind_state=resolved`, but no
+ * released Nova sends it: nova-compute lists all and filters. It is known by its service token; where
+ * none is required, every list by instance waits.
+ */
+export function asksForOutcome(
+  deps: Deps,
+  caller: Caller,
+  bindState: 'resolved' | undefined,
+): boolean {
+  return bindState === 'resolved' || caller.hasServiceToken || !deps.settings.requireServiceToken;
+}

@@ -1,0 +1,126 @@
+// What Nova leaves behind: ARQs of a build or unshelve that failed, which Nova does not delete.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { bindArqs } from '#core/operations/bind-arqs.ts';
+import { deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { reap } from '#core/operations/reap.ts';
+import { aCaller } from '#test/support/builders.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const provider = providerUuid('cmp1_FakeDevice');
+const instance = 'aaaaaaaa-0000-4000-8000-00000000abcd' as InstanceUuid;
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another' };
+const minutes = 60_000;
+const nova = aCaller({ projectId: 'demo', hasServiceToken: true });
+const admin = aCaller({ projectId: 'admin', roles: ['admin'], hasServiceToken: false });
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '2' }] }],
+  });
+});
+afterAll(() => world.stop());
+afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`));
+
+/** @param host where Nova has the instance */
+function withNova(host: string | null | undefined, laterMs = 0): ConsumerDeps {
+  const { deps } = world;
+  return {
+    ...deps,
+    clock: () => Date.now() + laterMs,
+    clients: {
+      ...deps.clients,
+      nova: {
+        ...deps.clients.nova,
+        server: async (uuid) =>
+          uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId: 'demo', host },
+        someServers: async () => [foreign],
+      },
+      placement: { ...deps.clients.placement, getAllocations: async () => ({}) },
+    },
+  };
+}
+
+async function create(): Promise<string[]> {
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'fpga',
+  });
+  return created.json.arqs.map(({ uuid }: { uuid: string }) => uuid);
+}
+
+function bind(deps: ConsumerDeps, arqs: readonly string[]): Promise<void> {
+  const targets = arqs.map((arqUuid) => {
+    return { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance };
+  });
+  return bindArqs(deps, nova, targets as Parameters<typeof bindArqs>[2]);
+}
+
+async function boundArqs(): Promise<readonly string[]> {
+  return (await world.deps.store.arqs.binding(instance))?.arqUuids ?? [];
+}
+
+describe('a bind of an instance that has another binding', () => {
+  it('replaces the binding when Nova has the instance on no host', async () => {
+    await bind(withNova(null), await create());
+    // All handles are taken by the first binding, as after Nova has freed its allocation.
+    const second = await create();
+    await bind(withNova(null), second);
+    expect([...(await boundArqs())].sort()).toEqual([...second].sort());
+    const stored = await world.deps.store.inventory.provider(provider);
+    expect(stored?.handles.map(({ claim }) => claim?.arqUuid).sort()).toEqual([...second].sort());
+  });
+
+  it.each([
+    ['a host has the instance', 'cmp1'],
+    ['Nova does not show the host', undefined],
+  ])('is refused and changes nothing when %s', async (_, host) => {
+    const first = await create();
+    await bind(withNova(null), first);
+    await expect(bind(withNova(host), await create())).rejects.toThrow(/already has accelerator/);
+    expect([...(await boundArqs())].sort()).toEqual([...first].sort());
+  });
+
+  it('is refused when its ARQs are older than that binding', async () => {
+    const early = await create();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const late = await create();
+    await bind(withNova(null), late);
+    await expect(bind(withNova(null), early)).rejects.toThrow(/already has accelerator/);
+    expect([...(await boundArqs())].sort()).toEqual([...late].sort());
+  });
+});
+
+describe('ARQs that are Bound without an allocation', () => {
+  it('are released when Nova has said twice that no host has the instance', async () => {
+    await bind(withNova(null), await create());
+    await reap(withNova(null));
+    await reap(withNova(null, 9 * minutes));
+    expect(await boundArqs()).toHaveLength(2);
+    await reap(withNova(null, 11 * minutes));
+    expect(await boundArqs()).toEqual([]);
+  });
+
+  it('are kept while a host has the instance', async () => {
+    await bind(withNova(null), await create());
+    await reap(withNova('cmp1'));
+    await reap(withNova('cmp1', 11 * minutes));
+    expect(await boundArqs()).toHaveLength(2);
+  });
+
+  it('can be deleted by an admin without a service token', async () => {
+    await bind(withNova(null), await create());
+    await expect(deleteArqsOfInstance(withNova('cmp1'), admin, instance)).rejects.toThrow(
+      /requires a service token/,
+    );
+    await deleteArqsOfInstance(withNova(null), admin, instance);
+    expect(await boundArqs()).toEqual([]);
+  });
+});
