@@ -6,7 +6,10 @@ export interface QueueRow {
   readonly name: string;
   /** What the consumer may take. */
   readonly timeoutSeconds: number;
-  /** How long a delivered message stays hidden: what a killed consumer costs. */
+  /**
+   * How long a message stays hidden after a failure. While it is worked on, the consumer renews a
+   * shorter lease (functions/consumers/message-lease.ts), so a killed consumer costs seconds only.
+   */
   readonly visibilitySeconds: number;
   /** Deliveries before a message goes to the dead-letter queue. */
   readonly receiveCountMax: number;

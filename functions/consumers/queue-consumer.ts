@@ -7,8 +7,9 @@ import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type * as z from 'zod';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { type QueueName, queues } from '#core/contracts/queues.ts';
+import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { holdMessages, type MessageLease } from './message-lease.ts';
 import { readJson, Unreadable } from './payload.ts';
 
 export interface Delivery {
@@ -21,6 +22,8 @@ export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBat
 export interface ConsumerParts {
   readonly deps: () => ConsumerDeps;
   readonly sqs: () => Pick<SQSClient, 'send'>;
+  /** Keeps messages hidden while they are worked on; a simulation has no need of it. */
+  readonly hold?: typeof holdMessages;
 }
 
 /** A consumer without the world that it works in: its own in Lambda, another in a simulation. */
@@ -33,12 +36,15 @@ export function queueConsumer<Message>(
 ): MakeConsumer {
   return (parts = partsOf(queue)) =>
     async (event) => {
+      const { settings, log } = parts.deps();
+      const lease = parts.hold?.(parts.sqs(), settings.queueUrls[queue], event.Records, log);
       const failed = await Promise.all(
         event.Records.map(async (record) => {
-          const isDone = await consume(queue, schema, work, parts, record);
+          const isDone = await consume(queue, schema, work, { ...parts, lease }, record);
           return isDone ? [] : [{ itemIdentifier: record.messageId }];
         }),
       );
+      await lease?.stop();
       return { batchItemFailures: failed.flat() };
     };
 }
@@ -55,6 +61,7 @@ function partsOf(queue: QueueName): ConsumerParts {
       sqs ??= new SQSClient();
       return sqs;
     },
+    hold: holdMessages,
   };
 }
 
@@ -63,7 +70,7 @@ async function consume<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
   work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
-  parts: ConsumerParts,
+  parts: ConsumerParts & { readonly lease: MessageLease | undefined },
   record: SQSRecord,
 ): Promise<boolean> {
   const deps = parts.deps();
@@ -74,9 +81,11 @@ async function consume<Message>(
     const requestId = originOf(message);
     if (requestId) log = log.child({ request_id: requestId });
     await work({ ...deps, log, ...(requestId && { requestId }) }, message, { attempt });
+    parts.lease?.end(record);
     return true;
   } catch (error) {
-    const isLast = attempt >= receiveCountMax(queue);
+    parts.lease?.end(record);
+    const isLast = attempt >= rowOf(queue).receiveCountMax;
     const isDone = error instanceof Unreadable;
     if (isDone || isLast || !(error instanceof RetryLater)) {
       const message = isDone
@@ -87,9 +96,9 @@ async function consume<Message>(
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
       if (isDone) await setAside(parts.sqs(), deadQueueUrls[queue], record, error);
-      if (error instanceof RetryLater) {
-        await hide(parts.sqs(), queueUrls[queue], record, error.seconds);
-      }
+      // The lease ends within seconds: what has failed comes again after the queue's own time.
+      const seconds = error instanceof RetryLater ? error.seconds : rowOf(queue).visibilitySeconds;
+      if (!isDone) await hide(parts.sqs(), queueUrls[queue], record, seconds);
       return isDone;
     } catch (fault) {
       // It comes again after the queue's visibility, and no other of its batch with it.
@@ -99,8 +108,10 @@ async function consume<Message>(
   }
 }
 
-function receiveCountMax(queue: QueueName): number {
-  return queues.find(({ name }) => name === queue)?.receiveCountMax ?? Number.POSITIVE_INFINITY;
+const rows = new Map<QueueName, QueueRow>(queues.map((row) => [row.name, row]));
+
+function rowOf(queue: QueueName): QueueRow {
+  return rows.get(queue) as QueueRow;
 }
 
 /** Keeps the message where an operator finds it, with its cause. */

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
@@ -49,18 +49,18 @@ function withNova(host: string | null | undefined, laterMs = 0): ConsumerDeps {
   };
 }
 
-async function create(): Promise<string[]> {
+async function create(): Promise<ArqUuid[]> {
   const created = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'fpga',
   });
-  return created.json.arqs.map(({ uuid }: { uuid: string }) => uuid);
+  return created.json.arqs.map(({ uuid }: { uuid: ArqUuid }) => uuid);
 }
 
-function bind(deps: ConsumerDeps, arqs: readonly string[]): Promise<void> {
+function bind(deps: ConsumerDeps, arqs: readonly ArqUuid[]): Promise<void> {
   const targets = arqs.map((arqUuid) => {
     return { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance };
   });
-  return bindArqs(deps, nova, targets as Parameters<typeof bindArqs>[2]);
+  return bindArqs(deps, nova, targets);
 }
 
 async function boundArqs(): Promise<readonly string[]> {

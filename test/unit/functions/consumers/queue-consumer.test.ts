@@ -1,9 +1,15 @@
-import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import {
+  ChangeMessageVisibilityBatchCommand,
+  ChangeMessageVisibilityCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { holdMessages } from '#functions/consumers/message-lease.ts';
 import { queueConsumer } from '#functions/consumers/queue-consumer.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
 
@@ -86,4 +92,48 @@ describe('a queue’s consumer', () => {
     const { failed } = await consume(records, { isAway: true });
     expect(failed).toEqual(['1', '2']);
   });
+});
+
+describe('the lease on messages that are worked on', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** The receipts of each renewal, and for how long. */
+  function held() {
+    const sqs = mockClient(SQSClient);
+    const records = [aRecord('1', good), aRecord('2', good)];
+    const lease = holdMessages(new SQSClient(), queueUrl, records, { warn: () => {} });
+    const renewals = () =>
+      sqs
+        .commandCalls(ChangeMessageVisibilityBatchCommand)
+        .map(({ args }) =>
+          args[0].input.Entries?.map((each) => `${each.ReceiptHandle} ${each.VisibilityTimeout}`),
+        );
+    return { records, lease, renewals };
+  }
+
+  it('lasts 10 s, also where the queue hides messages for minutes, and is renewed', async () => {
+    const { lease, renewals } = held();
+    const both = ['receipt-1 10', 'receipt-2 10'];
+    expect(renewals()).toEqual([both]);
+    await vi.advanceTimersByTimeAsync(7000);
+    expect(renewals()).toEqual([both, both, both]);
+    await lease.stop();
+    await vi.advanceTimersByTimeAsync(7000);
+    expect(renewals()).toHaveLength(3);
+  });
+
+  it('is not renewed for a message that is done', async () => {
+    const { lease, records, renewals } = held();
+    lease.end(records[0] as SQSRecord);
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(renewals().at(-1)).toEqual(['receipt-2 10']);
+    await lease.stop();
+  });
+});
+
+it('a message that failed comes again after the queue’s own time', async () => {
+  const { hidden, failed } = await consume([aRecord('1', { name: 'broken' })]);
+  expect(failed).toEqual(['1']);
+  expect(hidden[0]?.VisibilityTimeout).toBe(30);
 });

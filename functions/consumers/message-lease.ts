@@ -1,0 +1,54 @@
+// A consumer's hold on the messages that it works on. A queue's own visibility time must outlast the function's
+// timeout (AWS refuses an event source otherwise), so a killed consumer would delay its messages by that
+// much. The lease is short and renewed: after a kill the messages are delivered again within seconds.
+
+import { ChangeMessageVisibilityBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import type { SQSRecord } from 'aws-lambda';
+import type { Log } from '#core/log.ts';
+
+/** What a killed consumer costs at most. */
+const leaseSeconds = 10;
+/** Three renewals may fail before the lease ends. */
+const renewMs = 3000;
+
+export interface MessageLease {
+  /** The record is done with, or is hidden for a time of its own. */
+  end(record: SQSRecord): void;
+  /** No renewal begins after this; one that is under way has ended. */
+  stop(): Promise<void>;
+}
+
+/** @param log told when a renewal fails; the messages may be delivered twice then */
+export function holdMessages(
+  sqs: Pick<SQSClient, 'send'>,
+  queueUrl: string,
+  records: readonly SQSRecord[],
+  log: Pick<Log, 'warn'>,
+): MessageLease {
+  const held = new Set(records);
+  const renew = async (): Promise<void> => {
+    const entries = [...held].map(({ receiptHandle }, at) => {
+      return { Id: `${at}`, ReceiptHandle: receiptHandle, VisibilityTimeout: leaseSeconds };
+    });
+    if (entries.length === 0) return;
+    try {
+      await sqs.send(
+        new ChangeMessageVisibilityBatchCommand({ QueueUrl: queueUrl, Entries: entries }),
+      );
+    } catch (error) {
+      log.warn('Message lease not renewed.', { error });
+    }
+  };
+  let renewing = renew();
+  const timer = setInterval(() => {
+    renewing = renewing.then(renew);
+  }, renewMs);
+  return {
+    end: (record) => void held.delete(record),
+    stop: () => {
+      held.clear();
+      clearInterval(timer);
+      return renewing;
+    },
+  };
+}
