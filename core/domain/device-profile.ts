@@ -205,10 +205,11 @@ export function wantedImage(group: Group): ImageQuery | undefined {
   return by && { by, value: group[`accel:${by}`] as string };
 }
 
-/** How many ARQs a group makes: one per accelerator. */
+/** How many ARQs a group makes: one per accelerator, whatever its resource class. */
 export function arqCount(group: Group): number {
-  const resources = groupResources(group);
   // A Xilinx card is one unit of inventory with two functions, and both must be attached.
-  if (group['trait:CUSTOM_FPGA_XILINX'] === 'required') return 2 * (resources.FPGA ?? 0);
-  return Object.values(resources).reduce((sum, amount) => sum + amount, 0);
+  const perFpga = group['trait:CUSTOM_FPGA_XILINX'] === 'required' ? 2 : 1;
+  return Object.entries(groupResources(group))
+    .map(([resourceClass, amount]) => (resourceClass === 'FPGA' ? perFpga * amount : amount))
+    .reduce((sum, count) => sum + count, 0);
 }

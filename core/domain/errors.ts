@@ -95,13 +95,14 @@ export class ArqStateConflict extends DomainError {
   }
 }
 
-/** Deployed Cyborg's sentence and status: Nova's log shows it to operators. */
+/** Begins with deployed Cyborg's sentence, and has its status. */
 export class InstanceAlreadyBound extends DomainError {
-  constructor(instanceUuid: string) {
+  constructor(instanceUuid: string, hostname: string) {
     super(
       'invalid',
       'cyborg.instance.already_bound',
-      `Instance ${instanceUuid} already has accelerator requests. Cannot append a new one to it.`,
+      `Instance ${instanceUuid} already has accelerator requests. Cannot append a new one to it. ` +
+        `They are bound on host ${hostname}, and can be replaced when Nova has the instance on no host.`,
     );
   }
 }

@@ -21,11 +21,11 @@ export async function replaceBinding(
 ): Promise<void> {
   const { instanceUuid } = old;
   if (!arqs.every(({ createdAt }) => createdAt > old.startedAt)) {
-    throw new InstanceAlreadyBound(instanceUuid);
+    throw new InstanceAlreadyBound(instanceUuid, old.hostname);
   }
   const server = await deps.clients.nova.server(instanceUuid);
   const isOnNoHost = server !== 'not-found' && server.host === null;
-  if (!isOnNoHost) throw new InstanceAlreadyBound(instanceUuid);
+  if (!isOnNoHost) throw new InstanceAlreadyBound(instanceUuid, old.hostname);
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', old);
   deps.log.warn('Binding replaced: Nova had left it behind.', {
     instance: instanceUuid,

@@ -7,7 +7,8 @@ import { viewArq } from './view.ts';
 
 export const create = action(
   { query: noQuery, body: createBody, answers: { 201: arqsAnswer }, refuses: [404] },
-  async ({ deps, caller, body, base }) => {
+  async ({ deps, caller, body, base, about }) => {
+    about({ profile: body.device_profile_name });
     const arqs = await createArqs(deps, caller, body.device_profile_name);
     return { body: { arqs: arqs.map((arq) => viewArq(arq, base)) } };
   },

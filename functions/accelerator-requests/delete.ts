@@ -6,8 +6,9 @@ import { arqUuid, deleteQuery } from './schema.ts';
 /** By `?instance=`, by `?arqs=`, or the one that the path names. */
 export const deleteAction = action(
   { query: deleteQuery, answers: { 204: null }, refuses: [404] },
-  async ({ deps, caller, id, query }) => {
+  async ({ deps, caller, id, query, about }) => {
     const named = id === '' ? query.arqs : [id];
+    about({ arqs: named, instance: query.instance });
     if ((named === undefined) === (query.instance === undefined)) {
       throw new InvalidInput('Name the accelerator requests by either ?arqs= or ?instance=.');
     }

@@ -13,9 +13,10 @@ import { asksForOutcome, waitUntilResolved } from './wait-until-resolved.ts';
 /** Nova asks by instance: that reads base tables only. */
 export const getAll = action(
   { query: listQuery, answers: { 200: arqsAnswer }, refuses: [409, 423] },
-  async ({ deps, caller, query, base }) => {
+  async ({ deps, caller, query, base, about }) => {
     const { instance, bind_state: bindState, ...page } = query;
     if (instance !== undefined) {
+      about({ instance });
       const binding = await visibleBinding(deps, caller, instance.toLowerCase(), bindState);
       const arqs = binding ? await arqsOf(deps, binding) : [];
       const states = await shownStates(deps, arqs, binding);

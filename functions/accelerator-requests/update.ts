@@ -1,17 +1,19 @@
 import { isAdmin } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
+import type { LogFields } from '#core/log.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
 import { unbindArqs } from '#core/operations/unbind-arqs.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { namesProject, readUpdate, updateBody } from './schema.ts';
+import { namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
 /** Binds or unbinds. 202 in either case; a bind that needs nothing from its host is done by then. */
 export const update = action(
   { query: noQuery, body: updateBody, answers: { 202: null }, refuses: [404, 409] },
-  async ({ deps, caller, body, microversion }) => {
+  async ({ deps, caller, body, microversion, about }) => {
     const wanted = readUpdate(body, microversion);
+    about(subjectOf(wanted));
     if (namesProject(body) && !isAdmin(caller)) {
       throw new Forbidden('/project_id can be set by an admin only.');
     }
@@ -25,3 +27,14 @@ export const update = action(
     return {};
   },
 );
+
+function subjectOf(wanted: Update): LogFields {
+  if (wanted.kind === 'unbind') return { arqs: wanted.arqUuids };
+  const { targets } = wanted;
+  return {
+    arqs: targets.map(({ arqUuid }) => arqUuid),
+    instance: targets[0]?.instanceUuid,
+    host: targets[0]?.hostname,
+    providers: [...new Set(targets.map(({ providerUuid }) => providerUuid))],
+  };
+}

@@ -3,6 +3,7 @@
 import type * as z from 'zod';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
+import type { LogFields } from '#core/log.ts';
 import type { Microversion } from './microversion.ts';
 
 export interface Request<Query, Body> {
@@ -15,6 +16,8 @@ export interface Request<Query, Body> {
   readonly body: Body;
   /** Scheme and host for links. */
   readonly base: string;
+  /** Adds to the request's log line what the request is about. */
+  readonly about: (fields: LogFields) => void;
 }
 
 export interface Reply {

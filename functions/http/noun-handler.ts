@@ -18,7 +18,7 @@ import type {
 } from 'aws-lambda';
 import { createDeps, type Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import type { Log } from '#core/log.ts';
+import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
 import type { Noun } from '../routes.ts';
 import type { Action } from './action.ts';
@@ -38,6 +38,10 @@ interface Exchange {
   readonly requestId: string;
   readonly log: Log;
   readonly startedAt: number;
+  /** What the request is about, for its log line. */
+  about: LogFields;
+  /** Why it was refused. */
+  refusal?: string;
   route?: RouteMatch;
   caller?: Caller;
   microversion?: Microversion;
@@ -83,7 +87,8 @@ function requestLog(deps: () => Deps): Layer {
           global_request_id: event.headers['x-openstack-request-id'],
         }),
       };
-      event.exchange = { requestId, log: deps().log.child(fields), startedAt: deps().clock() };
+      const log = deps().log.child(fields);
+      event.exchange = { requestId, log, startedAt: deps().clock(), about: {} };
     },
     after: (request) => answer(deps(), request),
     onError: (request) => answer(deps(), request),
@@ -104,6 +109,9 @@ function answer(deps: Deps, { event, response }: Parameters<NonNullable<Layer['a
     status: response.statusCode,
     ms: deps.clock() - exchange.startedAt,
     project: exchange.caller?.projectId,
+    // Nova logs the status alone, so this line is the only place that names the reason.
+    ...(exchange.refusal !== undefined && { refusal: exchange.refusal }),
+    ...exchange.about,
   });
 }
 
@@ -115,6 +123,7 @@ function faults(): Layer {
       if (!fault) exchange.log.error('Not the caller’s doing.', { error: request.error });
       const status = fault?.status ?? 500;
       const sentence = fault?.sentence ?? 'Unexpected error; the request id names it in our log.';
+      exchange.refusal = sentence;
       request.response = {
         statusCode: status,
         headers: {
@@ -212,6 +221,9 @@ async function run(
     query: validate(schemas.query, event.queryStringParameters ?? {}),
     body: schemas.body && validate(schemas.body, readBody(event, schemas.body)),
     base: baseUrl(event, deps.settings.publicEndpoint),
+    about: (fields) => {
+      exchange.about = { ...exchange.about, ...fields };
+    },
   });
   return {
     statusCode: reply.status ?? route.row.success,

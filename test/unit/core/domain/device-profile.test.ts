@@ -49,6 +49,11 @@ describe('groups of a device profile', () => {
       'at most one',
     ],
     ['more than a bind can hold', [{ 'resources:FPGA': 33 }], 'ask for 33 accelerators'],
+    [
+      'as many of another class, with the trait of a Xilinx card',
+      [{ 'resources:PGPU': 33, 'trait:CUSTOM_FPGA_XILINX': 'required' }],
+      'ask for 33 accelerators',
+    ],
   ])('refuse %s', (_case, groups, sentence) => {
     expect(() => canonicalGroups(groups as never)).toThrow(sentence);
   });
@@ -59,6 +64,9 @@ describe('groups of a device profile', () => {
     // Both functions of a Xilinx card are attached.
     [{ 'resources:FPGA': '2', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 4],
     [{ 'resources:FPGA': '2', 'trait:CUSTOM_FPGA_XILINX': 'forbidden' }, 2],
+    [{ 'resources:PGPU': '3', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 3],
+    [{ 'resources:CUSTOM_FPGA_X': '1', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 1],
+    [{ 'resources:FPGA': '2', 'resources:PGPU': '1', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 5],
   ])('%j makes %i ARQs', (group, count) => {
     expect(arqCount(group as Record<string, string>)).toBe(count);
   });

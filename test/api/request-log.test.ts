@@ -1,0 +1,79 @@
+// The request's log line: Nova logs the status of a refusal alone, so the reason must be found here.
+
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+const provider = providerUuid('cmp1_FakeDevice');
+const lines: Readonly<Record<string, unknown>>[] = [];
+let world: World;
+let arq: string;
+
+beforeAll(async () => {
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    const line = String(text);
+    if (line.startsWith('{')) lines.push(JSON.parse(line));
+    return true;
+  });
+  world = await startWorld({ settings: { POWERTOOLS_LOG_LEVEL: 'INFO' } });
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 1 })]), Date.now());
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'two', groups: [{ 'resources:FPGA': '2' }] }],
+  });
+  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'two',
+  });
+  arq = created.json.arqs[0].uuid;
+});
+afterEach(() => void lines.splice(0));
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await world.stop();
+});
+
+function lineOf(requestId: string | null): unknown {
+  return lines.find((line) => line.request_id === requestId && line.message === 'Answered.');
+}
+
+it('names the reason, ARQs, instance, host and providers of a refused bind', async () => {
+  const patch = { hostname: 'cmp2', device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const { status, headers } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [arq]: operations,
+  });
+  expect(status).toBe(400);
+  expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({
+    status: 400,
+    refusal: `Resource provider ${provider} is on host cmp1, not on cmp2.`,
+    arqs: [arq],
+    instance,
+    host: 'cmp2',
+    providers: [provider],
+  });
+});
+
+it('names the profile of a create that was refused', async () => {
+  const { headers } = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'none',
+  });
+  expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({
+    status: 404,
+    refusal: 'Device profile none not found.',
+    profile: 'none',
+  });
+});
+
+it('names the ARQs of a delete that was refused', async () => {
+  const missing = '99999999-0000-4000-8000-000000000009';
+  const { headers } = await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${missing}`);
+  expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({
+    status: 404,
+    refusal: `Accelerator request ${missing} not found.`,
+    arqs: [missing],
+  });
+});
