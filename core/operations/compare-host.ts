@@ -56,15 +56,37 @@ async function compareDevice(
         !differsFrom(wanted, held.inventories) &&
         missing(wanted.traits, held.traits).length + missing(held.traits, wanted.traits).length ===
           0;
+    const stored = providers.find(({ deployable }) => deployable.providerUuid === wanted.uuid);
+    const unallocated = held && stored ? await boundWithoutAllocation(deps, stored) : [];
+    const placement = [
+      held ? describe(wanted, held) : 'nothing',
+      ...(rival ? [`and ${rival.name}`] : []),
+      ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
+    ];
     rows.push({
       provider: wanted.name,
       stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
-      placement: (held ? describe(wanted, held) : 'nothing') + (rival ? `; and ${rival.name}` : ''),
+      placement: placement.join('; '),
       host: said.words,
-      agrees: isSame && said.agrees && !rival,
+      agrees: isSame && said.agrees && !rival && unallocated.length === 0,
     });
   }
   return rows;
+}
+
+/**
+ * Instances that hold attach handles of the provider, and for which Placement has nothing allocated from it.
+ * Placement offers their devices to others, and each bind of them is refused. The reaper releases those
+ * that are on no host.
+ */
+async function boundWithoutAllocation(
+  deps: ConsumerDeps,
+  { deployable, handles }: StoredProvider,
+): Promise<string[]> {
+  const holders = new Set(handles.flatMap(({ claim }) => claim?.instanceUuid ?? []));
+  if (holders.size === 0) return [];
+  const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
+  return [...holders].filter((instance) => allocated[instance] === undefined);
 }
 
 function reported(host: StoredHost, device: Device, providers: readonly StoredProvider[]) {

@@ -116,6 +116,27 @@ describe('Placement', () => {
     },
   );
 
+  it('differs while an instance is bound without an allocation', async () => {
+    const instance = 'aaaaaaaa-0000-4000-8000-00000000beef';
+    await world.ask('POST', '/v2/device_profiles', {
+      body: [{ name: 'one', groups: [{ 'resources:FPGA': '1' }] }],
+    });
+    const created = await world.asNova('POST', '/v2/accelerator_requests', {
+      device_profile_name: 'one',
+    });
+    const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
+    const { status } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+      [created.json.arqs[0].uuid]: Object.entries(patch).map(([name, value]) => {
+        return { op: 'add', path: `/${name}`, value };
+      }),
+    });
+    expect(status).toBe(202);
+    const [row] = await differing();
+    expect(row?.placement).toContain(`bound without allocation: ${instance}`);
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    expect(await differing()).toEqual([]);
+  });
+
   it('gets back what was deleted', async () => {
     await placement.deleteProvider(provider);
     expect((await differing())[0]).toMatchObject({ placement: 'nothing' });

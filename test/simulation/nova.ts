@@ -72,6 +72,8 @@ export interface SimulatedNova {
   rival(server: Server): Promise<void>;
   /** Somebody deletes its ARQs. */
   snatch(server: Server): Promise<void>;
+  /** Offloads it and brings it back; the delete of its ARQs may be lost. */
+  shelveAndUnshelve(server: Server): Promise<void>;
   /** From a host that is down to another. */
   evacuate(server: Server): Promise<void>;
 }
@@ -326,6 +328,18 @@ export function createNova(parts: NovaParts): SimulatedNova {
         if (status === 204 || status === 404) return;
         await timeline.sleep(process, 5000);
       }
+    },
+    async shelveAndUnshelve(server) {
+      const process = parts.spawn(`nova shelve ${server.uuid.slice(0, 8)}`);
+      for (const { hardware } of hosts) hardware.regionUsers.delete(server);
+      server.status = 'BUILD';
+      server.arqs = [];
+      if (random.chance(0.7)) await deleteByInstance(process, server);
+      // An event for a server without a host is refused.
+      known(server);
+      deallocate(server);
+      await timeline.sleep(process, random.between(10, 60_000));
+      await build(server, []);
     },
     async evacuate(server) {
       const process = parts.spawn(`nova evacuate ${server.uuid.slice(0, 8)}`);

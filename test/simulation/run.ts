@@ -101,6 +101,7 @@ async function useServer(world: World, longestMs: number): Promise<void> {
   const process = world.spawn('nova user');
   await timeline.sleep(process, random.between(10, longestMs));
   if (server.status === 'ACTIVE' && random.chance(0.3)) await nova.hardReboot(server);
+  if (server.status === 'ACTIVE' && random.chance(0.2)) await nova.shelveAndUnshelve(server);
   await timeline.sleep(process, random.between(10, longestMs));
   if (server.status !== 'DELETED' && random.chance(0.8)) await nova.delete(server);
 }
