@@ -20,6 +20,8 @@ export interface AgentOptions {
   readonly sysfsRoot?: string;
   readonly pciAllowList?: unknown;
   readonly intervalSeconds?: number;
+  /** Started by {@link System.start} only. */
+  readonly startsLater?: boolean;
 }
 
 /** A JSON line that a part has written. */
@@ -65,7 +67,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     processes.set(name, child(name, partCommand(name, layout), environment, options));
   }
   for (const agent of options.agents) {
-    const name = `agent-${agent.hostname}`;
+    const name = agentName(agent);
     const variables = agentEnvironment(layout, agent);
     processes.set(
       name,
@@ -96,14 +98,19 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     const startAll = (wanted: (name: ProcessName) => boolean) =>
       Promise.all([...processes].filter(([name]) => wanted(name)).map(([, each]) => each.start()));
     const isAgent = (name: ProcessName) => name.startsWith('agent-');
+    const later = options.agents.filter((each) => each.startsLater).map(agentName);
     await Promise.all([createTablesOf(layout), createQueuesOf(layout)]);
     await startAll((name) => !engines.includes(name) && !isAgent(name));
-    await startAll(isAgent);
+    await startAll((name) => isAgent(name) && !later.includes(name));
   } catch (error) {
     await system.stop();
     throw error;
   }
   return system;
+}
+
+function agentName({ hostname }: AgentOptions): ProcessName {
+  return `agent-${hostname}`;
 }
 
 interface Startable {

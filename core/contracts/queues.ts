@@ -6,11 +6,14 @@ export interface QueueRow {
   readonly name: string;
   /** What the consumer may take. */
   readonly timeoutSeconds: number;
-  /**
-   * How long a message stays hidden after a failure. While it is worked on, the consumer renews a
-   * shorter lease (functions/consumers/message-lease.ts), so a killed consumer costs seconds only.
-   */
+  /** How long a message stays hidden after a failure, and after a kill where it has no lease. */
   readonly visibilitySeconds: number;
+  /**
+   * Nova waits for it. While such a message is worked on, the consumer renews a short lease
+   * (functions/consumers/message-lease.ts), so that a killed consumer costs seconds only. The lease is
+   * one more request to SQS, too dear for hosts' heartbeats.
+   */
+  readonly isAwaited?: true;
   /** Deliveries before a message goes to the dead-letter queue. */
   readonly receiveCountMax: number;
   readonly batchSize: number;
@@ -21,6 +24,7 @@ export interface QueueRow {
 export const queues = [
   {
     name: 'nova-events',
+    isAwaited: true,
     timeoutSeconds: 25,
     // AWS advises six times the timeout, to spare a message its deliveries while the consumer is
     // throttled. Here they are many, and nova-compute waits: sooner is better.
@@ -58,6 +62,7 @@ export const queues = [
   },
   {
     name: 'host-jobs',
+    isAwaited: true,
     // An image may have to come from Glance first.
     timeoutSeconds: 110,
     // As above: a bind waits. Its deadline leaves time for one more attempt.
@@ -70,6 +75,7 @@ export const queues = [
   },
   {
     name: 'job-events',
+    isAwaited: true,
     timeoutSeconds: 20,
     visibilitySeconds: 30,
     receiveCountMax: 60,

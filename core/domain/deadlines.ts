@@ -6,7 +6,21 @@ export const sweepSeconds = 60;
 /** After how long a host is asked what became of what it makes again after a boot. */
 export const provisioningDueMs = 5 * 60_000;
 
+/**
+ * How long a failed bind is shown. Nova deletes its ARQs within minutes, unless the delete does not
+ * reach us; they hold no device.
+ */
+export const failedBindKeptMs = 30 * 60_000;
+
 /** After how long a bind is taken for failed, so that it is resolved within its deadline. */
 export function bindDueMs(deadlineSeconds: number): number {
   return Math.max(deadlineSeconds - sweepSeconds, deadlineSeconds / 2) * 1000;
+}
+
+/** Until when an ARQ that is bound to no instance is kept; ISO 8601. */
+export function unboundUntil(
+  { unboundArqMinutes }: { readonly unboundArqMinutes: number },
+  nowMs: number,
+): string {
+  return new Date(nowMs + unboundArqMinutes * 60_000).toISOString();
 }

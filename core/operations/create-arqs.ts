@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { Arq } from '../domain/arq.ts';
 import type { Caller } from '../domain/caller.ts';
+import { unboundUntil } from '../domain/deadlines.ts';
 import { arqCount } from '../domain/device-profile.ts';
 import { DeviceProfileNotFound } from '../domain/errors.ts';
 import { type ArqUuid, timeOrderedUuid } from '../domain/ids.ts';
@@ -29,7 +30,6 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
       }),
     ),
   );
-  const dueAt = new Date(now + deps.settings.unboundArqMinutes * 60_000).toISOString();
-  await deps.store.arqs.create(arqs, dueAt);
+  await deps.store.arqs.create(arqs, unboundUntil(deps.settings, now));
   return arqs;
 }

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
+import { unboundUntil } from '../domain/deadlines.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import { boundArqs } from './bound-arqs.ts';
@@ -50,6 +51,7 @@ export async function failBind(
       left: [],
       ...(cleaning && { cleaning }),
       now: nowOf(deps),
+      unboundUntil: unboundUntil(deps.settings, deps.clock()),
     });
   });
   if (!isDone) return;

@@ -1,11 +1,13 @@
 import { ServiceUnavailable } from '../clients/http.ts';
+import type { Nova } from '../clients/nova.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
+import type { Deployable } from '../domain/device.ts';
 import type { InstanceUuid } from '../domain/ids.ts';
 import { lookAtOthers } from './look-at-others.ts';
 import { releaseArqs } from './release-arqs.ts';
 
-/** Instances looked at in one sweep; the next goes on where this one ended. */
+/** Deployables looked at in one sweep; the next goes on where this one ended. */
 const pageSize = 100;
 /** An instance must have been unused for so long: replicas and cells of Nova may lag. */
 const unusedMs = 10 * 60_000;
@@ -16,7 +18,8 @@ const failuresMax = 3;
 
 /**
  * Releases what is held for instances that use nothing of it. Nova only logs it when its delete of ARQs does
- * not reach us, and after a failed unshelve it deletes none.
+ * not reach us, and after a failed unshelve it deletes none. The walk goes by the claims on attach handles:
+ * however many ARQs a tenant creates, it is no longer than the cloud's hardware.
  *
  * An instance uses nothing if Nova has said twice, ten minutes apart, that there is no such server or
  * that no host has it; if Placement has nothing allocated for it; and if we can see servers of other
@@ -32,28 +35,47 @@ export async function reap(deps: ConsumerDeps): Promise<void> {
 }
 
 async function reapPage(deps: ConsumerDeps): Promise<void> {
-  const after = (await deps.store.reaper.cursor()) ?? '';
-  const instances = await deps.listings.instancesAfter(after, pageSize);
+  const after = await deps.store.reaper.cursor();
+  const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
+  const deployables = await deps.listings.deployablesFrom(page, after);
   try {
-    await release(deps, await findUnused(deps, instances));
+    await release(deps, await findUnused(deps, await holdersOf(deps, deployables)));
   } finally {
     // The next page is looked at although this one failed in part.
-    const isLast = instances.length < pageSize;
-    await deps.store.reaper.putCursor(isLast ? undefined : instances.at(-1));
+    const isLast = deployables.length < pageSize;
+    await deps.store.reaper.putCursor(isLast ? undefined : deployables.at(-1)?.uuid);
   }
+}
+
+/** Instance → whether Placement has something allocated for it from a provider that it holds. */
+async function holdersOf(
+  deps: ConsumerDeps,
+  deployables: readonly Deployable[],
+): Promise<Map<InstanceUuid, boolean>> {
+  const holders = new Map<InstanceUuid, boolean>();
+  for (const { providerUuid } of deployables) {
+    const { handles = [] } = (await deps.store.inventory.provider(providerUuid)) ?? {};
+    const instances = handles.flatMap(({ claim }) => claim?.instanceUuid ?? []);
+    if (instances.length === 0) continue;
+    const allocated = await deps.clients.placement.allocationsOf(providerUuid);
+    for (const instance of instances) {
+      holders.set(instance, holders.get(instance) || allocated[instance] !== undefined);
+    }
+  }
+  return holders;
 }
 
 /** Nova answers 500 for a server of which it has only a part: that one counts as used. */
 async function findUnused(
   deps: ConsumerDeps,
-  instances: readonly InstanceUuid[],
+  holders: ReadonlyMap<InstanceUuid, boolean>,
 ): Promise<InstanceBinding[]> {
   const unused: InstanceBinding[] = [];
   let failures = 0;
-  for (const uuid of instances) {
+  for (const [uuid, isAllocated] of holders) {
     const binding = await deps.store.arqs.binding(uuid);
     try {
-      if (binding && (await isUnused(deps, binding))) unused.push(binding);
+      if (binding && (await isUnused(deps, binding, isAllocated))) unused.push(binding);
       failures = 0;
     } catch (error) {
       failures += 1;
@@ -83,12 +105,17 @@ async function release(deps: ConsumerDeps, unused: readonly InstanceBinding[]): 
   }
 }
 
-async function isUnused(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
+async function isUnused(
+  deps: ConsumerDeps,
+  binding: InstanceBinding,
+  isAllocated: boolean,
+): Promise<boolean> {
   const now = deps.clock();
   const { nova, placement } = deps.clients;
   const { unusedSince } = binding;
-  const server = await nova.server(binding.instanceUuid);
-  if (server !== 'not-found' && server.host !== null) {
+  // Nova is asked about those only that Placement does not vouch for.
+  const isUsed = isAllocated || (await isOnHost(nova, binding.instanceUuid));
+  if (isUsed) {
     if (unusedSince) await deps.store.reaper.noteUnused(binding, undefined);
     return false;
   }
@@ -97,9 +124,14 @@ async function isUnused(deps: ConsumerDeps, binding: InstanceBinding): Promise<b
     return false;
   }
   if (now - Date.parse(unusedSince) < unusedMs) return false;
-  // A server that is being built, shelved or unshelved has its allocation; Nova may keep it after that.
+  // It may have moved to devices that are not ours, and still be on its way.
   const allocations = await placement.getAllocations(binding.instanceUuid);
   return Object.keys(allocations).length === 0 && !(await hasRestored(deps, binding));
+}
+
+async function isOnHost(nova: Nova, instanceUuid: InstanceUuid): Promise<boolean> {
+  const server = await nova.server(instanceUuid);
+  return server !== 'not-found' && server.host !== null;
 }
 
 /** What it had when the backup was made may have another holder by now: its host must not clean it. */

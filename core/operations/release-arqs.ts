@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import { unboundUntil } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { BoundArq } from '../store/binding-items.ts';
 import type { Release } from '../store/bindings.ts';
@@ -33,13 +34,14 @@ export async function releaseArqs(
     if (arqs.length === 0 && which !== 'all') return false;
     const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
     const cleaning = planCleaning(deps, binding, arqs, left.length === 0);
-    const now = new Date(deps.clock()).toISOString();
+    const nowMs = deps.clock();
     const outcome = await deps.store.bindings.release(binding, {
       arqs,
       fate,
       left,
       ...(cleaning && { cleaning }),
-      now,
+      now: new Date(nowMs).toISOString(),
+      unboundUntil: unboundUntil(deps.settings, nowMs),
     });
     if (outcome === 'released') {
       deps.log.info('Released.', {

@@ -1,12 +1,13 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
-import { bindDueMs, provisioningDueMs } from '../domain/deadlines.ts';
+import { bindDueMs, failedBindKeptMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { DueKind } from '../store/rows.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
+import { releaseArqs } from './release-arqs.ts';
 import { startOverAlone } from './start-over.ts';
 
 /** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
@@ -64,6 +65,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
   async binding(deps, instanceUuid) {
     const binding = await deps.store.arqs.binding(instanceUuid);
     if (binding?.state === 'provisioning') await endProvisioning(deps, binding);
+    if (binding?.state === 'BindFailed') await forgetFailedBind(deps, binding);
     if (binding?.state !== 'BindStarted') return;
     const { bindDeadlineSeconds } = deps.settings;
     const waitedMs = deps.clock() - Date.parse(binding.startedAt);
@@ -97,6 +99,17 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     });
   },
 };
+
+/** Nova waits for it no longer, and it holds no device. */
+async function forgetFailedBind(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  const failedMs = Date.parse(binding.resolvedAt ?? binding.startedAt);
+  if (deps.clock() - failedMs < failedBindKeptMs) return;
+  await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
+  deps.log.info('Deleted ARQs of a bind that failed.', {
+    instance: binding.instanceUuid,
+    arqs: binding.arqUuids,
+  });
+}
 
 /** It lasts as long as its host's job; whether that has ended is asked from time to time. */
 async function endProvisioning(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {

@@ -5,7 +5,7 @@
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
-import { arqKey, bindingAttributes, handleKey, instanceKey } from './rows.ts';
+import { arqKey, bindingAttributes, duePartitions, handleKey, instanceKey } from './rows.ts';
 import { setting, type TransactItem } from './writes.ts';
 
 export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
@@ -71,15 +71,25 @@ export function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
   return { Delete: { TableName: tables.arqs, Key: arqKey(arq.uuid) } };
 }
 
-export function unbindArq(tables: BindingTables, arq: BoundArq, now: string): TransactItem {
+/** From then on it is like one that was never bound: the sweep deletes it, unless it is bound again. */
+export function unbindArq(
+  tables: BindingTables,
+  arq: BoundArq,
+  { now, unboundUntil }: { readonly now: string; readonly unboundUntil: string },
+): TransactItem {
   const bound = Object.keys(bindingAttributes(arq.binding));
   return {
     Update: {
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
-      UpdateExpression: `SET #state = :unbound, updated_at = :now REMOVE ${bound.join(', ')}, failure`,
+      UpdateExpression: `SET #state = :unbound, updated_at = :now, due = :due, due_at = :until REMOVE ${bound.join(', ')}, failure`,
       ExpressionAttributeNames: { '#state': 'state' },
-      ExpressionAttributeValues: { ':unbound': 'Unbound', ':now': now },
+      ExpressionAttributeValues: {
+        ':unbound': 'Unbound',
+        ':now': now,
+        ':due': duePartitions.arq,
+        ':until': unboundUntil,
+      },
     },
   };
 }

@@ -3,6 +3,7 @@
 
 import type { BindFailure, HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
+import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import {
   type BindingTables,
@@ -76,6 +77,8 @@ export interface Release {
   /** What the host has to clean up first; its handles are not free until it has. */
   readonly cleaning?: Cleaning;
   readonly now: string;
+  /** Until when ARQs that are left unbound are kept. */
+  readonly unboundUntil: string;
 }
 
 export interface Cleaning {
@@ -104,10 +107,10 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
     },
 
     async release(binding, release) {
-      const { arqs, fate, left, now } = release;
+      const { arqs, fate, left } = release;
       const outcome = await transact(client, [
         ...arqs.map((arq) =>
-          fate === 'deleted' ? deleteArq(tables, arq) : unbindArq(tables, arq, now),
+          fate === 'deleted' ? deleteArq(tables, arq) : unbindArq(tables, arq, release),
         ),
         ...giveBack(tables, release),
         releaseInstance(tables, binding, left),
@@ -177,6 +180,8 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           failure: reason,
           failure_cause: cause,
           resolved_at: release.now,
+          due: duePartitions.binding,
+          due_at: new Date(Date.parse(release.now) + failedBindKeptMs).toISOString(),
         }),
       ]);
       return outcome === 'done';

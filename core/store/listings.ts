@@ -6,7 +6,6 @@ import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '../domain/arq.ts';
 import type { Deployable, Device } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
-import type { InstanceUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
@@ -45,8 +44,6 @@ export interface Listings {
   /** Whose uuid begins so; see domain/integer-id.ts. */
   devicesByPrefix(prefix: string): Promise<Device[]>;
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
-  /** Instances that have a binding, by uuid, those after the text. */
-  instancesAfter(text: string, limit: number): Promise<InstanceUuid[]>;
   /** Whether ARQs of that profile are stored. One that was made just now may not show yet. */
   isProfileInUse(name: string): Promise<boolean>;
   /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
@@ -173,18 +170,6 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async deployablesByPrefix(prefix) {
       return (await byPrefix('deployable', prefix)).map(deployableOf);
-    },
-
-    async instancesAfter(text, limit) {
-      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
-      const rows = await pageOfIndex(client, page, {
-        table: tables.arqs,
-        index: 'by-kind',
-        partition: ['kind', 'instance'],
-        sort: ['uuid', text],
-        filter: {},
-      });
-      return rows.map(({ uuid }) => uuid as InstanceUuid);
     },
 
     async isProfileInUse(name) {

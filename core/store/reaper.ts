@@ -1,4 +1,4 @@
-// Where the reaper is in its walk over all instances, and since when an instance uses nothing.
+// Where the reaper is in its walk over all deployables, and since when an instance uses nothing.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { InstanceBinding } from '../domain/arq.ts';
@@ -8,9 +8,9 @@ import { instanceKey, reaperKey } from './rows.ts';
 import { updateIf } from './writes.ts';
 
 export interface ReaperStore {
-  /** The instance at which the last page ended; undefined at the beginning. */
+  /** The deployable at which the last page ended; undefined at the beginning. */
   cursor(): Promise<string | undefined>;
-  putCursor(instanceUuid: string | undefined): Promise<void>;
+  putCursor(deployableUuid: string | undefined): Promise<void>;
   /** @param since ISO 8601; undefined where a host has it after all */
   noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
 }

@@ -125,8 +125,6 @@ function bindingOf(row: Row): ArqBinding | undefined {
 export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
   return {
     ...instanceKey(binding.instanceUuid),
-    kind: 'instance',
-    uuid: binding.instanceUuid,
     instance_uuid: binding.instanceUuid,
     bind_id: binding.bindId,
     state: binding.state,

@@ -37,7 +37,9 @@ export function queueConsumer<Message>(
   return (parts = partsOf(queue)) =>
     async (event) => {
       const { settings, log } = parts.deps();
-      const lease = parts.hold?.(parts.sqs(), settings.queueUrls[queue], event.Records, log);
+      const url = settings.queueUrls[queue];
+      const hold = rowOf(queue).isAwaited && parts.hold;
+      const lease = hold ? hold(parts.sqs(), url, event.Records, log) : undefined;
       const failed = await Promise.all(
         event.Records.map(async (record) => {
           const isDone = await consume(queue, schema, work, { ...parts, lease }, record);

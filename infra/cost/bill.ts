@@ -20,6 +20,8 @@ export const taken = {
   /** What it calls of Keystone, Placement or Nova; one request in ten has a token that is not known. */
   openStackMs: 200,
   /** A consumer that brings a new image from Glance to S3, and the image. */
+  /** What nova-compute's list of the ARQs waits for a bind that the host makes. */
+  resolveWaitMs: 1500,
   imageMs: 10_000,
   imageMegabytes: 20,
   /** A line of a log, with its envelope; lines of an access log, a request, a consumer's delivery. */
@@ -38,7 +40,8 @@ export type Bill = Readonly<Partial<Record<Priced, number>>>;
 /** What one server costs in its life. */
 export function billOf(happening: 'pci' | 'vgpu' | 'fpga'): Bill {
   const units = countedUnits[happening];
-  return sum([ofUnits(units), ofImages(units)]);
+  const waited = units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
+  return sum([ofUnits(units), ofImages(units), { gigabyteSecond: waited }]);
 }
 
 /** What a host costs in a month in which nothing happens on it. */
@@ -98,8 +101,8 @@ function ofUnits(units: Units): Bill {
     {
       writeUnit: units.writes,
       readUnit: units.reads,
-      // Each is sent, received and deleted by itself, at worst.
-      queueRequest: consumed * 3,
+      // Each is sent, received and deleted by itself, at worst; those that Nova waits for are leased.
+      queueRequest: consumed * (units.requests > 0 ? 4 : 3),
       ruleTriggered: units.ruled,
       ruleAction: units.ruled,
       remoteAction: units.jobs,

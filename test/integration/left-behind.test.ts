@@ -6,7 +6,10 @@ import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
 import { deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { failBind } from '#core/operations/finish-bind.ts';
 import { reap } from '#core/operations/reap.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import { unbindArqs } from '#core/operations/unbind-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -44,7 +47,11 @@ function withNova(host: string | null | undefined, laterMs = 0): ConsumerDeps {
           uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId: 'demo', host },
         someServers: async () => [foreign],
       },
-      placement: { ...deps.clients.placement, getAllocations: async () => ({}) },
+      placement: {
+        ...deps.clients.placement,
+        getAllocations: async () => ({}),
+        allocationsOf: async () => ({}),
+      },
     },
   };
 }
@@ -122,5 +129,30 @@ describe('ARQs that are Bound without an allocation', () => {
     );
     await deleteArqsOfInstance(withNova(null), admin, instance);
     expect(await boundArqs()).toEqual([]);
+  });
+});
+
+describe('ARQs that hold no device and that Nova does not delete', () => {
+  it('are deleted by the sweep half an hour after their bind failed', async () => {
+    const arqs = await create();
+    await bind(withNova(null), arqs);
+    const binding = await world.deps.store.arqs.binding(instance);
+    if (!binding) throw new TypeError('It is not bound.');
+    await failBind(withNova(null), binding, { cause: 'host', reason: 'a test' });
+    await sweep(withNova('cmp1', 29 * minutes));
+    expect(await boundArqs()).toHaveLength(2);
+    await sweep(withNova('cmp1', 31 * minutes));
+    expect(await boundArqs()).toEqual([]);
+    expect((await world.deps.store.arqs.byUuids(arqs)).size).toBe(0);
+  });
+
+  it('are deleted by the sweep after they were unbound by PATCH', async () => {
+    const arqs = await create();
+    await bind(withNova(null), arqs);
+    await unbindArqs(withNova(null), nova, arqs);
+    await sweep(withNova(null, 14 * minutes));
+    expect((await world.deps.store.arqs.byUuids(arqs)).size).toBe(2);
+    await sweep(withNova(null, 16 * minutes));
+    expect((await world.deps.store.arqs.byUuids(arqs)).size).toBe(0);
   });
 });

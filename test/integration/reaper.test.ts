@@ -90,6 +90,8 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
       placement: {
         ...deps.clients.placement,
         getAllocations: async (uuid) => (allocated.has(uuid) ? { [provider]: { FPGA: 1 } } : {}),
+        allocationsOf: async () =>
+          Object.fromEntries([...allocated].map((uuid) => [uuid, { FPGA: 1 }])),
       },
     },
   };

@@ -2,9 +2,11 @@
 // from Debian's packages, with a database and a broker of their own.
 
 import { execFileSync } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
 import { freePort } from '#local/ports.ts';
 import {
   type CloudPlan,
+  computeConfigurationName,
   configurationFile,
   databaseUrl,
   type Ini,
@@ -15,17 +17,24 @@ import {
 } from './configuration.ts';
 import { startNetworkStandIn } from './network-stand-in.ts';
 import { openProcesses, type Processes } from './processes.ts';
+import type { Release } from './releases.ts';
 import { furnish } from './users.ts';
 
 export interface Cloud {
   readonly plan: CloudPlan;
   readonly processes: Processes;
-  /** nova-compute on the compute node; not among those that {@link startCloud} starts. */
-  startCompute(): Promise<void>;
+  /** nova-compute on a node, by default the first; not among those that {@link startCloud} starts. */
+  startCompute(host?: string): Promise<void>;
+  /** As a crash of the process would. */
+  killCompute(host?: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function planCloud(directory: string, computeHost: string): Promise<CloudPlan> {
+export async function planCloud(
+  directory: string,
+  computeHosts: readonly [string, ...string[]],
+  release: Release,
+): Promise<CloudPlan> {
   const ports: Partial<Record<keyof Ports, number>> = {};
   for (const name of portNames) ports[name] = await freePort({ host: '127.0.0.1', port: 0 });
   return {
@@ -33,7 +42,9 @@ export async function planCloud(directory: string, computeHost: string): Promise
     ports: ports as Ports,
     password: 'only-on-loopback',
     region: 'RegionOne',
-    computeHost,
+    computeHost: computeHosts[0],
+    computeHosts,
+    release,
   };
 }
 
@@ -49,7 +60,11 @@ export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> 
   const cloud: Cloud = {
     plan,
     processes,
-    startCompute: async () => startNova(cloud, 'compute', 'nova-compute'),
+    startCompute: async (host = plan.computeHost) => {
+      const name = computeConfigurationName(plan, host);
+      startNova(cloud, 'compute', name, name);
+    },
+    killCompute: (host = plan.computeHost) => processes.kill(computeConfigurationName(plan, host)),
     stop: async () => {
       await processes.stop();
       await network.stop();
@@ -61,7 +76,7 @@ export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> 
     await Promise.all([makeKeystone(cloud), makeOthers(cloud)]);
     startNova(cloud, 'conductor', 'nova');
     startNova(cloud, 'scheduler', 'nova');
-    startNova(cloud, 'api_os_compute', 'nova', 'nova-api');
+    startNovaApi(cloud);
     await Promise.all([
       processes.listening('placement', plan.ports.placement),
       processes.listening('glance', plan.ports.glance),
@@ -198,12 +213,14 @@ async function makeOthers(cloud: Cloud): Promise<void> {
         .join('-')
         .replaceAll(/[^\w-]/g, '')
         .slice(0, 40)}`,
-      command: [program, '--config-file', configurationFile(plan, file), ...args],
+      command: [
+        plan.release.program(program),
+        ...['--config-file', configurationFile(plan, file)],
+        ...args,
+      ],
     });
   await manage('placement-manage', 'placement', 'db', 'sync');
-  startWsgi(cloud, 'placement', plan.ports.placement, '/usr/bin/placement-api', 1, {
-    OS_PLACEMENT_CONFIG_DIR: `${plan.directory}/conf`,
-  });
+  startPlacement(cloud);
   await manage('glance-manage', 'glance-api', 'db_sync');
   startPython(cloud, 'glance', 'glance.cmd.api', 'glance-api');
   await manage('nova-manage', 'nova', 'api_db', 'sync');
@@ -214,18 +231,57 @@ async function makeOthers(cloud: Cloud): Promise<void> {
   await processes.listening('rabbitmq', plan.ports.rabbit);
 }
 
+function startPlacement(cloud: Cloud): void {
+  const { plan } = cloud;
+  const port = plan.ports.placement;
+  const variables = { OS_PLACEMENT_CONFIG_DIR: `${plan.directory}/conf` };
+  if (plan.release.servesByWaitress) {
+    startWaitress(cloud, 'placement', port, 'placement.wsgi.api:application', variables);
+  } else {
+    startWsgi(cloud, 'placement', port, '/usr/bin/placement-api', 1, variables);
+  }
+}
+
+function startNovaApi(cloud: Cloud): void {
+  const { plan } = cloud;
+  if (!plan.release.servesByWaitress) {
+    startNova(cloud, 'api_os_compute', 'nova', 'nova-api');
+    return;
+  }
+  const configuration = `${plan.directory}/conf`;
+  copyFileSync(plan.release.pasteFile, `${configuration}/api-paste.ini`);
+  startWaitress(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute:application', {
+    OS_NOVA_CONFIG_DIR: configuration,
+    OS_NOVA_CONFIG_FILES: 'api-paste.ini;nova.conf',
+  });
+}
+
+function startWaitress(
+  { plan, processes }: Cloud,
+  name: string,
+  port: number,
+  application: string,
+  variables: Readonly<Record<string, string>>,
+): void {
+  const listen = ['--listen', `127.0.0.1:${port}`, '--threads', '6'];
+  const command = [plan.release.program('waitress-serve'), ...listen, application];
+  processes.start({ name, variables, command });
+}
+
 function startNova(cloud: Cloud, module: string, file: string, name = `nova-${module}`): void {
   const log = `${cloud.plan.directory}/log/${name}.log`;
   startPython(cloud, name, `nova.cmd.${module}`, file, '--log-file', log);
 }
 
+/** @param module of Nova, in the release that is tried, or of Debian's Glance */
 function startPython(cloud: Cloud, name: string, module: string, file: string, ...args: string[]) {
+  const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
   // As Debian's script of that name would, if its package were needed.
   const program = `import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
   const configuration = ['--config-file', configurationFile(cloud.plan, file)];
   cloud.processes.start({
     name,
-    command: ['/usr/bin/python3', '-s', '-c', program, ...configuration, ...args],
+    command: [python, '-s', '-c', program, ...configuration, ...args],
   });
 }
 

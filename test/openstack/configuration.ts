@@ -2,6 +2,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Release } from './releases.ts';
 
 export type Ini = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>;
 
@@ -25,8 +26,11 @@ export interface CloudPlan {
   /** Of every user: this cloud lives for minutes, on loopback. */
   readonly password: string;
   readonly region: string;
-  /** The compute node, as Nova and Placement call it. */
+  /** The first compute node, as Nova and Placement call it. */
   readonly computeHost: string;
+  /** All of them. */
+  readonly computeHosts: readonly string[];
+  readonly release: Release;
 }
 
 /** So long do the tokens of the brief Keystone live. */
@@ -77,6 +81,11 @@ function common(plan: CloudPlan, name: string) {
 }
 
 const policy = { enforce_scope: false, enforce_new_defaults: false };
+
+/** The file of one compute node. */
+export function computeConfigurationName(plan: CloudPlan, host: string): string {
+  return `nova-compute-${plan.computeHosts.indexOf(host) + 1}`;
+}
 
 function keystone(plan: CloudPlan, expiration: number): Ini {
   const keys = (name: string) => ({ key_repository: join(plan.directory, 'keys', name) });
@@ -148,7 +157,7 @@ function nova(plan: CloudPlan): Ini {
       service_down_time: 60,
     },
     api: { auth_strategy: 'keystone', local_metadata_per_cell: false },
-    wsgi: { api_paste_config: '/usr/share/nova-common/api-paste.ini' },
+    wsgi: { api_paste_config: plan.release.pasteFile },
     api_database: { connection: databaseUrl(plan, 'nova_api') },
     database: { connection: databaseUrl(plan, 'nova') },
     conductor: { workers: 1 },
@@ -187,7 +196,12 @@ export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
     'glance-api': glance(plan),
     nova: novaWhole,
     // nova-compute refuses to know where the databases are.
-    'nova-compute': novaCompute,
+    ...Object.fromEntries(
+      plan.computeHosts.map((host) => [
+        computeConfigurationName(plan, host),
+        merge(novaCompute, computeNode(plan, host)),
+      ]),
+    ),
   };
   for (const [name, ini] of Object.entries(files)) {
     const withPolicies = merge(ini, {
@@ -203,6 +217,16 @@ export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
   ];
   writeFileSync(configurationFile(plan, 'rabbitmq'), `${rabbit.join('\n')}\n`);
   writeFileSync(join(plan.directory, 'rabbit/enabled_plugins'), '[].\n');
+}
+
+/** Each has a state of its own: since 2023.1 Nova keeps a node's identity there. */
+function computeNode(plan: CloudPlan, host: string): Ini {
+  const state = join(plan.directory, computeConfigurationName(plan, host));
+  mkdirSync(join(state, 'locks'), { recursive: true, mode: 0o700 });
+  return {
+    DEFAULT: { host, state_path: state },
+    oslo_concurrency: { lock_path: join(state, 'locks') },
+  };
 }
 
 function merge(one: Ini, other: Ini): Ini {

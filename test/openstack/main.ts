@@ -1,4 +1,5 @@
 // `npm run test:openstack`: our system beside a real Keystone, Placement, Nova and Glance.
+// `-- --nova 34.0.0` takes Nova and Placement of that release from PyPI in place of Debian's.
 // `-- --stay` leaves all of it running until Ctrl-C, to look at; `-- --only <words>` plays what is set up
 // and those scenarios whose names have the words.
 
@@ -11,21 +12,35 @@ import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
 import { novaConfiguration } from './guide.ts';
 import { CannotRun, ensurePackages } from './packages.ts';
+import { debian, installRelease, type Release } from './releases.ts';
 import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
+import { killed } from './scenarios/killed.ts';
 import { placement } from './scenarios/placement.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
+import { twoNodes } from './scenarios/two-nodes.ts';
 import { type ApiAnswer, openStage, runGuide, type Stage, servicePassword } from './stage.ts';
 import { admin, variablesOf } from './users.ts';
 
 const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
-/** With a dot, as most have. */
-const computeHost = 'compute-1.example';
+/** Virtual environments are kept from run to run. */
+const environments = join(directory, '..', 'openstack-releases');
+/** With a dot, as most have. The second one joins in the scenarios of two nodes. */
+const computeHosts = ['compute-1.example', 'compute-2.example'] as const;
 
-const all = [...setUp, ...servers, ...failures, ...placement, ...images, ...identity];
+const all = [
+  ...setUp,
+  ...servers,
+  ...failures,
+  ...placement,
+  ...images,
+  ...identity,
+  ...twoNodes,
+  ...killed,
+];
 
 const startedAt = performance.now();
 let passed = 0;
@@ -39,11 +54,12 @@ async function main(): Promise<void> {
   mkdirSync(directory, { recursive: true });
   ensurePackages();
   step('the packages are there');
-  const plan = await planCloud(directory, computeHost);
+  const release = wantedRelease();
+  const plan = await planCloud(directory, computeHosts, release);
   const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
   const cloud = await startCloud(plan, novaConfiguration(variables));
   closing.push(cloud.stop);
-  step('Keystone, Placement, Glance and Nova have started');
+  step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
   const stage = await startBeside(cloud);
   step('our system has started beside them');
   for (const scenario of chosen()) {
@@ -66,7 +82,10 @@ async function startBeside(cloud: Cloud): Promise<Stage> {
   const answers: ApiAnswer[] = [];
   const system: System = await startSystem({
     layout,
-    agents: [{ hostname: computeHost, drivers: 'fake,fake-gpu,fake-fpga', intervalSeconds: 2 }],
+    agents: computeHosts.map((hostname, index) => {
+      const drivers = 'fake,fake-gpu,fake-fpga';
+      return { hostname, drivers, intervalSeconds: 2, startsLater: index > 0 };
+    }),
     restart: false,
     onLine: (part, line) => {
       if (part === 'api' && line.message === 'Answered.') answers.push(line as never);
@@ -89,9 +108,20 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
 
 /** What is set up is played always: all others build on it. */
 function chosen(): readonly Scenario[] {
-  const at = process.argv.indexOf('--only');
-  const words = at < 0 ? '' : (process.argv[at + 1] ?? '');
-  return all.filter((each) => setUp.includes(each) || each.name.includes(words));
+  const words = (argument('--only') ?? '').split('|');
+  return all.filter(
+    (each) => setUp.includes(each) || words.some((word) => each.name.includes(word)),
+  );
+}
+
+function wantedRelease(): Release {
+  const name = argument('--nova');
+  return name === undefined ? debian : installRelease(name, environments);
+}
+
+function argument(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 function count(outcome: Outcome): void {

@@ -18,6 +18,7 @@ const packages = [
   'mariadb-server-core',
   'mariadb-client-core',
   'python3-pymysql',
+  'python3-venv',
   'python3-openstackclient',
   'python3-cyborgclient',
   'python3-osc-placement',

@@ -18,6 +18,7 @@ interface Provider {
 interface Server extends Named {
   readonly status: string;
   readonly 'OS-EXT-STS:task_state': string | null;
+  readonly 'OS-EXT-SRV-ATTR:host': string | null;
   readonly fault?: { readonly message: string };
 }
 
@@ -56,6 +57,8 @@ export interface Body {
   readonly servers: readonly Server[];
   readonly flavors: readonly Named[];
   readonly hypervisors: readonly object[];
+  readonly services: readonly { readonly id: string }[];
+  readonly server_group: { readonly id: string };
   readonly images: readonly [Named, ...Named[]];
   readonly project: Named;
   readonly user: Named;

@@ -32,7 +32,7 @@ export async function flavorId(stage: Stage, name: string): Promise<string> {
 }
 
 /** As a tenant; its id, at once. */
-export async function create(stage: Stage, flavor: string): Promise<string> {
+export async function create(stage: Stage, flavor: string, hints?: object): Promise<string> {
   const reply = await stage.demo.nova.ask('POST', '/servers', {
     server: {
       name: `on-${flavor}`,
@@ -40,6 +40,7 @@ export async function create(stage: Stage, flavor: string): Promise<string> {
       imageRef: await imageId(stage),
       networks: 'none',
     },
+    ...(hints && { 'os:scheduler_hints': hints }),
   });
   return reply.body.server.id;
 }
@@ -52,9 +53,9 @@ export interface Built {
 }
 
 /** Creates one and waits until it is ACTIVE or in ERROR. */
-export async function build(stage: Stage, flavor: string): Promise<Built> {
+export async function build(stage: Stage, flavor: string, hints?: object): Promise<Built> {
   const startedAt = performance.now();
-  const id = await create(stage, flavor);
+  const id = await create(stage, flavor, hints);
   const server = await eventually(
     () => show(stage, id),
     ({ status, task }) => status !== 'BUILD' && task === null,

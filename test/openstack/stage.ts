@@ -19,7 +19,7 @@ export interface Stage {
   briefKeystone(): Promise<string>;
   /** Runs a block of docs/openstack.md as that user; what it printed. */
   guide(name: string, user?: User, variables?: Readonly<Record<string, string>>): Promise<string>;
-  /** What the agent's pretended hardware is to do wrong from now on; nothing: all goes well. */
+  /** What the agents' fake hardware does wrong from now on; nothing: all goes well. */
   setFaults(faults?: Faults): void;
   /** Of our API, as its log has them, oldest first. */
   readonly answers: readonly ApiAnswer[];
@@ -74,7 +74,9 @@ export async function openStage(
   answers: readonly ApiAnswer[],
 ): Promise<Stage> {
   const url = acceleratorUrl(layout);
-  const hardware = join(layout.directory, 'agents', cloud.plan.computeHost, 'fake-hardware');
+  const hardware = cloud.plan.computeHosts.map((host) =>
+    join(layout.directory, 'agents', host, 'fake-hardware'),
+  );
   let brief: Promise<string> | undefined;
   return {
     cloud,
@@ -89,10 +91,12 @@ export async function openStage(
     },
     guide: (name, user = admin, variables = {}) => runGuide(cloud, layout, name, user, variables),
     setFaults: (faults) => {
-      const file = join(hardware, 'faults.json');
-      mkdirSync(hardware, { recursive: true });
-      if (faults) writeFileSync(file, JSON.stringify(faults));
-      else rmSync(file, { force: true });
+      for (const directory of hardware) {
+        const file = join(directory, 'faults.json');
+        mkdirSync(directory, { recursive: true });
+        if (faults) writeFileSync(file, JSON.stringify(faults));
+        else rmSync(file, { force: true });
+      }
     },
     answers,
   };

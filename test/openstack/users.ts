@@ -82,6 +82,13 @@ export async function furnish(plan: CloudPlan): Promise<void> {
   const existing = (await keystone.ask('GET', '/roles')).body.roles;
   const roles = new Map(existing.map(({ id, name }) => [name, id]));
   if (!roles.has('service')) roles.set('service', await make('role', { name: 'service' }));
+  // Keystone makes it itself since 2023.2, and Nova's policy of today asks for it.
+  if (!roles.has('manager')) {
+    const manager = await make('role', { name: 'manager' });
+    roles.set('manager', manager);
+    await keystone.ask('PUT', `/roles/${roles.get('admin')}/implies/${manager}`);
+    await keystone.ask('PUT', `/roles/${manager}/implies/${roles.get('member')}`);
+  }
   const projects = new Map<string, string>();
   for (const name of ['service', 'demo', 'other']) {
     projects.set(name, await make('project', { name, domain_id: 'default' }));

@@ -148,7 +148,7 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of unbound ARQs': withoutDeadline('arq'),
   reaper: (deps, process) =>
     process === 'sweep'
-      ? { ...deps, listings: { ...deps.listings, instancesAfter: async () => [] } }
+      ? { ...deps, listings: { ...deps.listings, deployablesFrom: async () => [] } }
       : deps,
   'reaper asks again after ten minutes': (deps, process) => {
     if (process !== 'sweep') return deps;

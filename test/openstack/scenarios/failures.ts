@@ -80,9 +80,6 @@ export const failures: readonly Scenario[] = [
   {
     name: 'a bind that fails while nova-compute waits puts the server into ERROR',
     run: async (stage) => {
-      await offer(stage, 'vgpu', [
-        { 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required' },
-      ]);
       stage.setFaults({ fail: { 'create-mdev': 'EIO' }, delayMs: { 'create-mdev': 5000 } });
       const id = await create(stage, 'vgpu');
       const fault = await assertNeverActive(stage, id);

@@ -11,21 +11,10 @@ import {
   build,
   flavorId,
   makeFlavor,
-  offer,
   remove,
   show,
 } from '../servers.ts';
 import { demo } from '../users.ts';
-
-const fpga = (count: number) => ({
-  'resources:FPGA': String(count),
-  'trait:CUSTOM_FAKE_DEVICE': 'required',
-});
-/** Two of this type are all that the pretended GPU can hold. */
-const vgpu = (count: number) => ({
-  'resources:VGPU': String(count),
-  'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required',
-});
 
 const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 
@@ -45,7 +34,6 @@ export const servers: readonly Scenario[] = [
   {
     name: 'a server with one accelerator becomes ACTIVE; deleted, it leaves nothing',
     run: async (stage) => {
-      await offer(stage, 'fpga', [fpga(1)]);
       const built = await build(stage, 'fpga');
       await assertHas(stage, built, 1);
       await remove(stage, built.id);
@@ -67,7 +55,6 @@ export const servers: readonly Scenario[] = [
   {
     name: 'a server with two groups gets an accelerator of each, one of them made by the host',
     run: async (stage) => {
-      await offer(stage, 'fpga-and-vgpu', [fpga(1), vgpu(1)]);
       const built = await build(stage, 'fpga-and-vgpu');
       const arqs = await assertHas(stage, built, 2);
       assert.deepEqual(arqs.map((arq) => arq.attach_handle_type).sort(), ['MDEV', 'TEST_PCI']);
@@ -143,7 +130,6 @@ export const servers: readonly Scenario[] = [
   {
     name: 'a server gets the last accelerators while those before it are still being removed',
     run: async (stage) => {
-      await offer(stage, 'all-vgpus', [vgpu(2)]);
       const first = await build(stage, 'all-vgpus');
       await assertHas(stage, first, 2);
       stage.setFaults({ delayMs: { 'remove-mdev': 4000 } });

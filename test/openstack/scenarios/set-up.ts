@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { providerNames } from '../providers.ts';
 import { eventually } from '../rest.ts';
 import type { Scenario } from '../scenario.ts';
+import { offer } from '../servers.ts';
 import type { Stage } from '../stage.ts';
+
+const fpga = { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' };
+/** The host makes them. Two of this type are all that the fake GPU can hold. */
+const vgpu = (count: number) => ({
+  'resources:VGPU': String(count),
+  'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required',
+});
 
 export const setUp: readonly Scenario[] = [
   {
@@ -27,6 +35,16 @@ export const setUp: readonly Scenario[] = [
   {
     name: 'the guide’s command prints the tree of providers',
     run: async (stage) => (await stage.guide('tree')).trim(),
+  },
+  {
+    name: 'an operator offers accelerators in four flavors',
+    run: async (stage) => {
+      await offer(stage, 'fpga', [fpga]);
+      await offer(stage, 'vgpu', [vgpu(1)]);
+      await offer(stage, 'fpga-and-vgpu', [fpga, vgpu(1)]);
+      await offer(stage, 'all-vgpus', [vgpu(2)]);
+      return '';
+    },
   },
 ];
 

@@ -121,7 +121,8 @@ describe('a release', () => {
       attachment: { handleUuid: handle.uuid, type: handle.type, info: handle.info },
     },
   };
-  const release = { arqs: [bound], fate: 'deleted', left: [], now } as const;
+  const unboundUntil = '2026-07-01T01:17:04.000Z';
+  const release = { arqs: [bound], fate: 'deleted', left: [], now, unboundUntil } as const;
 
   it('ends the claim of this binding, not of one that came after it', async () => {
     expect(await store.release(binding, release)).toBe('released');

@@ -1,0 +1,84 @@
+// The compute nodes of the cloud, as an operator handles them.
+
+import assert from 'node:assert/strict';
+import { eventually } from './rest.ts';
+import { show } from './servers.ts';
+import type { Stage } from './stage.ts';
+
+/** Has the second node join, unless it has. Devices and providers of both are there then. */
+export async function joinSecondNode(stage: Stage): Promise<readonly [string, string]> {
+  const [first = '', second = ''] = stage.cloud.plan.computeHosts;
+  const named = `/resource_providers?name=${second}`;
+  const joined = (await stage.admin.placement.ask('GET', named)).body.resource_providers.length > 0;
+  if (!joined) {
+    await stage.system.start(`agent-${second}`);
+    await stage.cloud.startCompute(second);
+    await eventually(
+      () => stage.admin.nova.ask('GET', '/os-hypervisors'),
+      ({ body }) => body.hypervisors.length === 2,
+    );
+  }
+  await eventually(
+    () => providersBelow(stage, second),
+    (count) => count === 7,
+  );
+  return [first, second];
+}
+
+async function providersBelow({ admin }: Stage, host: string): Promise<number> {
+  const named = `/resource_providers?name=${host}`;
+  const [node] = (await admin.placement.ask('GET', named)).body.resource_providers;
+  if (!node) return 0;
+  const tree = `/resource_providers?in_tree=${node.uuid}`;
+  return (await admin.placement.ask('GET', tree)).body.resource_providers.length;
+}
+
+type ServiceState = { readonly status: 'enabled' | 'disabled' } | { readonly forced_down: boolean };
+
+async function putService({ admin }: Stage, host: string, state: ServiceState): Promise<void> {
+  const path = `/os-services?binary=nova-compute&host=${host}`;
+  const [service] = (await admin.nova.ask('GET', path)).body.services;
+  assert.ok(service, `Nova has no nova-compute on ${host}.`);
+  await admin.nova.ask('PUT', `/os-services/${service.id}`, state);
+}
+
+/** New servers go to that node alone; without a name to any. */
+export async function scheduleOnlyTo(stage: Stage, host?: string): Promise<void> {
+  for (const each of stage.cloud.plan.computeHosts) {
+    const status = host === undefined || each === host ? 'enabled' : 'disabled';
+    await putService(stage, each, { status });
+  }
+}
+
+/** The node as after a power cut: nova-compute and the agent are gone, and Nova is told. */
+export async function losePower(stage: Stage, host: string): Promise<void> {
+  await stage.cloud.killCompute(host);
+  await stage.system.kill(`agent-${host}`);
+  await putService(stage, host, { forced_down: true });
+}
+
+export async function restorePower(stage: Stage, host: string): Promise<void> {
+  await stage.system.start(`agent-${host}`);
+  await stage.cloud.startCompute(host);
+  // Nova refuses until the node has seen to the servers that were evacuated from it.
+  await eventually(
+    () => putService(stage, host, { forced_down: false }).catch((error: Error) => error),
+    (refusal) => refusal === undefined,
+  );
+}
+
+export async function hostOf(stage: Stage, id: string): Promise<string | null> {
+  const { server } = (await stage.admin.nova.ask('GET', `/servers/${id}`)).body;
+  return server['OS-EXT-SRV-ATTR:host'];
+}
+
+/** An action on a server, until Nova has done with it; the status that it has then. */
+export async function act(stage: Stage, id: string, action: object): Promise<string> {
+  await stage.admin.nova.ask('POST', `/servers/${id}/action`, action);
+  const { status } = await eventually(
+    () => show(stage, id),
+    ({ task }) => task === null,
+    120,
+  );
+  return status;
+}

@@ -1,0 +1,125 @@
+// Two compute nodes: servers that move between them, and what they leave behind.
+
+import assert from 'node:assert/strict';
+import { act, hostOf, joinSecondNode, losePower, restorePower, scheduleOnlyTo } from '../nodes.ts';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import { assertHas, assertNothingLeft, build, flavorId, remove } from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+const unshelveCount = 5;
+
+export const twoNodes: readonly Scenario[] = [
+  {
+    name: 'two nodes: a shelved server is unshelved on the other one, with a vGPU made by the host',
+    run: async (stage) => {
+      const nodes = await joinSecondNode(stage);
+      const seconds: string[] = [];
+      await scheduleOnlyTo(stage, nodes[0]);
+      const built = await build(stage, 'vgpu');
+      await assertHas(stage, built, 1);
+      for (let count = 1; count <= unshelveCount; count++) {
+        assert.equal(await act(stage, built.id, { shelve: null }), 'SHELVED_OFFLOADED');
+        await assertNothingLeft(stage, built.id);
+        const target = nodes[count % 2];
+        await scheduleOnlyTo(stage, target);
+        const startedAt = performance.now();
+        assert.equal(await act(stage, built.id, { unshelve: null }), 'ACTIVE');
+        seconds.push(((performance.now() - startedAt) / 1000).toFixed(1));
+        const [arq] = await assertHas(stage, { ...built, status: 'ACTIVE' }, 1);
+        assert.equal(arq?.hostname, target);
+      }
+      await scheduleOnlyTo(stage);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `${unshelveCount} of ${unshelveCount}, ACTIVE after ${seconds.join(', ')} s`;
+    },
+  },
+  {
+    name: 'two nodes: an unshelve that failed can be tried again, and gives the server its vGPU',
+    run: async (stage) => {
+      await joinSecondNode(stage);
+      const built = await build(stage, 'vgpu');
+      await assertHas(stage, built, 1);
+      assert.equal(await act(stage, built.id, { shelve: null }), 'SHELVED_OFFLOADED');
+      stage.setFaults({ fail: { 'create-mdev': 'EIO' } });
+      assert.equal(await act(stage, built.id, { unshelve: null }), 'SHELVED_OFFLOADED');
+      const left = await stage.demo.accelerator.try(
+        'GET',
+        `/accelerator_requests?instance=${built.id}`,
+      );
+      stage.setFaults();
+      const status = await eventually(
+        () => act(stage, built.id, { unshelve: null }),
+        (each) => each === 'ACTIVE',
+        120,
+      );
+      await assertHas(stage, { ...built, status }, 1);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return `after the first, its ARQs were answered with ${left.status}`;
+    },
+  },
+  {
+    name: 'two nodes: an evacuated server has its accelerators on the other node, and none behind',
+    run: async (stage) => {
+      const [first, second] = await joinSecondNode(stage);
+      await scheduleOnlyTo(stage, first);
+      const built = await build(stage, 'fpga-and-vgpu');
+      const before = await assertHas(stage, built, 2);
+      await scheduleOnlyTo(stage);
+      await losePower(stage, first);
+      assert.equal(await act(stage, built.id, { evacuate: {} }), 'ACTIVE');
+      assert.equal(await hostOf(stage, built.id), second);
+      const after = await assertHas(stage, built, 2);
+      assert.deepEqual(new Set(after.map(({ hostname }) => hostname)), new Set([second]));
+      assert.ok(after.every(({ uuid }) => !before.some((arq) => arq.uuid === uuid)));
+      await restorePower(stage, first);
+      await assertAllVgpusOn(stage, first);
+      await remove(stage, built.id);
+      await assertNothingLeft(stage, built.id);
+      return '';
+    },
+  },
+  {
+    name: 'two nodes: servers of an anti-affinity group have accelerators of different nodes',
+    run: async (stage) => {
+      await joinSecondNode(stage);
+      const group = await stage.demo.nova.ask('POST', '/os-server-groups', {
+        server_group: { name: 'apart', policy: 'anti-affinity' },
+      });
+      const hint = { group: group.body.server_group.id };
+      // One after the other: Nova decides again on the node, and fails some that come at once.
+      const first = await build(stage, 'fpga', hint);
+      const second = await build(stage, 'fpga', hint);
+      const third = await build(stage, 'fpga', hint);
+      const hosts = [...(await assertHas(stage, first, 1)), ...(await assertHas(stage, second, 1))];
+      assert.equal(new Set(hosts.map(({ hostname }) => hostname)).size, 2);
+      assert.equal(third.status, 'ERROR');
+      for (const { id } of [first, second, third]) {
+        await remove(stage, id);
+        await assertNothingLeft(stage, id);
+      }
+      return `the third: ${third.fault}`;
+    },
+  },
+];
+
+/** All vGPUs of one type can be had there: none is held for a server that left. */
+async function assertAllVgpusOn(stage: Stage, host: string): Promise<void> {
+  await flavorId(stage, 'all-vgpus');
+  await scheduleOnlyTo(stage, host);
+  const built = await eventually(
+    async () => {
+      const each = await build(stage, 'all-vgpus');
+      if (each.status !== 'ACTIVE') await remove(stage, each.id);
+      return each;
+    },
+    ({ status }) => status === 'ACTIVE',
+    120,
+  );
+  await assertHas(stage, built, 2);
+  await remove(stage, built.id);
+  await assertNothingLeft(stage, built.id);
+  await scheduleOnlyTo(stage);
+}
