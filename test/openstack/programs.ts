@@ -1,0 +1,91 @@
+// How the services' programs are started: by Debian's files, or by those of another release of Nova.
+
+import { copyFileSync } from 'node:fs';
+import type { Cloud } from './cloud.ts';
+import { configurationFile } from './configuration.ts';
+
+export function startPlacement(cloud: Cloud): void {
+  const { plan } = cloud;
+  const port = plan.ports.placement;
+  const variables = { OS_PLACEMENT_CONFIG_DIR: `${plan.directory}/conf` };
+  if (plan.release.servesByWaitress) {
+    startWaitress(cloud, 'placement', port, 'placement.wsgi.api:application', variables);
+  } else {
+    startWsgi(cloud, 'placement', port, '/usr/bin/placement-api', 1, variables);
+  }
+}
+
+export function startNovaApi(cloud: Cloud): void {
+  const { plan } = cloud;
+  if (!plan.release.servesByWaitress) {
+    startNova(cloud, 'api_os_compute', 'nova', 'nova-api');
+    return;
+  }
+  const configuration = `${plan.directory}/conf`;
+  copyFileSync(plan.release.pasteFile, `${configuration}/api-paste.ini`);
+  startWaitress(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute:application', {
+    OS_NOVA_CONFIG_DIR: configuration,
+    OS_NOVA_CONFIG_FILES: 'api-paste.ini;nova.conf',
+  });
+}
+
+function startWaitress(
+  { plan, processes }: Cloud,
+  name: string,
+  port: number,
+  application: string,
+  variables: Readonly<Record<string, string>>,
+): void {
+  const listen = ['--listen', `127.0.0.1:${port}`, '--threads', '6'];
+  const command = [plan.release.program('waitress-serve'), ...listen, application];
+  processes.start({ name, variables, command });
+}
+
+export function startNova(
+  cloud: Cloud,
+  module: string,
+  file: string,
+  name = `nova-${module}`,
+): void {
+  const log = `${cloud.plan.directory}/log/${name}.log`;
+  startPython(cloud, name, `nova.cmd.${module}`, file, '--log-file', log);
+}
+
+/** @param module of Nova, in the release that is tried, or of Debian's Glance */
+export function startPython(
+  cloud: Cloud,
+  name: string,
+  module: string,
+  file: string,
+  ...args: string[]
+) {
+  const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
+  // As Debian's script of that name would, if its package were needed.
+  const program = `import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
+  const configuration = ['--config-file', configurationFile(cloud.plan, file)];
+  cloud.processes.start({
+    name,
+    command: [python, '-s', '-c', program, ...configuration, ...args],
+  });
+}
+
+export function startWsgi(
+  { processes }: Cloud,
+  name: string,
+  port: number,
+  file: string,
+  count: number,
+  variables: Readonly<Record<string, string>>,
+): void {
+  processes.start({
+    name,
+    variables,
+    command: [
+      ...['uwsgi', '--plugin', 'python3', '--http-socket', `127.0.0.1:${port}`],
+      ...['--wsgi-file', file, '--master', '--processes', String(count), '--threads', '4'],
+      ...['--enable-threads', '--need-app', '--die-on-term', '--buffer-size', '65535'],
+      // uWSGI closes connections; without saying so, clients that keep them now and then fail.
+      ...['--add-header', 'Connection: close', '--disable-logging', '--lazy-apps'],
+    ],
+  });
+}
