@@ -117,7 +117,7 @@ export const metrics = [
     name: 'InstancesReaped',
     unit: 'Count',
     from: 'sweep',
-    meaning: 'instances gone without a delete, whose ARQs were released',
+    meaning: 'instances gone, or on no host, without a delete, whose ARQs were released',
   },
   {
     name: 'ReaperRefused',
