@@ -77,6 +77,8 @@ const environment = z.object({
   CYBORG_S3_PATH_STYLE: flag(false),
   /** Nova can lose the answer to a POST; ARQs never bound are deleted after this. */
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
+  /** ARQs that one project may have bound to no instance; 0: as many as it likes. */
+  CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
 
   KEYSTONE_URL: z.url(),
   /** What 401 answers point to; by default KEYSTONE_URL. */
@@ -110,6 +112,7 @@ export interface Settings {
   readonly bindDeadlineSeconds: number;
   readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
+  readonly unboundArqsMax: number;
   readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
   readonly keystone: {
     readonly url: string;
@@ -177,6 +180,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
     resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
+    unboundArqsMax: given.CYBORG_UNBOUND_ARQS_MAX,
     staging: {
       bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
       usesPathStyle: given.CYBORG_S3_PATH_STYLE,

@@ -80,7 +80,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       // A claim reads a provider's partition and marks the handle; the inventory is the hosts'.
       inventory: ['Query', 'UpdateItem'],
     },
-    indexes: { arqs: ['by-kind', 'by-project'] },
+    // How many of a project's ARQs are unbound is counted by their deadlines.
+    indexes: { arqs: ['by-kind', 'by-project', 'by-due'] },
     callsOpenStack: true,
   },
   devices: {
@@ -133,8 +134,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { arqs: wholeRows, inventory: finishing },
     // And what an operator has programmed is given up.
     jobs: ['DescribeJobExecution', 'CancelJob'],
-    // The reaper walks over all ARQs, and asks Nova and Placement about their instances.
-    indexes: { arqs: ['by-due', 'by-kind'], inventory: ['by-kind'] },
+    // The reaper walks over all deployables, and asks Placement and Nova about the instances that hold them.
+    indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
     // Devices to be compared with Placement; and what hosts were to make again, but nobody has asked for.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

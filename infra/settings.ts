@@ -59,6 +59,7 @@ const passedOn = {
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
+  unboundArqsMax: 'CYBORG_UNBOUND_ARQS_MAX',
   keystoneUrl: 'KEYSTONE_URL',
   keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',
   username: 'CYBORG_OS_USERNAME',

@@ -39,7 +39,9 @@ function createTable(
       indexName: name,
       partitionKey: text(partitionKey),
       sortKey: text(sortKey),
-      projectionType: ProjectionType[projection],
+      ...(typeof projection === 'string'
+        ? { projectionType: ProjectionType[projection] }
+        : { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...projection] }),
     })),
     // Launches come in bursts, and an idle cloud should cost nothing.
     billing: Billing.onDemand(),

@@ -156,7 +156,10 @@ export function tableInput(stage: string, table: TableDefinition): CreateTableCo
       GlobalSecondaryIndexes: table.indexes.map(({ name, partitionKey, sortKey, projection }) => ({
         IndexName: name,
         KeySchema: keySchema([partitionKey, sortKey]),
-        Projection: { ProjectionType: projection },
+        Projection:
+          typeof projection === 'string'
+            ? { ProjectionType: projection }
+            : { ProjectionType: 'INCLUDE' as const, NonKeyAttributes: [...projection] },
       })),
     }),
     ...(table.hasStream && {

@@ -216,3 +216,14 @@ export class TooManyAttributes extends DomainError {
     );
   }
 }
+
+export class TooManyUnbound extends DomainError {
+  constructor(of: { count: number; wanted: number; max: number; minutes: number }) {
+    super(
+      'forbidden',
+      'cyborg.arq.too_many_unbound',
+      `The project has ${of.count} accelerator requests that are bound to no instance and asks for ${of.wanted} more; ` +
+        `at most ${of.max} are allowed. Delete some, or wait: each is deleted ${of.minutes} minutes after it was made.`,
+    );
+  }
+}

@@ -3,7 +3,7 @@ import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
 import { bindDueMs, failedBindKeptMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
-import type { DueKind } from '../store/rows.ts';
+import type { DueKind } from '../store/shards.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';

@@ -5,7 +5,8 @@
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
-import { arqKey, bindingAttributes, duePartitions, handleKey, instanceKey } from './rows.ts';
+import { arqKey, bindingAttributes, handleKey, instanceKey } from './rows.ts';
+import { duePartition } from './shards.ts';
 import { setting, type TransactItem } from './writes.ts';
 
 export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
@@ -87,7 +88,7 @@ export function unbindArq(
       ExpressionAttributeValues: {
         ':unbound': 'Unbound',
         ':now': now,
-        ':due': duePartitions.arq,
+        ':due': duePartition('arq', arq.projectId),
         ':until': unboundUntil,
       },
     },

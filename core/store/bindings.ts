@@ -19,7 +19,8 @@ import {
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseRow } from './host-work-rows.ts';
-import { duePartitions, handleKey, hostKey, instanceKey, instanceRow } from './rows.ts';
+import { handleKey, hostKey, instanceKey, instanceRow } from './rows.ts';
+import { duePartition } from './shards.ts';
 import { type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface BindingStore {
@@ -126,7 +127,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           started_at: now,
           job_uuid: job.uuid,
           boot_id: job.bootId,
-          due: duePartitions.binding,
+          due: duePartition('binding', binding.instanceUuid),
           due_at: dueAt,
         }),
       ]);
@@ -180,7 +181,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           failure: reason,
           failure_cause: cause,
           resolved_at: release.now,
-          due: duePartitions.binding,
+          due: duePartition('binding', binding.instanceUuid),
           due_at: new Date(Date.parse(release.now) + failedBindKeptMs).toISOString(),
         }),
       ]);

@@ -1,7 +1,8 @@
 // Rows of what hosts are asked to do, and back.
 
 import type { HostRelease, JobNote } from '../domain/arq.ts';
-import { duePartitions, jobKey, type Row, releaseKey } from './rows.ts';
+import { jobKey, type Row, releaseKey } from './rows.ts';
+import { duePartition } from './shards.ts';
 
 export function jobRow(uuid: string, { instances, bootId, bootedHost }: JobNote): Row {
   return { ...jobKey(uuid), instances, boot_id: bootId, booted_host: bootedHost };
@@ -23,7 +24,12 @@ export function jobUuidOf(row: Row): string {
 
 /** @param dueAt until when the host must have confirmed it */
 export function releaseRow(release: HostRelease, dueAt: string): Row {
-  return { ...releaseKey(release.id), release, due: duePartitions.release, due_at: dueAt };
+  return {
+    ...releaseKey(release.id),
+    release,
+    due: duePartition('release', release.id),
+    due_at: dueAt,
+  };
 }
 
 export function releaseOf(row: Row): HostRelease {

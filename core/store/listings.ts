@@ -1,28 +1,16 @@
 // Listings read indexes, so they may lag behind the base tables by a moment. Nova's calls never come
 // here; what is found is for people and for programs that show things to people.
 
-import type { QueryCommandInput } from '@aws-sdk/lib-dynamodb';
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '../domain/arq.ts';
 import type { Deployable, Device } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
+import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
-import { arqOf, type DueKind, deployableOf, deviceOf, duePartitions, type Row } from './rows.ts';
-
-export interface Page {
-  readonly limit: number;
-  /** Uuid of the last row of the page before. */
-  readonly marker?: string;
-  readonly sortKey: 'created_at' | 'uuid';
-  readonly sortDir: 'asc' | 'desc';
-}
-
-/** A row of that uuid was never there, or is no longer. */
-export class MarkerNotFound extends Error {
-  override readonly name = 'MarkerNotFound';
-}
+import { arqOf, deployableOf, deviceOf, type Row } from './rows.ts';
+import { type DueKind, duePartition, shardsOf } from './shards.ts';
 
 export interface DeviceFilter {
   readonly hostname?: string;
@@ -48,7 +36,12 @@ export interface Listings {
   isProfileInUse(name: string): Promise<boolean>;
   /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
   overdue(kind: DueKind, now: string): Promise<string[]>;
+  /** ARQs of the project that are bound to no instance; counted no further than `enough`. */
+  countUnbound(projectId: string, enough: number): Promise<number>;
 }
+
+/** Uuids of one kind that a sweep is given at a time. */
+const overdueMax = 1000;
 
 export interface ListingTables {
   readonly arqs: string;
@@ -78,14 +71,29 @@ export function listings(client: Documents, tables: ListingTables): Listings {
   const pageOf = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
     pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
 
-  const arqIndex = (marker: string | undefined, projectId: string | undefined): IndexPage => ({
-    table: tables.arqs,
-    index: projectId === undefined ? 'by-kind' : 'by-project',
-    partition: projectId === undefined ? ['kind', 'arq'] : ['project_id', projectId],
-    // ARQ uuids are ordered by creation: one order serves both sort keys.
-    sort: ['uuid', marker],
-    filter: {},
-  });
+  /** Of one project, or of all: then each shard gives as much as the page may need of it. */
+  const arqKeys = async (page: Page, projectId: string | undefined): Promise<Row[]> => {
+    const partitions: readonly IndexPage['partition'][] =
+      projectId === undefined
+        ? shardsOf('arq').map((shard) => ['kind', shard])
+        : [['project_id', projectId]];
+    const index = projectId === undefined ? 'by-kind' : 'by-project';
+    const found = await Promise.all(
+      partitions.map((partition) => {
+        // ARQ uuids are ordered by creation: one order serves both sort keys.
+        const sort = ['uuid', page.marker] as const;
+        return pageOfIndex(client, page, {
+          table: tables.arqs,
+          index,
+          partition,
+          sort,
+          filter: {},
+        });
+      }),
+    );
+    const ascending = found.flat().sort((a, b) => (String(a.uuid) < String(b.uuid) ? -1 : 1));
+    return (page.sortDir === 'asc' ? ascending : ascending.reverse()).slice(0, page.limit);
+  };
   /** In the keys' order; those that are another project's by now are left out. */
   const arqsOf = async (keys: readonly Row[], projectId: string | undefined): Promise<Arq[]> => {
     const wanted = keys.map((row) => ({ pk: String(row.pk) }));
@@ -103,10 +111,9 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       // What the index names may be gone by now, and must not be taken for the end of the list.
       for (;;) {
         const wanted = page.limit - found.length;
-        const keys = await pageOfIndex(
-          client,
-          { ...page, limit: wanted },
-          arqIndex(marker, projectId),
+        const keys = await arqKeys(
+          { ...page, limit: wanted, ...(marker && { marker }) },
+          projectId,
         );
         found.push(...(await arqsOf(keys, projectId)));
         marker = keys.at(-1)?.uuid as string | undefined;
@@ -173,109 +180,65 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     },
 
     async isProfileInUse(name) {
-      const { Items = [] } = await client.send(
-        new QueryCommand({
-          TableName: tables.arqs,
-          IndexName: 'by-profile',
-          KeyConditionExpression: 'profile_name = :name',
-          ExpressionAttributeValues: { ':name': name },
-          Limit: 1,
+      const counts = await Promise.all(
+        shardsOf(name).map(async (shard) => {
+          const { Items = [] } = await client.send(
+            new QueryCommand({
+              TableName: tables.arqs,
+              IndexName: 'by-profile',
+              KeyConditionExpression: 'profile_shard = :shard',
+              ExpressionAttributeValues: { ':shard': shard },
+              Limit: 1,
+            }),
+          );
+          return Items.length;
         }),
       );
-      return Items.length > 0;
+      return counts.some((count) => count > 0);
     },
 
     async overdue(kind, now) {
-      const { Items = [] } = await client.send(
-        new QueryCommand({
-          TableName: tables.arqs,
-          IndexName: 'by-due',
-          KeyConditionExpression: 'due = :due AND due_at <= :now',
-          ExpressionAttributeValues: { ':due': duePartitions[kind], ':now': now },
-          Limit: 1000,
+      const found = await Promise.all(
+        shardsOf(kind).map(async (shard) => {
+          const { Items = [] } = await client.send(
+            new QueryCommand({
+              TableName: tables.arqs,
+              IndexName: 'by-due',
+              KeyConditionExpression: 'due = :due AND due_at <= :now',
+              ExpressionAttributeValues: { ':due': shard, ':now': now },
+              Limit: overdueMax,
+            }),
+          );
+          return Items;
         }),
       );
+      const dueAt = (row: Row) => String(row.due_at);
+      const rows = found.flat().sort((a, b) => (dueAt(a) < dueAt(b) ? -1 : 1));
       // A row's key is its kind and its uuid.
-      return Items.map((row) => String(row.pk).split('#')[1] ?? '');
+      return rows.slice(0, overdueMax).map((row) => String(row.pk).split('#')[1] ?? '');
     },
-  };
-}
 
-interface IndexPage {
-  readonly table: string;
-  readonly index: string;
-  readonly partition: readonly [attribute: string, value: string];
-  /** Sort attribute, and the value after which the page begins. */
-  readonly sort: readonly [attribute: string, after: string | undefined];
-  /** Path → value, all of which must be equal. */
-  readonly filter: Readonly<Record<string, string>>;
-}
-
-async function pageOfKind(
-  client: Documents,
-  table: string,
-  kind: string,
-  page: Page,
-  filter: Readonly<Record<string, string>>,
-  byUuid: (uuid: string) => Promise<Row | undefined>,
-): Promise<Row[]> {
-  const sortAttribute = page.sortKey === 'uuid' ? 'uuid' : 'created_key';
-  const marker = page.marker === undefined ? undefined : await byUuid(page.marker);
-  if (page.marker !== undefined && !marker) throw new MarkerNotFound(page.marker);
-  return pageOfIndex(client, page, {
-    table,
-    index: page.sortKey === 'uuid' ? 'by-kind' : 'by-created',
-    partition: ['kind', kind],
-    sort: [sortAttribute, marker && String(marker[sortAttribute])],
-    filter,
-  });
-}
-
-/** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
-async function pageOfIndex(client: Documents, page: Page, at: IndexPage): Promise<Row[]> {
-  const rows: Row[] = [];
-  let from: Row | undefined;
-  do {
-    const answer = await client.send(
-      new QueryCommand({ ...indexQuery(page, at), ...(from && { ExclusiveStartKey: from }) }),
-    );
-    rows.push(...(answer.Items ?? []));
-    from = answer.LastEvaluatedKey;
-  } while (from && rows.length < page.limit);
-  return rows.slice(0, page.limit);
-}
-
-function indexQuery(
-  page: Page,
-  { table, index, partition, sort, filter }: IndexPage,
-): QueryCommandInput {
-  const names: Record<string, string> = { '#partition': partition[0] };
-  const values: Record<string, string> = { ':partition': partition[1] };
-  const [sortAttribute, after] = sort;
-  if (after !== undefined) {
-    names['#sort'] = sortAttribute;
-    values[':after'] = after;
-  }
-  const filters = Object.entries(filter).map(([path, value], index) => {
-    values[`:f${index}`] = value;
-    const parts = path.split('.').map((part) => {
-      names[`#${part}`] = part;
-      return `#${part}`;
-    });
-    return `${parts.join('.')} = :f${index}`;
-  });
-  const beyond = page.sortDir === 'asc' ? '>' : '<';
-  return {
-    TableName: table,
-    IndexName: index,
-    KeyConditionExpression:
-      after === undefined
-        ? '#partition = :partition'
-        : `#partition = :partition AND #sort ${beyond} :after`,
-    ...(filters.length > 0 && { FilterExpression: filters.join(' AND ') }),
-    ExpressionAttributeNames: names,
-    ExpressionAttributeValues: values,
-    ScanIndexForward: page.sortDir === 'asc',
-    Limit: page.limit,
+    async countUnbound(projectId, enough) {
+      let count = 0;
+      let from: Row | undefined;
+      do {
+        const answer = await client.send(
+          new QueryCommand({
+            TableName: tables.arqs,
+            IndexName: 'by-due',
+            KeyConditionExpression: 'due = :due',
+            FilterExpression: 'project_id = :project',
+            ExpressionAttributeValues: {
+              ':due': duePartition('arq', projectId),
+              ':project': projectId,
+            },
+            ...(from && { ExclusiveStartKey: from }),
+          }),
+        );
+        count += answer.Items?.length ?? 0;
+        from = answer.LastEvaluatedKey;
+      } while (from && count < enough);
+      return count;
+    },
   };
 }

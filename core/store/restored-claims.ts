@@ -4,7 +4,7 @@
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html. Pure.
 
 import { isHandle } from './restored-rows.ts';
-import { handleKey, instanceKey, type Row, releaseKey } from './rows.ts';
+import { arqKey, handleKey, instanceKey, type Row, releaseKey } from './rows.ts';
 
 type Rows = ReadonlyMap<string, Row>;
 
@@ -20,11 +20,9 @@ export function withoutHalves(arqs: Rows): Map<string, Row> {
     return current === bind_id && (held as unknown[]).includes(uuid);
   };
   const whole = [...arqs].filter(
-    ([, row]) => row.kind !== 'arq' || row.bind_id === undefined || isBound(row),
+    ([, row]) => !isArq(row) || row.bind_id === undefined || isBound(row),
   );
-  const binds = new Set(
-    whole.flatMap(([, { kind, bind_id }]) => (kind === 'arq' ? [bind_id] : [])),
-  );
+  const binds = new Set(whole.flatMap(([, row]) => (isArq(row) ? [row.bind_id] : [])));
   return new Map(whole.filter(([, row]) => row.arq_uuids === undefined || binds.has(row.bind_id)));
 }
 
@@ -36,7 +34,7 @@ export function withoutHalves(arqs: Rows): Map<string, Row> {
 export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
   const present = new Set([...arqs.values()].map(({ pk }) => pk));
   const holders = Map.groupBy(
-    [...arqs.values()].filter((row) => row.kind === 'arq' && row.handle_uuid !== undefined),
+    [...arqs.values()].filter((row) => isArq(row) && row.handle_uuid !== undefined),
     ({ provider_uuid, handle_uuid }) =>
       nameOf(handleKey(String(provider_uuid), String(handle_uuid))),
   );
@@ -55,6 +53,10 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
       return [key, claimed];
     }),
   );
+}
+
+function isArq({ pk }: Row): boolean {
+  return String(pk).startsWith(arqKey('').pk);
 }
 
 function nameOf({ pk, sk }: Row): string {

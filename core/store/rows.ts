@@ -11,6 +11,7 @@ import type { Attribute } from '../domain/attribute.ts';
 import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
 import type { Group } from '../domain/device-profile.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
+import { duePartition, shardOf } from './shards.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -32,17 +33,14 @@ export const handleKey = (provider: string, uuid: string) => ({
   sk: `HANDLE#${uuid}`,
 });
 
-/** Partitions of the sparse index of deadlines: a tenant's many ARQs hold up no bind. */
-export const duePartitions = { arq: 'arq', binding: 'binding', release: 'release' } as const;
-export type DueKind = keyof typeof duePartitions;
-
 export function arqRow(arq: Arq, dueAt?: string): Row {
   return {
     ...arqKey(arq.uuid),
-    kind: 'arq',
+    kind: shardOf('arq', arq.uuid),
     uuid: arq.uuid,
     state: arq.state,
     profile_name: arq.deviceProfileName,
+    profile_shard: shardOf(arq.deviceProfileName, arq.uuid),
     group_id: arq.groupId,
     // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
     group: JSON.stringify(arq.group),
@@ -50,7 +48,7 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
     created_at: arq.createdAt,
     updated_at: arq.updatedAt,
     failure: arq.failure,
-    ...(dueAt && { due: duePartitions.arq, due_at: dueAt }),
+    ...(dueAt && { due: duePartition('arq', arq.projectId), due_at: dueAt }),
     ...(arq.binding && bindingAttributes(arq.binding)),
   };
 }
@@ -139,7 +137,7 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
     failure_cause: binding.failureCause,
     resolved_at: binding.resolvedAt,
     unused_since: binding.unusedSince,
-    ...(dueAt && { due: duePartitions.binding, due_at: dueAt }),
+    ...(dueAt && { due: duePartition('binding', binding.instanceUuid), due_at: dueAt }),
   };
 }
 

@@ -21,17 +21,18 @@
 // costs nothing in them; their uuids are ordered by time, so one index gives both sort orders of the
 // API. Devices change seldom: their indexes hold whole rows, and the database filters listings.
 //
-//   by-kind      kind, uuid            GET /{noun}s sorted by uuid; GET /{noun}s/{uuid}
+//   by-kind      kind, uuid            GET /{noun}s sorted by uuid; GET /{noun}s/{uuid}; ARQs in shards
 //   by-created   kind, created_key     GET /{noun}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs
-//   by-profile   profile_name, uuid    whether a profile is in use
-//   by-due       due, due_at           sparse: rows with a deadline; the sweep reads it
+//   by-profile   profile_shard, uuid   whether a profile is in use
+//   by-due       due, due_at           sparse: rows with a deadline, in shards; the sweep reads it, and a
+//                                      project's unbound ARQs are counted by it
 
 export interface IndexDefinition {
   readonly name: string;
   readonly partitionKey: string;
   readonly sortKey: string;
-  readonly projection: 'ALL' | 'KEYS_ONLY';
+  readonly projection: 'ALL' | 'KEYS_ONLY' | readonly string[];
 }
 
 export interface TableDefinition {
@@ -48,7 +49,8 @@ const byDue = {
   name: 'by-due',
   partitionKey: 'due',
   sortKey: 'due_at',
-  projection: 'KEYS_ONLY',
+  // Whose an unbound ARQ is.
+  projection: ['project_id'],
 } as const;
 
 function byKind(projection: IndexDefinition['projection']): IndexDefinition {
@@ -69,7 +71,7 @@ const byProject: IndexDefinition = {
 };
 const byProfile: IndexDefinition = {
   name: 'by-profile',
-  partitionKey: 'profile_name',
+  partitionKey: 'profile_shard',
   sortKey: 'uuid',
   projection: 'KEYS_ONLY',
 };

@@ -1,7 +1,7 @@
 // Query parameters that several routes share.
 
 import * as z from 'zod';
-import type { Page } from '#core/store/listings.ts';
+import type { Page } from '#core/store/index-pages.ts';
 import type { Link } from './links.ts';
 
 /** No more rows in one answer, whatever was asked for. */

@@ -5,7 +5,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { bindArqs } from '#core/operations/bind-arqs.ts';
-import { deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
 import { failBind } from '#core/operations/finish-bind.ts';
 import { reap } from '#core/operations/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
@@ -113,6 +113,16 @@ describe('ARQs that are Bound without an allocation', () => {
     expect(await boundArqs()).toHaveLength(2);
     await reap(withNova(null, 11 * minutes));
     expect(await boundArqs()).toEqual([]);
+  });
+
+  it('are found at once however many unbound ARQs a tenant has created', async () => {
+    const junk: ArqUuid[] = [];
+    for (let count = 0; count < 60; count += 1) junk.push(...(await create()));
+    await bind(withNova(null), await create());
+    await reap(withNova(null));
+    await reap(withNova(null, 11 * minutes));
+    expect(await boundArqs()).toEqual([]);
+    await deleteArqs(withNova(null), nova, junk);
   });
 
   it('are kept while a host has the instance', async () => {

@@ -214,7 +214,7 @@ async function makeOthers(cloud: Cloud): Promise<void> {
         .replaceAll(/[^\w-]/g, '')
         .slice(0, 40)}`,
       command: [
-        plan.release.program(program),
+        program.startsWith('glance') ? program : plan.release.program(program),
         ...['--config-file', configurationFile(plan, file)],
         ...args,
       ],

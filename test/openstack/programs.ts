@@ -9,7 +9,7 @@ export function startPlacement(cloud: Cloud): void {
   const port = plan.ports.placement;
   const variables = { OS_PLACEMENT_CONFIG_DIR: `${plan.directory}/conf` };
   if (plan.release.servesByWaitress) {
-    startWaitress(cloud, 'placement', port, 'placement.wsgi.api:application', variables);
+    startWaitress(cloud, 'placement', port, 'placement.wsgi.api', variables);
   } else {
     startWsgi(cloud, 'placement', port, '/usr/bin/placement-api', 1, variables);
   }
@@ -23,7 +23,7 @@ export function startNovaApi(cloud: Cloud): void {
   }
   const configuration = `${plan.directory}/conf`;
   copyFileSync(plan.release.pasteFile, `${configuration}/api-paste.ini`);
-  startWaitress(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute:application', {
+  startWaitress(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute', {
     OS_NOVA_CONFIG_DIR: configuration,
     OS_NOVA_CONFIG_FILES: 'api-paste.ini;nova.conf',
   });
@@ -33,11 +33,14 @@ function startWaitress(
   { plan, processes }: Cloud,
   name: string,
   port: number,
-  application: string,
+  module: string,
   variables: Readonly<Record<string, string>>,
 ): void {
-  const listen = ['--listen', `127.0.0.1:${port}`, '--threads', '6'];
-  const command = [plan.release.program('waitress-serve'), ...listen, application];
+  // Not by waitress-serve: Nova reads the arguments of its process.
+  const program =
+    `import sys; sys.argv = ['${name}']; import waitress; from ${module} import application; ` +
+    `waitress.serve(application, listen='127.0.0.1:${port}', threads=6)`;
+  const command = [plan.release.python, '-s', '-c', program];
   processes.start({ name, variables, command });
 }
 

@@ -24,7 +24,8 @@ export function checkChange(
   if (before && after) checkUpdate(before, after, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
-  if (before && after?.kind === 'arq') checkClaim(before, after, database, violate);
+  if (before && after && String(after.pk).startsWith('ARQ#'))
+    checkClaim(before, after, database, violate);
 }
 
 function checkEssence(after: Item, before: Item | undefined, violate: Violate): void {

@@ -176,9 +176,13 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const page = rows.slice(from, from + (input.Limit ?? Number.POSITIVE_INFINITY));
     const last = from + page.length < rows.length ? page.at(-1) : undefined;
     const { FilterExpression: filter } = input;
-    const shown = filter ? page.filter((row) => holds(filter, row, given)) : page;
-    const project = (row: Item) =>
-      index?.projection === 'KEYS_ONLY' ? keysOf(table.definition, index, row) : row;
+    const project = (row: Item) => {
+      if (!index || index.projection === 'ALL') return row;
+      const more = typeof index.projection === 'string' ? [] : index.projection;
+      const included = more.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]]));
+      return { ...keysOf(table.definition, index, row), ...Object.fromEntries(included) };
+    };
+    const shown = filter ? page.filter((row) => holds(filter, project(row), given)) : page;
     return {
       Items: shown.map((row) => plain(project(row))),
       ...(last && { LastEvaluatedKey: keysOf(table.definition, index, last) }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sweep } from '#core/operations/sweep.ts';
-import type { DueKind } from '#core/store/rows.ts';
+import type { DueKind } from '#core/store/shards.ts';
 import { someDeps } from '#test/support/deps.ts';
 
 /** Sweeps what is overdue, a page of two at a time, and notes what it came to in turn. */

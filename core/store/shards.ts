@@ -1,0 +1,33 @@
+// Partitions of indexes. A key value of an index takes a thousand writes a second, and an index that is
+// throttled throttles its table's writes: what all tenants write to has 16 key values, not one.
+
+const digits = '0123456789abcdef';
+
+/** All shards of a partition, e.g. `arq#0` to `arq#f`. */
+export function shardsOf(partition: string): string[] {
+  return [...digits].map((digit) => `${partition}#${digit}`);
+}
+
+/** The shard of one row; its uuid's last digit is random. */
+export function shardOf(partition: string, uuid: string): string {
+  return `${partition}#${digitOf(uuid)}`;
+}
+
+/** What has a deadline, each in partitions of its own: a tenant's many ARQs hold up no bind. */
+export type DueKind = 'arq' | 'binding' | 'release';
+
+/**
+ * The partition of a deadline.
+ *
+ * @param key of an ARQ the project's id, so that all unbound ARQs of one project are in one partition;
+ *   of others their own
+ */
+export function duePartition(kind: DueKind, key: string): string {
+  return shardOf(kind, key);
+}
+
+/** Keystone's ids end in a hexadecimal digit; others are spread as well. */
+function digitOf(key: string): string {
+  const last = key.at(-1)?.toLowerCase() ?? '0';
+  return digits.includes(last) ? last : (digits[last.charCodeAt(0) % digits.length] as string);
+}
