@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
 import { createDocuments, type Documents } from '#core/store/documents.ts';
-import { type Listings, listings, type Page } from '#core/store/listings.ts';
+import type { Page } from '#core/store/index-pages.ts';
+import { type Listings, listings } from '#core/store/listings.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const table = `${stage}-arqs`;
