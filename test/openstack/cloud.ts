@@ -16,7 +16,14 @@ import {
 } from './configuration.ts';
 import { startNetworkStandIn } from './network-stand-in.ts';
 import { openProcesses, type Processes } from './processes.ts';
-import { startNova, startNovaApi, startPlacement, startPython, startWsgi } from './programs.ts';
+import {
+  startNova,
+  startNovaApi,
+  startNovaCompute,
+  startPlacement,
+  startPython,
+  startWsgi,
+} from './programs.ts';
 import type { Release } from './releases.ts';
 import { furnish } from './users.ts';
 
@@ -60,10 +67,7 @@ export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> 
   const cloud: Cloud = {
     plan,
     processes,
-    startCompute: async (host = plan.computeHost) => {
-      const name = computeConfigurationName(plan, host);
-      startNova(cloud, 'compute', name, name);
-    },
+    startCompute: async (host = plan.computeHost) => startNovaCompute(cloud, host),
     killCompute: (host = plan.computeHost) => processes.kill(computeConfigurationName(plan, host)),
     stop: async () => {
       await processes.stop();
@@ -222,7 +226,7 @@ async function makeOthers(cloud: Cloud): Promise<void> {
   await manage('placement-manage', 'placement', 'db', 'sync');
   startPlacement(cloud);
   await manage('glance-manage', 'glance-api', 'db_sync');
-  startPython(cloud, 'glance', 'glance.cmd.api', 'glance-api');
+  startPython(cloud, 'glance.cmd.api', 'glance-api', { name: 'glance' });
   await manage('nova-manage', 'nova', 'api_db', 'sync');
   const cell0 = databaseUrl(plan, 'nova_cell0');
   await manage('nova-manage', 'nova', 'cell_v2', 'map_cell0', '--database_connection', cell0);

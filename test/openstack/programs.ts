@@ -1,8 +1,9 @@
 // How the services' programs are started: by Debian's files, or by those of another release of Nova.
 
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { providerUuid } from '#core/domain/ids.ts';
 import type { Cloud } from './cloud.ts';
-import { configurationFile } from './configuration.ts';
+import { computeConfigurationName, configurationFile } from './configuration.ts';
 
 export function startPlacement(cloud: Cloud): void {
   const { plan } = cloud;
@@ -18,7 +19,7 @@ export function startPlacement(cloud: Cloud): void {
 export function startNovaApi(cloud: Cloud): void {
   const { plan } = cloud;
   if (!plan.release.servesByWaitress) {
-    startNova(cloud, 'api_os_compute', 'nova', 'nova-api');
+    startNova(cloud, 'api_os_compute', 'nova', { name: 'nova-api' });
     return;
   }
   const configuration = `${plan.directory}/conf`;
@@ -44,27 +45,44 @@ function startWaitress(
   processes.start({ name, variables, command });
 }
 
-export function startNova(
-  cloud: Cloud,
-  module: string,
-  file: string,
-  name = `nova-${module}`,
-): void {
+/**
+ * nova-compute of one node. Nova's fake driver draws another identity of its node in each process, and current
+ * releases refuse to start where it is not that of the start before. So the node has one from the outset.
+ */
+export function startNovaCompute(cloud: Cloud, host: string): void {
+  const { plan } = cloud;
+  const name = computeConfigurationName(plan, host);
+  const identity = providerUuid(`node ${host}`);
+  writeFileSync(`${plan.directory}/${name}/compute_id`, identity);
+  const fix =
+    'from oslo_utils.fixture import uuidsentinel; ' +
+    `setattr(uuidsentinel, 'node_${host}', '${identity}'); `;
+  startNova(cloud, 'compute', name, { name, before: plan.release.servesByWaitress ? fix : '' });
+}
+
+interface Started {
+  readonly name?: string;
+  /** What Python runs first. */
+  readonly before?: string;
+}
+
+export function startNova(cloud: Cloud, module: string, file: string, given: Started = {}): void {
+  const name = given.name ?? `nova-${module}`;
   const log = `${cloud.plan.directory}/log/${name}.log`;
-  startPython(cloud, name, `nova.cmd.${module}`, file, '--log-file', log);
+  startPython(cloud, `nova.cmd.${module}`, file, { ...given, name }, '--log-file', log);
 }
 
 /** @param module of Nova, in the release that is tried, or of Debian's Glance */
 export function startPython(
   cloud: Cloud,
-  name: string,
   module: string,
   file: string,
+  { name, before = '' }: Started & { readonly name: string },
   ...args: string[]
-) {
+): void {
   const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
   // As Debian's script of that name would, if its package were needed.
-  const program = `import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
+  const program = `${before}import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
   const configuration = ['--config-file', configurationFile(cloud.plan, file)];
   cloud.processes.start({
     name,
