@@ -1,10 +1,8 @@
 // What consumers work with: all that the API's functions have, and the services that only follow.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
-import { ownIdentity } from './clients/keystone.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
 import { createQueues, createSetAside, type Queues, type SetAside } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
@@ -15,7 +13,6 @@ export interface ConsumerDeps extends Deps {
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
     readonly jobs: IotJobs;
-    readonly glance: Glance;
     readonly staging: Staging;
   };
   readonly queues: Queues;
@@ -33,17 +30,13 @@ export function createConsumerDeps(
   const deps = createDeps(service, env, http);
   const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
   const sqs = new SQSClient();
-  const { keystone } = deps.clients;
-  const ownProject = async () => (await ownIdentity(keystone))?.projectId;
-  const glance = createGlance({ identity: keystone, http, ownProject });
   return {
     ...deps,
     clients: {
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),
       jobs: createIotJobs({ stage, thingArnPrefix }),
-      glance,
-      staging: createStaging({ ...staging, glance, clock: deps.clock }),
+      staging: createStaging({ ...staging, glance: deps.clients.glance, clock: deps.clock }),
     },
     queues: createQueues(sqs, queueUrls),
     setAside: createSetAside(sqs, deadQueueUrls.changes),

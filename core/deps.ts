@@ -4,8 +4,9 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp, type Http } from './clients/http.ts';
-import { createKeystone, type Keystone } from './clients/keystone.ts';
+import { createKeystone, type Keystone, ownIdentity } from './clients/keystone.ts';
 import { createNova, type Nova } from './clients/nova.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
@@ -28,7 +29,11 @@ export interface Deps {
   readonly store: Store;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings;
-  readonly clients: { readonly keystone: Keystone; readonly nova: Nova };
+  readonly clients: {
+    readonly keystone: Keystone;
+    readonly nova: Nova;
+    readonly glance: Glance;
+  };
   readonly log: Log;
   /** The request that is answered, or that led to the message that is worked on. */
   readonly requestId?: string;
@@ -100,7 +105,15 @@ export function createDeps(
   return {
     settings,
     ...createStore(documents, settings.stage),
-    clients: { keystone, nova: createNova({ identity: keystone, http }) },
+    clients: {
+      keystone,
+      nova: createNova({ identity: keystone, http }),
+      glance: createGlance({
+        identity: keystone,
+        http,
+        ownProject: async () => (await ownIdentity(keystone))?.projectId,
+      }),
+    },
     log,
     clock,
     sleep,

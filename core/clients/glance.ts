@@ -15,6 +15,13 @@ import { createServiceCalls, type ServiceIdentity } from './service-calls.ts';
 /** No image, or not this one, and asking again will not help; the message is fit for the caller. */
 export class ImageUnusable extends Error {
   override readonly name = 'ImageUnusable';
+  /** Whether there is no such image at all. */
+  readonly isAbsent: boolean;
+
+  constructor(sentence: string, { isAbsent = false } = {}) {
+    super(sentence);
+    this.isAbsent = isAbsent;
+  }
 }
 
 export interface GlanceImage {
@@ -48,7 +55,9 @@ export function createGlance(options: {
 
   async function byId(id: string): Promise<ListedImage> {
     const { request, answer } = await call('GET', `/v2/images/${encodeURIComponent(id)}`);
-    if (saysAbsent(answer, 'message')) throw new ImageUnusable(`Glance has no image ${id}.`);
+    if (saysAbsent(answer, 'message')) {
+      throw new ImageUnusable(`Glance has no image ${id}.`, { isAbsent: true });
+    }
     expectStatus(request, answer, 200);
     const image = readBody(imageBody, request, answer);
     if (image.status !== 'active') {

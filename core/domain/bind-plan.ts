@@ -3,7 +3,13 @@
 
 import { type Arq, mayBecome } from './arq.ts';
 import { type AttachHandle, type AttachType, type Deployable, isWithheld } from './device.ts';
-import { type Group, groupResources, groupTraits, wantedImage } from './device-profile.ts';
+import {
+  attachTarget,
+  type Group,
+  groupResources,
+  groupTraits,
+  wantedImage,
+} from './device-profile.ts';
 import {
   ArqStateConflict,
   BindTargetMismatch,
@@ -162,6 +168,12 @@ function checkTarget(
   if (deployable.hostname !== target.hostname) {
     throw new BindTargetMismatch(
       `${provider} is on host ${deployable.hostname}, not on ${target.hostname}.`,
+    );
+  }
+  const attachedTo = attachTarget(arq.group);
+  if (attachedTo !== 'VM') {
+    throw new BindTargetMismatch(
+      `${request} is for attach_target '${attachedTo}', but a bind has the instance's hypervisor attach ${provider}; only 'VM' can be bound.`,
     );
   }
   const classes = Object.keys(groupResources(arq.group));

@@ -178,9 +178,6 @@ function accelValue(key: string, value: string, where: string): string {
   if (!pattern.test(value) || value.length > nameLengthMax) {
     throw new InvalidInput(`${where}: ${JSON.stringify(value)} is no value of accel:${key}.`);
   }
-  if (key === 'attach_target' && value !== 'VM') {
-    throw new InvalidInput(`${where}: no hypervisor can attach to '${value}' yet, only to 'VM'.`);
-  }
   return value;
 }
 
@@ -203,6 +200,11 @@ export function groupTraits(group: Group, requirement: 'required' | 'forbidden')
 export function wantedImage(group: Group): ImageQuery | undefined {
   const by = imageKeys.find((key) => group[`accel:${key}`] !== undefined);
   return by && { by, value: group[`accel:${by}`] as string };
+}
+
+/** To what the group's accelerators are attached: `VM`, `host` or `none`. */
+export function attachTarget(group: Group): string {
+  return group['accel:attach_target'] ?? 'VM';
 }
 
 /** How many ARQs a group makes: one per accelerator, whatever its resource class. */

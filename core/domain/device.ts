@@ -75,6 +75,8 @@ export interface Device {
   readonly stdBoardInfo?: string;
   readonly vendorBoardInfo?: string;
   readonly status: DeviceStatus;
+  /** The last one; undefined where an operator has never set it. */
+  readonly statusChange?: StatusChange;
   /** Of the report it was last seen in; see core/contracts/device-digest.ts. */
   readonly digest: string;
   /** Its providers in Placement, in the order in which they must be made: parents first. */
@@ -175,4 +177,9 @@ export interface Presence {
   readonly certificate?: string;
   /** ISO 8601, of the event. */
   readonly at: string;
+}
+
+/** A vendor as it is looked for: PCI ids are written with and without `0x`, in either case. */
+export function vendorId(vendor: string): string {
+  return vendor.toLowerCase().replace(/^0x/, '');
 }

@@ -227,3 +227,16 @@ export class TooManyUnbound extends DomainError {
     );
   }
 }
+
+export class ImageNotFound extends DomainError {
+  constructor(sentence: string) {
+    super('not-found', 'cyborg.image.not_found', sentence);
+  }
+}
+
+/** It is there, but not in a state in which it can be used. */
+export class ImageConflict extends DomainError {
+  constructor(sentence: string) {
+    super('conflict', 'cyborg.image.unusable', sentence);
+  }
+}

@@ -1,9 +1,17 @@
+import { ImageUnusable } from '../clients/glance.ts';
 import type { Deps } from '../deps.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import { isProgrammable } from '../domain/bind-plan.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { Deployable } from '../domain/device.ts';
-import { AgentAway, DeployableInUse, DeployableNotFound, InvalidInput } from '../domain/errors.ts';
+import {
+  AgentAway,
+  DeployableInUse,
+  DeployableNotFound,
+  ImageConflict,
+  ImageNotFound,
+  InvalidInput,
+} from '../domain/errors.ts';
 import { isUuid, type ReleaseId } from '../domain/ids.ts';
 import { isLost } from '../domain/presence.ts';
 import { handlesPerProgramMax } from '../store/regions.ts';
@@ -15,7 +23,7 @@ const deadlineSeconds = 20 * 60;
  * Has a region programmed. Until its host has answered nobody is handed anything of it: a bind waits
  * behind it, as behind a release.
  *
- * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway
+ * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway, ImageNotFound, ImageConflict
  */
 export async function programDeployable(
   deps: Deps,
@@ -38,6 +46,7 @@ export async function programDeployable(
   if (!isKeepable) throw new DeployableInUse(uuid);
   const { host } = await deps.store.inventory.host(deployable.hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, host.presence?.at);
+  await refuseUnusableImage(deps, imageId);
   const at = new Date(deps.clock()).toISOString();
   const { providerUuid, hostname } = deployable;
   const release: HostRelease = {
@@ -55,4 +64,14 @@ export async function programDeployable(
   }
   deps.log.info('An operator has a region programmed.', { deployable: uuid, ...note });
   return deployable;
+}
+
+/** Its host finds out again; but the caller is there only now. */
+async function refuseUnusableImage(deps: Deps, imageId: string): Promise<void> {
+  try {
+    await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });
+  } catch (error) {
+    if (!(error instanceof ImageUnusable)) throw error;
+    throw error.isAbsent ? new ImageNotFound(error.message) : new ImageConflict(error.message);
+  }
 }

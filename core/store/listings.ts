@@ -3,7 +3,7 @@
 
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '../domain/arq.ts';
-import type { Deployable, Device } from '../domain/device.ts';
+import { type Deployable, type Device, vendorId } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
@@ -125,7 +125,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       const filter = {
         ...(hostname !== undefined && { 'device.hostname': hostname }),
         ...(type !== undefined && { 'device.type': type }),
-        ...(vendor !== undefined && { 'device.vendor': vendor }),
+        ...(vendor !== undefined && { vendor_id: vendorId(vendor) }),
       };
       return (await pageOf(tables.inventory, 'device', page, filter)).map(deviceOf);
     },

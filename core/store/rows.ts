@@ -8,7 +8,14 @@ import type {
   InstanceBinding,
 } from '../domain/arq.ts';
 import type { Attribute } from '../domain/attribute.ts';
-import type { AttachHandle, Deployable, Device, ProgramNote } from '../domain/device.ts';
+import {
+  type AttachHandle,
+  type Deployable,
+  type Device,
+  type ProgramNote,
+  type StatusChange,
+  vendorId,
+} from '../domain/device.ts';
 import type { Group } from '../domain/device-profile.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 import { duePartition, shardOf } from './shards.ts';
@@ -181,20 +188,25 @@ export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
-export function deviceRow(device: Device): Row {
+export function deviceRow({ statusChange: _, ...device }: Device): Row {
   return {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
     uuid: device.uuid,
     created_key: creationOrder(device.createdAt, device.uuid),
     status: device.status,
+    vendor_id: vendorId(device.vendor),
     device,
   };
 }
 
 export function deviceOf(row: Row): Device {
-  const { device, status } = row as { device: Device; status: Device['status'] };
-  return { ...device, status };
+  const { device, status, status_change } = row as {
+    device: Device;
+    status: Device['status'];
+    status_change?: StatusChange;
+  };
+  return { ...device, status, ...(status_change && { statusChange: status_change }) };
 }
 
 export function deployableRow({ addedAttributes: _, ...deployable }: Deployable): Row {

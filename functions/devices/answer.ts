@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { deviceTypes } from '#core/domain/device.ts';
-import { collection, common, uuid } from '../http/answers.ts';
+import { collection, common, time, uuid } from '../http/answers.ts';
 
 export const deviceAnswer = z.strictObject({
   uuid,
@@ -10,10 +10,13 @@ export const deviceAnswer = z.strictObject({
   std_board_info: z.string().nullable(),
   vendor_board_info: z.string().nullable(),
   hostname: z.string(),
-  status: z
-    .enum(['enabled', 'maintaining'])
-    .optional()
-    .meta({ description: 'from microversion 2.3 on' }),
+  status: z.enum(['enabled', 'maintaining']),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'why an operator set the status, if he said so' }),
+  status_changed_by: z.string().nullable().meta({ description: 'id of the user' }),
+  status_changed_at: time.nullable(),
   ...common,
 });
 

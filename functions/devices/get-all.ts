@@ -13,14 +13,14 @@ const listQuery = z.strictObject({
 
 export const getAll = action(
   { query: listQuery, answers: { 200: devicesAnswer } },
-  async ({ deps, query, base, microversion }) => {
+  async ({ deps, query, base }) => {
     const { hostname, type, vendor } = query;
     const devices = await deps.listings.devices(pageOf(query), {
       ...(hostname !== undefined && { hostname }),
       ...(type !== undefined && { type }),
       ...(vendor !== undefined && { vendor }),
     });
-    const rows = devices.map((device) => viewDevice(device, base, microversion));
+    const rows = devices.map((device) => viewDevice(device, base));
     return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
   },
 );

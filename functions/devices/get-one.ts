@@ -7,7 +7,7 @@ import { viewDevice } from './view.ts';
 /** By uuid, or by the integer that deployables name it by. */
 export const getOne = action(
   { query: noQuery, answers: { 200: deviceAnswer }, refuses: [404] },
-  async ({ deps, id, base, microversion }) => {
-    return { body: viewDevice(await findDevice(deps, id), base, microversion) };
+  async ({ deps, id, base }) => {
+    return { body: viewDevice(await findDevice(deps, id), base) };
   },
 );

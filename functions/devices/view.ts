@@ -1,8 +1,8 @@
 import type { Device } from '#core/domain/device.ts';
 import { selfLink, timestamp } from '../http/links.ts';
-import { isAtLeast, type Microversion } from '../http/microversion.ts';
 
-export function viewDevice(device: Device, base: string, microversion: Microversion) {
+export function viewDevice(device: Device, base: string) {
+  const change = device.statusChange;
   return {
     uuid: device.uuid as string,
     type: device.type,
@@ -11,9 +11,18 @@ export function viewDevice(device: Device, base: string, microversion: Microvers
     std_board_info: device.stdBoardInfo ?? null,
     vendor_board_info: device.vendorBoardInfo ?? null,
     hostname: device.hostname,
-    ...(isAtLeast(microversion, '2.3') && { status: device.status }),
+    status: device.status,
+    reason: change?.reason ?? null,
+    status_changed_by: change?.by ?? null,
+    status_changed_at: timestamp(change?.at),
     created_at: timestamp(device.createdAt),
-    updated_at: timestamp(device.updatedAt),
+    updated_at: timestamp(updatedAt(device)),
     links: [selfLink(base, `/devices/${device.uuid}`)],
   };
+}
+
+/** By a report or by an operator, whichever came last. */
+function updatedAt({ updatedAt: reported, statusChange }: Device): string | undefined {
+  const times = [reported, statusChange?.at].filter((each) => each !== undefined);
+  return times.sort().at(-1);
 }

@@ -42,7 +42,8 @@ async function isService(deps: Deps, token: string): Promise<boolean> {
   return service?.roles.some((role) => deps.settings.serviceTokenRoles.includes(role)) ?? false;
 }
 
-function unauthorized(deps: Deps, sentence: string): HttpFault {
+/** 401 with the way to Keystone. */
+export function unauthorized(deps: Deps, sentence: string): HttpFault {
   const uri = deps.settings.keystone.publicUrl;
   return new HttpFault(401, sentence, { 'WWW-Authenticate': `Keystone uri="${uri}"` });
 }

@@ -46,12 +46,17 @@ export function isAtLeast(version: Microversion, since: Microversion): boolean {
   return microversions.indexOf(version) >= microversions.indexOf(since);
 }
 
+/** On a 406, which no version was used for: what there is. */
+export const rangeHeaders: Readonly<Record<string, string>> = {
+  Vary: 'OpenStack-API-Version',
+  'OpenStack-API-Minimum-Version': minimum,
+  'OpenStack-API-Maximum-Version': maximum,
+};
+
 /** On every answer below the version's path. */
 export function microversionHeaders(used: Microversion): Record<string, string> {
   return {
-    Vary: 'OpenStack-API-Version',
-    'OpenStack-API-Minimum-Version': minimum,
-    'OpenStack-API-Maximum-Version': maximum,
+    ...rangeHeaders,
     'OpenStack-API-Version': `accelerator ${used}`,
   };
 }

@@ -24,9 +24,14 @@ import type { Noun } from '../routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { faultBody, faultOf, HttpFault } from './faults.ts';
-import { authenticate } from './keystone.ts';
+import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
-import { type Microversion, microversionHeaders, requestedMicroversion } from './microversion.ts';
+import {
+  type Microversion,
+  microversionHeaders,
+  rangeHeaders,
+  requestedMicroversion,
+} from './microversion.ts';
 import { enforce } from './policy.ts';
 
 export type HttpEvent = APIGatewayProxyEventV2;
@@ -100,6 +105,8 @@ function answer(deps: Deps, { event, response }: Parameters<NonNullable<Layer['a
   if (!response) return;
   response.headers = {
     'content-type': 'application/json',
+    // What was answered to one token must not be shown to another.
+    ...(exchange.caller && { 'cache-control': 'no-store' }),
     ...response.headers,
     'x-openstack-request-id': exchange.requestId,
   };
@@ -128,7 +135,9 @@ function faults(): Layer {
         statusCode: status,
         headers: {
           ...fault?.headers,
-          ...(exchange.microversion && microversionHeaders(exchange.microversion)),
+          ...(exchange.microversion
+            ? microversionHeaders(exchange.microversion)
+            : status === 406 && rangeHeaders),
         },
         body: JSON.stringify(
           status === 401 && !exchange.caller ? tokenFault(sentence) : faultBody(status, sentence),
@@ -196,7 +205,7 @@ function policy(deps: () => Deps): Layer {
       } catch (error) {
         // The device profile specification answers 401 where RBAC refuses; its microversion is 2.0.
         const isBySpecification = route.row.noun === 'device-profiles' && version === '2.0';
-        throw isBySpecification ? new HttpFault(401, (error as Error).message) : error;
+        throw isBySpecification ? unauthorized(deps(), (error as Error).message) : error;
       }
     },
   };

@@ -10,10 +10,17 @@ const version = z.strictObject({
   links: z.array(link),
 });
 
+const firstVersion = z.strictObject({
+  id: z.literal('v1'),
+  status: z.literal('DEPRECATED'),
+  version: z.literal('1.0'),
+  links: z.array(link),
+});
+
 export const rootAnswer = z.strictObject({
   name: z.string(),
   description: z.string(),
-  versions: z.array(version),
+  versions: z.array(z.union([firstVersion, version])),
   default_version: version,
 });
 

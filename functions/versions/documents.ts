@@ -20,10 +20,17 @@ export function v2Document(base: string, id: string): Record<string, unknown> {
 
 export function rootDocument(base: string): Record<string, unknown> {
   const current = v2Document(base, 'v2.0');
+  // The specification lists it; it answers 404.
+  const first = {
+    id: 'v1',
+    status: 'DEPRECATED',
+    version: '1.0',
+    links: [{ href: `${base}/accelerator/v1`, rel: 'self' }],
+  };
   return {
     name: 'OpenStack Cyborg API',
     description,
-    versions: [current],
+    versions: [first, current],
     default_version: current,
   };
 }

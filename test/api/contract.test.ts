@@ -53,9 +53,21 @@ beforeAll(async () => {
   check = new OpenApiCheck(
     JSON.parse((await world.ask('GET', '/openapi.json', { token: null })).text),
   );
-  variables = await findVariables(base, tokens);
+  variables = await findVariables(base, { ...tokens, IMAGE: await anImage(world.urls.glance) });
 });
 afterAll(() => world.stop());
+
+async function anImage(glance: string): Promise<string> {
+  const headers = { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' };
+  const image = { name: 'any', disk_format: 'raw', container_format: 'bare' };
+  const body = JSON.stringify(image);
+  const made = await fetch(`${glance}/v2/images`, { method: 'POST', headers, body });
+  const { id } = (await made.json()) as { id: string };
+  const data = { ...headers, 'Content-Type': 'application/octet-stream' };
+  const file = `${glance}/v2/images/${id}/file`;
+  await fetch(file, { method: 'PUT', headers: data, body: new Uint8Array([1]) });
+  return id;
+}
 
 for (const file of files) {
   describe(file, () => {

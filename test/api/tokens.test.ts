@@ -47,7 +47,13 @@ describe('without a token', () => {
       max_version: '2.3',
       links: [link],
     };
-    expect(root).toMatchObject({ status: 200, json: { versions: [current] } });
+    const first = {
+      id: 'v1',
+      status: 'DEPRECATED',
+      version: '1.0',
+      links: [{ href: `${world.apiUrl}/accelerator/v1`, rel: 'self' }],
+    };
+    expect(root).toMatchObject({ status: 200, json: { versions: [first, current] } });
     expect((await world.ask('GET', '/accelerator', { token: null })).json).toEqual(root.json);
     const v2 = await world.ask('GET', '/accelerator/v2', { token: null });
     expect(v2.json).toEqual({ ...current, versions: [current] });

@@ -16,6 +16,7 @@ const usage = `npm run test:contract -- --url URL --token TOKEN [options]
   --member-token T      a member's
   --other-token T       a member's of another project
   --service-token T     Nova's
+  --image UUID          an active image in Glance, to have regions programmed with
   --openapi             hold the answers against the server's own /openapi.json, too
 
 Tests of personas that have no token, and of devices that are not there, are skipped and named.`;
@@ -32,6 +33,7 @@ async function main(): Promise<void> {
       'member-token': { type: 'string' },
       'other-token': { type: 'string' },
       'service-token': { type: 'string' },
+      image: { type: 'string' },
       openapi: { type: 'boolean', default: false },
     },
   });
@@ -42,6 +44,7 @@ async function main(): Promise<void> {
     ...(values['member-token'] && { MEMBER_TOKEN: values['member-token'] }),
     ...(values['other-token'] && { OTHER_TOKEN: values['other-token'] }),
     ...(values['service-token'] && { SERVICE_TOKEN: values['service-token'] }),
+    ...(values.image && { IMAGE: values.image }),
   });
   const check = values.openapi
     ? new OpenApiCheck((await (await fetch(`${base}/openapi.json`)).json()) as never)

@@ -7,6 +7,8 @@ export interface Tokens {
   /** A member's of another project. */
   readonly OTHER_TOKEN?: string;
   readonly SERVICE_TOKEN?: string;
+  /** Uuid of an active image, good for programming or not: its host finds out later. */
+  readonly IMAGE?: string;
 }
 
 interface Deployable {
@@ -15,6 +17,17 @@ interface Deployable {
   readonly device_id: number;
   readonly parent_id: number | null;
   readonly attributes_list: string;
+}
+
+interface Device {
+  readonly hostname: string;
+  readonly vendor: string;
+}
+
+/** The API specification finds Intel's devices by `0x8086`; drivers report either spelling. */
+function spellingsOf(vendor: string): Record<string, string> {
+  const plain = vendor.toLowerCase().replace(/^0x/, '');
+  return { VENDOR_PLAIN: plain, VENDOR_0X: `0X${plain.toUpperCase()}` };
 }
 
 /** @param base e.g. `http://127.0.0.1:6666/accelerator` */
@@ -27,12 +40,12 @@ export async function findVariables(base: string, tokens: Tokens): Promise<Recor
   };
   const { deployables } = (await ask('/v2/deployables')) as { deployables: Deployable[] };
   const fake = deployables.find((each) => each.attributes_list.includes('CUSTOM_FAKE_DEVICE'));
-  const device =
-    fake && ((await ask(`/v2/devices/${fake.device_id}`)) as { readonly hostname: string });
+  const device = fake && ((await ask(`/v2/devices/${fake.device_id}`)) as Device);
   const regions = deployables.filter((each) => each.parent_id !== null).slice(0, 3);
   return {
     ...tokens,
     ...(fake && device && { PROVIDER: fake.rp_uuid, HOSTNAME: device.hostname }),
+    ...(device && spellingsOf(device.vendor)),
     ...Object.fromEntries(regions.map(({ uuid }, index) => [`REGION_${index + 1}`, uuid])),
   };
 }

@@ -65,6 +65,13 @@ describe('planning a bind', () => {
       facts(aProvider({ deviceStatus: 'maintaining' })),
       'maintenance',
     ],
+    [
+      'a request that is for no VM',
+      facts(aProvider(), [
+        anArq({ group: { 'resources:FPGA': '1', 'accel:attach_target': 'host' } }),
+      ]),
+      "is for attach_target 'host', but a bind has the instance's hypervisor attach",
+    ],
     ['a device that is gone', facts(aProvider({ isGone: true })), 'Deployable not found'],
     [
       'a trait that is missing',

@@ -38,9 +38,9 @@ describe('groups of a device profile', () => {
       'no value',
     ],
     [
-      'a target other than a VM',
-      [{ 'resources:FPGA': 1, 'accel:attach_target': 'host' }],
-      "'host'",
+      'a target that the specification does not have',
+      [{ 'resources:FPGA': 1, 'accel:attach_target': 'container' }],
+      'accel:attach_target',
     ],
     ['one key in two spellings', [{ 'resources:FPGA': 1, 'resources:fpga': 1 }], 'twice'],
     [
