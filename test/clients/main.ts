@@ -1,5 +1,6 @@
-// `npm run test:clients`: Debian's `openstack accelerator …` and openstacksdk, unmodified, against a
-// system of our own. Needs root on Debian, to install them, or has them already. Last line: the counts.
+// `npm run test:clients`: `openstack accelerator …` of Debian and of two releases from PyPI, and
+// openstacksdk, unmodified, against a system of our own at the least and the greatest default microversion.
+// Needs root on Debian, to install them, or has them already. Last line: the counts.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,31 +14,49 @@ import { chooseLayout, type Layout, urlOf } from '#local/layout.ts';
 import { password, region } from '#local/openstack/catalog.ts';
 import { startSystem } from '#local/system.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';
-import { installClients } from './packages.ts';
+import { type Client, clientsIn, installClients } from './packages.ts';
 import { type Ran, steps } from './steps.ts';
 
 const exec = promisify(execFile);
 const counts = { passed: 0, failed: 0 };
 
+/** What a deployment's `defaultMicroversion` may be. */
+const defaultMicroversions = ['2.0', '2.3'] as const;
+
 async function main(): Promise<void> {
   installClients();
+  const environments = join(import.meta.dirname, '..', '..', '.local', 'clients');
+  const clients = clientsIn(environments);
+  for (const microversion of defaultMicroversions) await driveAt(microversion, clients);
+  console.log(`${counts.passed} passed, ${counts.failed} failed`);
+  process.exitCode = counts.failed === 0 ? 0 : 1;
+}
+
+async function driveAt(microversion: string, clients: readonly Client[]): Promise<void> {
+  console.log(`without a microversion in the request, ${microversion} applies`);
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-clients-'));
+  const variables = { ...process.env };
   try {
     const layout = await chooseLayout({ stage: 'clients', directory, anyPorts: true });
-    const agents = [demoAgent(join(directory, 'sysfs'))];
-    const system = await startSystem({ layout, agents, restart: false });
+    const system = await startSystem({
+      layout,
+      agents: [demoAgent(join(directory, 'sysfs'))],
+      restart: false,
+      variables: { CYBORG_DEFAULT_MICROVERSION: microversion },
+    });
     try {
       await announceHost(layout, demoHostname);
       await untilReported(layout);
-      await drive(layout);
+      await driveSdk(layout);
+      for (const each of clients) await drive(layout, each);
     } finally {
       await system.stop();
     }
   } finally {
+    // A system points this process to its own engines; the next one has others.
+    process.env = variables;
     rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   }
-  console.log(`${counts.passed} passed, ${counts.failed} failed`);
-  process.exitCode = counts.failed === 0 ? 0 : 1;
 }
 
 async function untilReported(layout: Layout): Promise<void> {
@@ -48,7 +67,7 @@ async function untilReported(layout: Layout): Promise<void> {
   );
 }
 
-async function drive(layout: Layout): Promise<void> {
+async function driveSdk(layout: Layout): Promise<void> {
   const env = credentials(layout);
   // A list that is empty is what the SDK's steps begin with.
   const { stdout, stderr } = await run(
@@ -62,20 +81,25 @@ async function drive(layout: Layout): Promise<void> {
     const [outcome, name, ...why] = line.split(' ');
     note(`openstacksdk ${name}`, outcome === 'ok' ? undefined : why.join(' '));
   }
+  for (const block of examplesOf('api.md').client) {
+    const { isOk, stderr } = await run('bash', ['-ec', block], env);
+    note('the examples of docs/api.md', isOk ? undefined : stderr);
+  }
+}
+
+async function drive(layout: Layout, { name: client, openstack }: Client): Promise<void> {
+  const env = credentials(layout);
+  console.log(client);
   const answers = new Map<string, unknown>();
   for (const { name, args, check } of steps) {
     try {
-      const ran = await run('openstack', ['accelerator', ...args(answers)], env);
+      const ran = await run(openstack, ['accelerator', ...args(answers, client)], env);
       const answer = check(ran);
       if (answer !== undefined) answers.set(name, answer);
       note(`openstack accelerator ${name}`, undefined);
     } catch (error) {
       note(`openstack accelerator ${name}`, (error as Error).message);
     }
-  }
-  for (const block of examplesOf('api.md').client) {
-    const { isOk, stderr } = await run('bash', ['-ec', block], env);
-    note('the examples of docs/api.md', isOk ? undefined : stderr);
   }
 }
 

@@ -1,8 +1,38 @@
-// Debian's own packages of the clients, unmodified.
+// The clients, unmodified: Debian's packages, and from PyPI a current one and the last with a plug-in.
 
 import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { ensureEnvironment } from '#test/support/virtual-environment.ts';
 
-const packages = ['python3-openstackclient', 'python3-cyborgclient', 'python3-openstacksdk'];
+const packages = [
+  'python3-openstackclient',
+  'python3-cyborgclient',
+  'python3-openstacksdk',
+  'python3-venv',
+];
+
+export interface Client {
+  readonly name: string;
+  /** Path of the command. */
+  readonly openstack: string;
+}
+
+/** Its accelerator commands are its own, and it sends no microversion; those before need a plug-in. */
+export const currentClient = 'openstackclient-10.5.0';
+const fromPypi = [currentClient, 'openstackclient-8.3.0-cyborgclient-3.0.0'];
+
+/** @param directory where environments are kept */
+export function clientsIn(directory: string): readonly Client[] {
+  const debian = { name: 'Debian', openstack: '/usr/bin/openstack' };
+  return [
+    debian,
+    ...fromPypi.map((name) => {
+      const requirements = join(import.meta.dirname, 'requirements', `${name}.txt`);
+      const programs = ensureEnvironment(join(directory, name), requirements);
+      return { name, openstack: join(programs, 'openstack') };
+    }),
+  ];
+}
 
 /** @throws Error, one sentence, where they cannot be had on this machine */
 export function installClients(): void {

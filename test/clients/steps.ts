@@ -1,6 +1,7 @@
 // What the command line client is asked to do, in order. A step's answer is for those after it.
 
 import assert from 'node:assert/strict';
+import { currentClient } from './packages.ts';
 
 export interface Ran {
   readonly isOk: boolean;
@@ -10,7 +11,8 @@ export interface Ran {
 
 export interface Step {
   readonly name: string;
-  readonly args: (answers: ReadonlyMap<string, unknown>) => string[];
+  /** @param client its name: a current one takes other arguments than the plug-in did */
+  readonly args: (answers: ReadonlyMap<string, unknown>, client: string) => string[];
   /** @throws where it did not do what it should */
   readonly check: (ran: Ran) => unknown;
 }
@@ -134,7 +136,10 @@ export const steps: readonly Step[] = [
   ),
   step(
     'arq bind, without a service token',
-    (answers) => [arq(answers), 'cmp1', none, none, 'project'],
+    (answers, client) => [
+      ...[arq(answers), 'cmp1', none, none],
+      ...(client === currentClient ? [] : ['project']),
+    ],
     refused(/service token/),
   ),
   step(
@@ -143,7 +148,11 @@ export const steps: readonly Step[] = [
     refused(/service token/),
   ),
   step('arq delete', (answers) => [arq(answers)], done),
-  step('arq delete, again', (answers) => [arq(answers)], refused(/No accelerator_request/)),
+  step(
+    'arq delete, again',
+    (answers) => [arq(answers)],
+    refused(/No accelerator_request|not found/),
+  ),
   step('device profile delete', (answers) => [profile(answers)], done),
   step('device profile delete, again', (answers) => [profile(answers)], refused(/not found/)),
 ];
@@ -151,5 +160,5 @@ export const steps: readonly Step[] = [
 /** @param name the command, and after a comma what is particular about it */
 function step(name: string, args: Step['args'], check: Step['check']): Step {
   const words = (name.split(',')[0] ?? '').replace(/ --long$/, '').split(' ');
-  return { name, args: (answers) => [...words, ...args(answers)], check };
+  return { name, args: (answers, client) => [...words, ...args(answers, client)], check };
 }

@@ -1,9 +1,8 @@
 // Which Nova and Placement the suite runs: Debian 12's (Zed, 2022), or a current release from PyPI in a
 // virtual environment of its own. Keystone, Glance, the database and the broker are Debian's in both.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ensureEnvironment } from '#test/support/virtual-environment.ts';
 import { CannotRun } from './packages.ts';
 
 export interface Release {
@@ -43,20 +42,11 @@ export function installRelease(name: string, directory: string): Release {
     throw new CannotRun(`There is no Nova ${name} here; there are ${releaseNames.join(', ')}.`);
   }
   const at = join(directory, `nova-${name}`);
-  // Written last: an installation that was interrupted is begun anew.
-  const mark = join(at, 'installed');
-  if (!existsSync(mark)) {
-    console.log(`Installing Nova ${name} from PyPI ...`);
-    rmSync(at, { recursive: true, force: true });
-    try {
-      execFileSync('/usr/bin/python3', ['-m', 'venv', at], { stdio: 'pipe' });
-      const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
-      execFileSync(join(at, 'bin/python'), [...pip, '-r', requirements], { stdio: 'pipe' });
-    } catch (error) {
-      const said = String((error as { stderr?: Buffer }).stderr ?? error);
-      throw new CannotRun(`Nova ${name} cannot be installed: ${said.trim().slice(-500)}`);
-    }
-    writeFileSync(mark, '');
+  try {
+    console.log(`Nova ${name} is installed from PyPI, unless it is there ...`);
+    ensureEnvironment(at, requirements);
+  } catch (error) {
+    throw new CannotRun((error as Error).message);
   }
   return {
     name,
