@@ -153,6 +153,7 @@ it('goes from an empty system to a server with its device, and back', async () =
   await ask(`${nova}/servers`, 'demo-token', { server: { name: 'vm1', flavorRef: '1' } });
   type Servers = { servers: { status: string }[] };
   await eventually(
+    'Nova to build the server',
     () => ask<Servers>(`${nova}/servers/detail`, 'demo-token'),
     ({ servers }) => servers[0]?.status === 'ACTIVE',
   );
