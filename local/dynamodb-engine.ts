@@ -14,7 +14,7 @@ import type { EngineWrites } from './dynamodb-writes.ts';
 import { freePort, type ListenOptions, type Running } from './ports.ts';
 
 /** Measured: 13 to 90 ms. The rest is for a machine that is very busy. */
-const readyWithinMs = 15_000;
+const readyWithinMs = 60_000;
 
 export interface DynamoDbOptions extends Partial<ListenOptions> {
   /** SQLite file; its directory is made. Without it all is in memory, for short tests only. */

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portNames } from '#local/layout.ts';
 import { freePort, listen } from '#local/ports.ts';
+import { patience } from '#test/support/patience.ts';
 
 const host = '127.0.0.1';
 let directory: string;
@@ -84,7 +85,7 @@ it('says what it does, shows the devices at each start, and ends quietly with it
       expect.stringMatching(/^Stopping\. State stays in /),
     ]);
   }
-}, 120_000);
+});
 
 it('has one process of each part again after the part was killed twice', async () => {
   const system = start();
@@ -95,7 +96,7 @@ it('has one process of each part again after the part was killed twice', async (
     process.kill(broker, 'SIGKILL');
     // While it starts: that is when it has not said yet that it is ready.
     await expect
-      .poll(() => processesOf('broker').filter((id) => id !== broker), { timeout: 60_000 })
+      .poll(() => processesOf('broker').filter((id) => id !== broker), patience)
       .toHaveLength(1);
   }
   // Longer than a second restart of the same death would take.
@@ -104,7 +105,7 @@ it('has one process of each part again after the part was killed twice', async (
   expect(system.output().match(/broker has died/g)).toHaveLength(2);
   process.kill(system.process.pid ?? 0, 'SIGTERM');
   expect(await system.exited).toBe(0);
-}, 120_000);
+});
 
 it('names all ports that are taken, and how to move them', async () => {
   const taken = ['sqs', 'api'] as const;
