@@ -141,10 +141,9 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
 
   async consumers(layout, log) {
     const { startConsumers } = await import('./consumers.ts');
-    const checkpointDirectory = join(layout.directory, 'streams');
     return startConsumers({
       log,
-      checkpointDirectory,
+      checkpointDirectory: checkpointDirectory(layout),
       ...(!layout.replaced.includes('dynamodb') && { engineFile: engineFile(layout) }),
     });
   },
@@ -157,6 +156,11 @@ export function certificateDirectory(layout: Layout): string {
 /** What was announced, a line each. */
 export function eventsFile(layout: Layout): string {
   return join(layout.directory, 'events.jsonl');
+}
+
+/** How far the consumers have read the tables' streams. */
+export function checkpointDirectory(layout: Layout): string {
+  return join(layout.directory, 'streams');
 }
 
 export function engineFile(layout: Layout): string {
