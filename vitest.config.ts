@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { countReporter } from './test/support/count-reporter.ts';
+import { patience } from './test/support/patience.ts';
 
 export default defineConfig({
   test: {
@@ -7,7 +8,9 @@ export default defineConfig({
     reporters: ['default', countReporter],
     // Each file starts its own engine on its own port, so files run beside each other in any order.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only against what would never end: a test's own waits end with what they wait for.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: patience },
   },
 });

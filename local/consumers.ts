@@ -95,7 +95,7 @@ export async function startConsumers({
           streamArn,
           checkpointDirectory && join(checkpointDirectory, `${name}-${table}.json`),
         ),
-        ...(file && { version: file.version }),
+        ...(file && { writes: file.writes }),
         log,
       }),
     ),

@@ -3,8 +3,15 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Nothing here takes so long; what does has failed. */
-const stepSecondsMax = 15;
+/** How long nothing may move. How long a step takes while something does is the machine's affair. */
+const stillSecondsMax = 120;
+
+let movedAt = performance.now();
+
+/** Tells those who wait that the system is at work: a part has said something, for instance. */
+export function noteProgress(): void {
+  movedAt = performance.now();
+}
 
 export type Client = ReturnType<typeof client>;
 
@@ -22,7 +29,7 @@ export function client(base: string) {
         ...(body !== undefined && { 'Content-Type': contentType(body) }),
       },
       ...(body !== undefined && { body: isBytes(body) ? body : JSON.stringify(body) }),
-      signal: AbortSignal.timeout(stepSecondsMax * 1000),
+      signal: AbortSignal.timeout(stillSecondsMax * 1000),
     });
     const text = await response.text();
     assert.ok(response.ok, `${method} ${path} answered ${response.status}: ${text}`);
@@ -37,16 +44,29 @@ export function client(base: string) {
   };
 }
 
-/** The first value that holds. */
+/**
+ * The first value that holds. Waits for as long as the values change or progress is noted.
+ *
+ * @param what is waited for, as it follows "Waited for"
+ * @throws Error with that and the last value
+ */
 export async function eventually<T>(
+  what: string,
   read: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  const until = performance.now() + stepSecondsMax * 1000;
-  for (;;) {
+  noteProgress();
+  for (let last: string | undefined; ; ) {
     const value = await read();
     if (holds(value)) return value;
-    assert.ok(performance.now() < until, `It did not come to pass; last: ${JSON.stringify(value)}`);
+    const seen = JSON.stringify(value);
+    if (seen !== last) noteProgress();
+    last = seen;
+    const stillSeconds = (performance.now() - movedAt) / 1000;
+    assert.ok(
+      stillSeconds < stillSecondsMax,
+      `Waited for ${what}; nothing has moved for ${stillSecondsMax} s. Last: ${seen}`,
+    );
     await sleep(20);
   }
 }

@@ -12,8 +12,9 @@ import { traitPart } from '#core/domain/traits.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { takeNoArguments } from '#operate/arguments.ts';
 import { announceHost } from './announce-host.ts';
-import { type Client, client, eventually } from './demo-client.ts';
+import { type Client, client, eventually, noteProgress } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
+import { inventoryOf } from './demo-inventory.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
 import { chooseLayout, type Layout, urlOf } from './layout.ts';
 import { startSystem } from './system.ts';
@@ -47,6 +48,8 @@ async function demo(directory: string): Promise<void> {
     layout,
     agents: [demoAgent(join(directory, 'sysfs'))],
     restart: false,
+    onProgress: noteProgress,
+    onLine: noteProgress,
   });
   try {
     await announceHost(layout, demoHostname);
@@ -63,16 +66,19 @@ async function boot(layout: Layout): Promise<void> {
   const placement = client(urlOf(layout, 'placement'));
 
   const { devices } = await eventually(
+    'the five devices of the host in the list of the API',
     () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
     ({ devices }) => devices.length === 5,
   );
   done(`the agent’s devices are there: ${devices.map(({ type }) => type).join(', ')}`);
 
   const inventory = await eventually(
+    'Placement to offer 16 FPGA',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (found) => found?.total === 16,
   );
   await eventually(
+    'Placement to offer 4 VGPU',
     () => inventoryOf(placement, vgpuProvider, 'VGPU'),
     (found) => found?.total === 4,
   );
@@ -91,6 +97,7 @@ async function boot(layout: Layout): Promise<void> {
     server: { name: 'vm1', flavorRef: 'f1' },
   });
   const built = await eventually(
+    'Nova to build the server',
     () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
     (each) => each.server.status !== 'BUILD',
   );
@@ -109,6 +116,7 @@ async function boot(layout: Layout): Promise<void> {
   done(`both ARQs are resolved, with handles ${listed.arqs.map(addressOf).join(' and ')}`);
 
   const told = await eventually(
+    'one event for each ARQ at Nova',
     () => nova.get<{ events: { tag: string; status: string }[] }>('/_events', 'admin-token'),
     ({ events }) => listed.arqs.every(({ uuid }) => events.some(({ tag }) => tag === uuid)),
   );
@@ -117,10 +125,12 @@ async function boot(layout: Layout): Promise<void> {
 
   await nova.delete(`/servers/${server.id}`, 'demo-token');
   await eventually(
+    'the ARQs of the deleted server to be gone',
     () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
     ({ arqs }) => arqs.length === 0,
   );
   await eventually(
+    'the allocation of the deleted server to be gone',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (found) => found?.used === 0,
   );
@@ -174,6 +184,7 @@ async function bootServer(
     server: { name: `vm-${profile}`, flavorRef: flavor },
   });
   const built = await eventually(
+    `Nova to build server vm-${profile}`,
     () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
     (each) => each.server.status !== 'BUILD',
   );
@@ -195,6 +206,7 @@ async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
 
   await nova.delete(`/servers/${vm}`, 'demo-token');
   await eventually(
+    'the host to confirm that the mdev is removed',
     () => handleOf(mdev),
     (handle) => handle !== undefined && !handle.release && !handle.claim,
   );
@@ -225,6 +237,7 @@ async function bootWithFpga(
   const provider = providerUuid(`${demoHostname}_0000:0d:00.0_region0`);
   const wanted = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
   await eventually(
+    'Placement to know the function of the region',
     () =>
       placement.get<{ traits: string[] }>(`/resource_providers/${provider}/traits`, 'admin-token'),
     ({ traits }) => traits.includes(wanted),
@@ -232,6 +245,7 @@ async function bootWithFpga(
   done('and Placement knows the function that the region has now');
   await nova.delete(`/servers/${vm}`, 'demo-token');
   await eventually(
+    'the ARQs of the deleted server to be gone',
     () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
     ({ arqs }) => arqs.length === 0,
   );
@@ -251,7 +265,11 @@ async function programByOperator(api: Client, glance: Client): Promise<void> {
   await api.patch(`/deployables/${(await find())?.uuid}/program`, 'admin-token', [
     { path: '/program', op: 'replace', value: [{ image_uuid: id }] },
   ]);
-  await eventually(find, (region) => region?.bitstream_id === id);
+  await eventually(
+    'the region to be programmed with the image of the operator',
+    find,
+    (region) => region?.bitstream_id === id,
+  );
   done('an operator has had it programmed with another image');
 }
 
@@ -264,24 +282,6 @@ async function handleOf(uuid: string): Promise<AttachHandle | undefined> {
 
 function addressOf({ attach_handle_info: info }: Arq): string {
   return `${info.domain}:${info.bus}:${info.device}.${info.function}`;
-}
-
-async function inventoryOf(placement: Client, provider: string, resourceClass: string) {
-  const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
-    `/resource_providers?name=${demoHostname}_${provider}`,
-    'admin-token',
-  );
-  const uuid = found.resource_providers[0]?.uuid;
-  if (!uuid) return undefined;
-  const at = `/resource_providers/${uuid}`;
-  const { inventories } = await placement.get<{
-    inventories: Record<string, { total: number } | undefined>;
-  }>(`${at}/inventories`, 'admin-token');
-  const { usages } = await placement.get<{ usages: Record<string, number | undefined> }>(
-    `${at}/usages`,
-    'admin-token',
-  );
-  return { total: inventories[resourceClass]?.total, used: usages[resourceClass] ?? 0 };
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'cyborg-demo-'));

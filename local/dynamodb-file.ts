@@ -6,6 +6,7 @@
 //   The last record of each table stays: the engine counts on from it.
 
 import { DatabaseSync } from 'node:sqlite';
+import { type EngineWrites, watchWrites } from './dynamodb-writes.ts';
 
 const keptSeconds = 24 * 60 * 60;
 
@@ -13,8 +14,8 @@ export interface EngineFile {
   addIndex(): void;
   /** Before the engine opens the file, so that the two never wait for each other. */
   trim(): void;
-  /** Another number after each commit of another connection, that is of the engine. */
-  version(): number;
+  /** Of other connections than this one, that is of the engine. */
+  readonly writes: EngineWrites;
   close(): void;
 }
 
@@ -23,6 +24,7 @@ export function openEngineFile(path: string): EngineFile {
   const version = database.prepare('PRAGMA data_version');
   const schema = database.prepare('SELECT 1 FROM sqlite_master WHERE name = ?');
   let isOpen = true;
+  const writes = watchWrites(path, () => (isOpen ? Number(version.get()?.data_version) : 0));
   return {
     addIndex: () =>
       database.exec(`
@@ -38,8 +40,9 @@ export function openEngineFile(path: string): EngineFile {
             AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)
       `);
     },
-    version: () => (isOpen ? Number(version.get()?.data_version) : 0),
+    writes,
     close: () => {
+      writes.close();
       if (isOpen) database.close();
       isOpen = false;
     },

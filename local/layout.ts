@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { environmentFor } from './environment.ts';
-import { freePort } from './ports.ts';
+import { freePort, PortTaken } from './ports.ts';
 
 export const portNames = [
   'dynamodb',
@@ -63,25 +63,54 @@ export function portVariable(name: PortName): string {
   return `LOCAL_${name.toUpperCase()}_PORT`;
 }
 
-/** @throws PortTaken naming the variable that chooses another port */
+/** The message is one line, fit to be all that a user sees. */
+export class PortsTaken extends Error {
+  override readonly name = 'PortsTaken';
+
+  constructor(taken: readonly (readonly [variable: string, port: number])[]) {
+    const named = taken.map(([variable, port]) => `${port} (${variable})`).join(', ');
+    super(
+      `In use by other programs: ${taken.length === 1 ? 'port' : 'ports'} ${named}. ` +
+        'Stop those programs, set the variables in brackets to other ports, or move all ports with ' +
+        '`npm start -- --port-base 17000`.',
+    );
+  }
+}
+
+export const portBaseMax = 65_535 - portNames.length + 1;
+
+/** @throws PortsTaken naming all that are, and the variables that choose others */
 export async function chooseLayout(options: {
   readonly stage: string;
   readonly directory: string;
-  /** Ports that nobody uses, whatever they are. */
+  /** Ports that nothing listens on, whatever they are. */
   readonly anyPorts: boolean;
+  /** The first of as many ports as there are names, in place of the usual ones. */
+  readonly portBase?: number | undefined;
 }): Promise<Layout> {
   const ports: Partial<Record<PortName, number>> = {};
-  for (const name of portNames) {
+  const taken: [variable: string, port: number][] = [];
+  const replaced = portNames.filter((name) => process.env[replacedBy[name] ?? ''] !== undefined);
+  for (const [at, name] of portNames.entries()) {
     const variable = portVariable(name);
-    const wanted = options.anyPorts ? 0 : portOf(variable, usualPorts[name]);
-    ports[name] = await freePort({ host, port: wanted, variable });
+    const usual = options.portBase === undefined ? usualPorts[name] : options.portBase + at;
+    const port = options.anyPorts ? 0 : portOf(variable, usual);
+    // Nothing of ours will listen there.
+    const isFree = !options.anyPorts && replaced.includes(name);
+    try {
+      ports[name] = isFree ? port : await freePort({ host, port, variable });
+    } catch (error) {
+      if (!(error instanceof PortTaken)) throw error;
+      taken.push([variable, port]);
+    }
   }
+  if (taken.length > 0) throw new PortsTaken(taken);
   return {
     stage: options.stage,
     directory: options.directory,
     logDirectory: join(options.directory, 'logs'),
     ports: ports as Record<PortName, number>,
-    replaced: portNames.filter((name) => process.env[replacedBy[name] ?? ''] !== undefined),
+    replaced,
   };
 }
 
@@ -89,7 +118,7 @@ function portOf(variable: string, usual: number): number {
   const text = process.env[variable] ?? String(usual);
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65535) return port;
-  throw new Error(`${variable}: ${JSON.stringify(text)} is no port.`);
+  throw new Error(`${variable} must be a port from 1 to 65535, not ${JSON.stringify(text)}.`);
 }
 
 export function urlOf(layout: Layout, name: PortName): string {

@@ -1,39 +1,89 @@
 // `npm start`: the whole system on this machine, until Ctrl-C. State survives; `-- --fresh` starts
-// empty.
+// empty, `-- --state DIR` keeps it in another folder, `-- --port-base N` takes N and the ports after it.
 
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sentenceOf } from '#operate/arguments.ts';
 import { announceHost } from './announce-host.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
+import { showDevices } from './device-list.ts';
 import { lockDirectory } from './directory-lock.ts';
-import { chooseLayout, type Layout, portNames, replacedBy, settingsOf, urlOf } from './layout.ts';
+import {
+  chooseLayout,
+  type Layout,
+  portBaseMax,
+  portNames,
+  replacedBy,
+  settingsOf,
+  urlOf,
+} from './layout.ts';
 import { staticTokens } from './openstack/catalog.ts';
-import { startSystem } from './system.ts';
+import { type System, startSystem } from './system.ts';
 
 const startedAt = performance.now();
-const directory = join(import.meta.dirname, '..', '.local', 'dev');
 
-function seconds(): string {
-  return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+function say(sentence: string): void {
+  console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(5)} s  ${sentence}`);
+}
+
+interface Arguments {
+  readonly fresh: boolean;
+  readonly directory: string;
+  readonly portBase: number | undefined;
+}
+
+function readArguments(): Arguments {
+  const { values } = parseArgs({
+    options: {
+      fresh: { type: 'boolean', default: false },
+      state: { type: 'string', default: join(import.meta.dirname, '..', '.local', 'dev') },
+      'port-base': { type: 'string' },
+    },
+  });
+  const base = values['port-base'];
+  const portBase = base === undefined ? undefined : Number(base);
+  if (
+    portBase !== undefined &&
+    !(portBase >= 1024 && portBase <= portBaseMax && /^\d+$/.test(`${base}`))
+  )
+    throw new Error(`--port-base must be a port from 1024 to ${portBaseMax}, not ${base}.`);
+  return { fresh: values.fresh, directory: resolve(values.state), portBase };
 }
 
 async function main(): Promise<void> {
-  const { fresh } = parseArgs({ options: { fresh: { type: 'boolean' } } }).values;
+  const { fresh, directory, portBase } = readArguments();
   lockDirectory(directory);
-  const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false });
+  const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false, portBase });
   // Only now: a system that still runs would lose what is below it.
   if (fresh) rmSync(directory, { recursive: true, force: true });
-  const system = await startSystem({
+  let system: System | undefined;
+  stopOnSignals(() => system, shown(directory));
+  const devices = showDevices(layout, say);
+  system = await startSystem({
     layout,
     agents: [demoAgent(join(directory, 'sysfs'))],
     restart: true,
+    onProgress: say,
     onLine: (part, line) => {
-      if (part === 'consumers' && line.message === 'Inventory changed.') printInventory(line);
+      if (part === 'consumers' && line.message === 'Inventory changed.') devices.look();
     },
-    onRestart: (name) => console.log(`${seconds()}  ${name} has died; it is started again`),
+    onRestart: (name) => say(`${name} has died; it is started again`),
   });
+  if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
+    await announceHost(layout, demoHostname);
+  writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
+  printGuide(layout);
+  devices.look();
+}
+
+/** The state folder as a user would type it. */
+function shown(directory: string): string {
+  const path = relative(process.cwd(), directory);
+  return path.startsWith('..') ? directory : path;
+}
+
+function stopOnSignals(system: () => System | undefined, state: string): void {
   let stoppingSince: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
@@ -41,24 +91,16 @@ async function main(): Promise<void> {
       if (stoppingSince !== undefined && performance.now() - stoppingSince > 1000) process.exit(1);
       if (stoppingSince !== undefined) return;
       stoppingSince = performance.now();
-      console.log('\nStopping. State stays in .local/dev; `npm start -- --fresh` starts empty.');
-      void system.stop().then(() => process.exit(0));
+      console.log(`\nStopping. State stays in ${state}; \`npm start -- --fresh\` starts empty.`);
+      // Before it is up, its processes end as soon as we do.
+      void Promise.resolve(system()?.stop()).then(() => process.exit(0));
     });
   }
-  if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
-    await announceHost(layout, demoHostname);
-  writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
-  printGuide(layout);
-}
-
-function printInventory(line: Readonly<Record<string, unknown>>): void {
-  const put = (line.put as string[]).map((address) => `+ ${address}`);
-  const retired = (line.retired as string[]).map((address) => `- ${address}`);
-  console.log(`${seconds()}  ${line.host} reports ${[...put, ...retired].join(', ')}`);
 }
 
 function printGuide(layout: Layout): void {
   const api = `${urlOf(layout, 'api')}/accelerator/v2`;
+  const state = shown(layout.directory);
   const services = portNames.map((name) => {
     const variable = replacedBy[name];
     const where = layout.replaced.includes(name)
@@ -75,11 +117,11 @@ function printGuide(layout: Layout): void {
     'nova-token',
   ];
   console.log(`
-Ready after ${seconds()}. Ctrl-C stops it.
+Ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.
 
 ${services.join('\n')}
-  logs       .local/dev/logs
-  announced  .local/dev/events.jsonl
+  logs       ${state}/logs
+  announced  ${state}/events.jsonl
 
 Tokens: ${tokens.filter((token) => token in staticTokens).join(', ')}
 
@@ -96,7 +138,7 @@ A server with an accelerator, step by step:
   sleep 1; curl -s -H 'X-Auth-Token: demo-token' ${urlOf(layout, 'nova')}/v2.1/servers/detail      # ACTIVE
   curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests      # Bound
 
-What is wrong, if something is: npm run -s doctor -- --environment .local/dev/environment.json
+What is wrong, if something is: npm run -s doctor -- --environment ${state}/environment.json
 `);
 }
 

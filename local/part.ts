@@ -3,9 +3,9 @@
 
 import { createLog } from '#core/log.ts';
 import type { Layout } from './layout.ts';
-import { type PartName, startPart } from './parts.ts';
+import { type PartName, type setupName, startPart } from './parts.ts';
 
-const [name, text] = process.argv.slice(2) as [PartName, string];
+const [name, text] = process.argv.slice(2) as [PartName | typeof setupName, string];
 const layout = JSON.parse(text) as Layout;
 
 process.on('disconnect', () => process.exit(0));

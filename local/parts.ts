@@ -18,9 +18,32 @@ export const partNames = [
 ] as const;
 export type PartName = (typeof partNames)[number];
 
-export async function startPart(name: PartName, layout: Layout, log: Log): Promise<Running> {
+/** Makes the stage's tables and queues, before what needs them. */
+export const setupName = 'setup';
+
+export async function startPart(
+  name: PartName | typeof setupName,
+  layout: Layout,
+  log: Log,
+): Promise<Running> {
   mkdirSync(layout.directory, { recursive: true });
-  return starters[name](layout, log);
+  return name === setupName ? setUp(layout) : starters[name](layout, log);
+}
+
+async function setUp({ stage }: Layout): Promise<Running> {
+  const [{ DynamoDBClient }, { SQSClient }, { createTables }, { createQueues }] = await Promise.all(
+    [
+      import('@aws-sdk/client-dynamodb'),
+      import('@aws-sdk/client-sqs'),
+      import('./dynamodb.ts'),
+      import('./queues.ts'),
+    ],
+  );
+  const tables = new DynamoDBClient();
+  const queues = new SQSClient();
+  await Promise.all([createTables(tables, stage), createQueues(queues, stage)]);
+  for (const client of [tables, queues]) client.destroy();
+  return { stop: async () => {} };
 }
 
 const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {
@@ -118,10 +141,9 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
 
   async consumers(layout, log) {
     const { startConsumers } = await import('./consumers.ts');
-    const checkpointDirectory = join(layout.directory, 'streams');
     return startConsumers({
       log,
-      checkpointDirectory,
+      checkpointDirectory: checkpointDirectory(layout),
       ...(!layout.replaced.includes('dynamodb') && { engineFile: engineFile(layout) }),
     });
   },
@@ -134,6 +156,11 @@ export function certificateDirectory(layout: Layout): string {
 /** What was announced, a line each. */
 export function eventsFile(layout: Layout): string {
   return join(layout.directory, 'events.jsonl');
+}
+
+/** How far the consumers have read the tables' streams. */
+export function checkpointDirectory(layout: Layout): string {
+  return join(layout.directory, 'streams');
 }
 
 export function engineFile(layout: Layout): string {

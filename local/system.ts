@@ -2,17 +2,16 @@
 // can be killed and started again while the others go on.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { SQSClient } from '@aws-sdk/client-sqs';
 import { thingName } from '#core/contracts/topics.ts';
+import { bundleProcesses } from './bundle.ts';
 import { openCertificates } from './certificates.ts';
-import { createTables, type LocalDynamoDb, startDynamoDb } from './dynamodb.ts';
-import { environmentOf, host, type Layout, portVariable } from './layout.ts';
-import { certificateDirectory, engineFile, type PartName, partNames } from './parts.ts';
-import { createQueues } from './queues.ts';
+import { startDynamoDb } from './dynamodb-engine.ts';
+import { environmentOf, host, type Layout, type PortName, portVariable } from './layout.ts';
+import { certificateDirectory, engineFile, type PartName, partNames, setupName } from './parts.ts';
+import { type Launched, type Supervised, supervise } from './supervisor.ts';
 
 export interface AgentOptions {
   readonly hostname: string;
@@ -35,6 +34,8 @@ export interface SystemOptions {
   readonly onLine?: LineListener;
   /** A process has died and is started again. */
   readonly onRestart?: (name: ProcessName) => void;
+  /** What has been reached while the system starts, as a clause. */
+  readonly onProgress?: (reached: string) => void;
   /** Beside those that the layout gives. */
   readonly variables?: Readonly<Record<string, string>>;
 }
@@ -51,30 +52,56 @@ export interface System {
   stop(): Promise<void>;
 }
 
+/** V8 keeps 16 MB for new objects unless told otherwise; idle processes need none of it. */
+const heapFlags = ['--max-semi-space-size=1'];
+
 /** @throws EngineUnavailable, PortTaken, or what a part failed with */
 export async function startSystem(options: SystemOptions): Promise<System> {
-  const { layout } = options;
+  const { layout, onProgress = () => {} } = options;
   mkdirSync(layout.logDirectory, { recursive: true });
-  // Our own clients, which make tables and queues, speak to the engines themselves.
+  // Clients of our own process speak to the engines themselves.
   Object.assign(process.env, environmentOf(layout));
   const environment = { ...environmentOf(layout), ...options.variables };
-  const processes = new Map<ProcessName, Startable>();
-  if (!layout.replaced.includes('dynamodb')) processes.set('dynamodb', engine(layout, options));
-  for (const name of partNames) {
-    if (name === 'queues' && layout.replaced.includes('sqs')) continue;
-    if (name === 's3' && layout.replaced.includes('s3')) continue;
-    if (name === 'events' && layout.replaced.includes('events')) continue;
-    processes.set(name, child(name, partCommand(name, layout), environment, options));
-  }
-  for (const agent of options.agents) {
-    const name = agentName(agent);
-    const variables = agentEnvironment(layout, agent);
+  let isStopping = false;
+  const processes = new Map<ProcessName, Supervised>();
+  const add = (name: ProcessName, launch: () => Launched) =>
     processes.set(
       name,
-      child(name, ['edge-agent/main.ts'], { ...environment, ...variables }, options),
+      supervise(launch, {
+        mayRestart: () => options.restart && !isStopping,
+        onRestart: () => options.onRestart?.(name),
+      }),
     );
+  const addChild = (name: ProcessName, command: readonly string[], variables = environment) => {
+    const log = createWriteStream(join(layout.logDirectory, `${name}.log`), { flags: 'a' });
+    const { onLine } = options;
+    add(name, () => child({ name, command, environment: variables, layout, log, onLine }));
+  };
+
+  onProgress('compiling the parts');
+  const isOurs = (name: PortName) => !layout.replaced.includes(name);
+  if (isOurs('dynamodb')) add('dynamodb', () => engine(layout));
+  // The engine starts meanwhile. What it fails with is told where the system waits for it.
+  processes
+    .get('dynamodb')
+    ?.start()
+    .catch(() => {});
+  const bundles = await bundleProcesses(join(layout.directory, 'bundle'));
+  const command = (name: string) => [bundles.part, name, JSON.stringify(layout)];
+  const replaceable: Readonly<Partial<Record<PartName, PortName>>> = {
+    queues: 'sqs',
+    s3: 's3',
+    events: 'events',
+  };
+  for (const name of partNames) {
+    const port = replaceable[name];
+    if (port === undefined || isOurs(port)) addChild(name, command(name));
   }
-  const named = (name: ProcessName): Startable => {
+  for (const agent of options.agents) {
+    const variables = agentEnvironment(layout, agent);
+    addChild(agentName(agent), [bundles.agent], { ...environment, ...variables });
+  }
+  const named = (name: ProcessName): Supervised => {
     const found = processes.get(name);
     if (!found)
       throw new Error(`There is no ${name}; there are ${[...processes.keys()].join(', ')}.`);
@@ -86,21 +113,31 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     kill: (name) => named(name).kill(),
     start: (name) => named(name).start(),
     stop: async () => {
+      isStopping = true;
       // Those that make work first, the engines last.
       const order = [...processes.keys()].reverse();
       for (const name of order) await named(name).kill('SIGTERM');
     },
   };
+  const startAll = (wanted: (name: ProcessName) => boolean) =>
+    Promise.all(
+      [...processes.keys()].filter(wanted).map(async (name) => {
+        await system.start(name);
+        onProgress(`${name} is up`);
+      }),
+    );
   try {
-    // The engines first: what comes then finds its tables and queues.
+    // What needs tables and queues comes when they are there.
     const engines = ['dynamodb', 'queues'];
-    await Promise.all(engines.map((name) => processes.get(name)?.start()));
-    const startAll = (wanted: (name: ProcessName) => boolean) =>
-      Promise.all([...processes].filter(([name]) => wanted(name)).map(([, each]) => each.start()));
     const isAgent = (name: ProcessName) => name.startsWith('agent-');
+    await Promise.all([
+      startAll((name) => !engines.includes(name) && !isAgent(name) && name !== 'consumers'),
+      startAll((name) => engines.includes(name))
+        .then(() => setUp(layout, command(setupName), environment))
+        .then(() => onProgress('tables and queues are there'))
+        .then(() => startAll((name) => name === 'consumers')),
+    ]);
     const later = options.agents.filter((each) => each.startsLater).map(agentName);
-    await Promise.all([createTablesOf(layout), createQueuesOf(layout)]);
-    await startAll((name) => !engines.includes(name) && !isAgent(name));
     await startAll((name) => isAgent(name) && !later.includes(name));
   } catch (error) {
     await system.stop();
@@ -113,47 +150,42 @@ function agentName({ hostname }: AgentOptions): ProcessName {
   return `agent-${hostname}`;
 }
 
-interface Startable {
-  start(): Promise<void>;
-  kill(signal?: NodeJS.Signals): Promise<void>;
+/** In a process of its own, which takes its AWS clients with it when it ends. */
+async function setUp(
+  layout: Layout,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const log = createWriteStream(join(layout.logDirectory, `${setupName}.log`), { flags: 'a' });
+  const options = { name: setupName, command, environment, layout, log, onLine: undefined };
+  const launched = child(options);
+  await launched.ready;
+  await launched.end('SIGTERM');
 }
 
-function engine(layout: Layout, options: SystemOptions): Startable {
-  let running: LocalDynamoDb | undefined;
-  let isWanted = false;
-
-  async function start(): Promise<void> {
-    isWanted = true;
-    const started = await startDynamoDb({
-      host,
-      port: layout.ports.dynamodb,
-      variable: portVariable('dynamodb'),
-      file: engineFile(layout),
-    });
-    running = started;
-    void started.ended.then(async () => {
-      if (!isWanted || !options.restart) return;
-      options.onRestart?.('dynamodb');
-      await started.stop();
-      restart();
-    });
-  }
-
-  function restart(): void {
-    if (isWanted) start().catch(() => setTimeout(restart, restartDelayMs));
-  }
-
+function engine(layout: Layout): Launched {
+  const started = startDynamoDb({
+    host,
+    port: layout.ports.dynamodb,
+    variable: portVariable('dynamodb'),
+    file: engineFile(layout),
+  });
   return {
-    start,
-    kill: async () => {
-      isWanted = false;
-      await running?.stop();
-    },
+    ready: started.then(() => {}),
+    // Its guard is to be gone, too, before it is started again.
+    ended: started.then(
+      async ({ ended, stop }) => {
+        await ended;
+        await stop();
+      },
+      () => {},
+    ),
+    end: () =>
+      started.then(
+        ({ stop }) => stop(),
+        () => {},
+      ),
   };
-}
-
-function partCommand(name: PartName, layout: Layout): string[] {
-  return ['local/part.ts', name, JSON.stringify(layout)];
 }
 
 function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
@@ -178,60 +210,41 @@ function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, s
   };
 }
 
-const restartDelayMs = 500;
+interface ChildOptions {
+  readonly name: ProcessName;
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly layout: Layout;
+  readonly log: WriteStream;
+  readonly onLine: LineListener | undefined;
+}
 
-function child(
-  name: ProcessName,
-  command: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  options: SystemOptions,
-): Startable {
-  let running: ChildProcess | undefined;
-  let isWanted = false;
-  let isReady = false;
-  const log = createWriteStream(join(options.layout.logDirectory, `${name}.log`), { flags: 'a' });
-
-  async function start(): Promise<void> {
-    isWanted = true;
-    const started = spawn(process.execPath, command, {
-      cwd: join(import.meta.dirname, '..'),
-      // Compiled modules are kept between starts.
-      env: { NODE_COMPILE_CACHE: join(options.layout.directory, 'compiled'), ...environment },
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+function child({ name, command, environment, layout, log, onLine }: ChildOptions): Launched {
+  const started = spawn(process.execPath, [...heapFlags, ...command], {
+    cwd: join(import.meta.dirname, '..'),
+    // Compiled modules are kept between starts.
+    env: { NODE_COMPILE_CACHE: join(layout.directory, 'compiled'), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  if (started.stdout) {
+    createInterface(started.stdout).on('line', (line) => {
+      log.write(`${line}\n`);
+      const parsed = onLine && parseLine(line);
+      if (parsed) onLine?.(name, parsed);
     });
-    running = started;
-    if (started.stdout) {
-      createInterface(started.stdout).on('line', (line) => {
-        log.write(`${line}\n`);
-        const parsed = options.onLine && parseLine(line);
-        if (parsed) options.onLine?.(name, parsed);
-      });
-    }
-    started.stderr?.on('data', (text) => log.write(text));
-    started.once('exit', () => {
-      if (running === started) running = undefined;
-      if (!isWanted || !isReady || !options.restart) return;
-      options.onRestart?.(name);
-      setTimeout(restart, restartDelayMs);
-    });
-    // An agent has no parent to tell; it is ready when its host reports.
-    if (!name.startsWith('agent-')) await readyMessage(started, name);
-    isReady = true;
   }
-
-  /** Again and again: what it needs may be away, too. */
-  function restart(): void {
-    if (isWanted) start().catch(() => setTimeout(restart, restartDelayMs));
-  }
-
+  started.stderr?.on('data', (text) => log.write(text));
+  const ended = new Promise<void>((resolve) => {
+    started.once('exit', () => resolve());
+    // It could not even be started.
+    started.once('error', () => resolve());
+  });
   return {
-    start,
-    kill: async (signal = 'SIGKILL') => {
-      isWanted = false;
-      const dying = running;
-      if (!dying || dying.exitCode !== null || dying.signalCode !== null) return;
-      const ended = new Promise((resolve) => dying.once('exit', resolve));
-      dying.kill(signal);
+    // An agent has no parent to tell; it is ready when its host reports.
+    ready: name.startsWith('agent-') ? Promise.resolve() : readyMessage(started, name),
+    ended,
+    end: async (signal) => {
+      started.kill(signal);
       await ended;
     },
   };
@@ -243,6 +256,7 @@ function readyMessage(started: ChildProcess, name: string): Promise<void> {
       if (message.failed === undefined) resolve();
       else reject(new Error(message.failed));
     });
+    started.once('error', reject);
     started.once('exit', (code) => reject(new Error(`${name} ended at start (${code}).`)));
   });
 }
@@ -253,16 +267,4 @@ function parseLine(line: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function createTablesOf(layout: Layout): Promise<void> {
-  const client = new DynamoDBClient();
-  await createTables(client, layout.stage);
-  client.destroy();
-}
-
-async function createQueuesOf(layout: Layout): Promise<void> {
-  const client = new SQSClient();
-  await createQueues(client, layout.stage);
-  client.destroy();
 }

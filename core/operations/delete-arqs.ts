@@ -8,6 +8,8 @@ import { refuseDeleteWithoutServiceToken } from './service-token.ts';
 
 /** As often as an ARQ may be bound or unbound between reading and deleting it. */
 const roundsMax = 30;
+/** Of deletes in one call; each is a request to DynamoDB or a few. */
+const atOnceMax = 8;
 
 /** Deletes all ARQs of an instance, and frees what they hold. None there is success, too. */
 export async function deleteArqsOfInstance(
@@ -44,9 +46,40 @@ export async function deleteArqs(
       'deleting a bound accelerator request',
     );
   }
-  for (const arq of found) await deleteArq(deps, caller, arq);
+  await forEachAtOnce(groupsOf(found), (group) => deleteGroup(deps, caller, group));
   const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
   if (missing.length > 0) throw new ArqNotFound(missing);
+}
+
+/** ARQs of one instance are one transaction's: beside each other they would conflict. */
+function groupsOf(arqs: readonly Arq[]): Arq[][] {
+  return [...Map.groupBy(arqs, ({ uuid, binding }) => binding?.instanceUuid ?? uuid).values()];
+}
+
+async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): Promise<void> {
+  const instance = group[0]?.binding?.instanceUuid;
+  let left: Iterable<Arq> = group;
+  if (instance !== undefined && group.length > 1) {
+    const uuids = group.map(({ uuid }) => uuid);
+    await releaseArqs(deps, instance, new Set(uuids), 'deleted');
+    // Of those that were unbound or bound anew since they were read.
+    left = (await deps.store.arqs.byUuids(uuids)).values();
+  }
+  for (const arq of left) await deleteArq(deps, caller, arq);
+}
+
+/** Ends when all have ended, also where one failed: no delete goes on behind the answer. */
+async function forEachAtOnce<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = items.values();
+  const worker = async () => {
+    for (const item of waiting) await work(item);
+  };
+  const workers = Array.from({ length: atOnceMax }, worker);
+  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {

@@ -1,5 +1,6 @@
 // How far a stream has been consumed, by shard, in a small file that is replaced as a whole: a
-// process killed at any moment leaves the old one or the new one.
+// process killed at any moment leaves the old one or the new one. Several positions are written at
+// once: what a killed process had not written yet is consumed again, which consumers expect.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,9 +10,14 @@ export interface Checkpoints {
   /** Number of the last record that needs no more work, or undefined: start at the oldest. */
   load(shardId: string): string | undefined;
   save(shardId: string, sequenceNumber: string): void;
+  /** Writes at once what is not written yet. */
+  flush(): void;
   /** The record is gone from the stream; the oldest one there is comes next. */
   forget(shardId: string): void;
 }
+
+/** The first position is written at once, those of the next 100 ms together. */
+const gatherMs = 100;
 
 const form = z.record(z.string(), z.string());
 
@@ -19,21 +25,35 @@ const form = z.record(z.string(), z.string());
 export function openCheckpoints(streamArn: string, file?: string): Checkpoints {
   const all = new Map(Object.entries(file === undefined ? {} : read(file)));
   const key = (shardId: string) => `${streamArn} ${shardId}`;
-  const write = () => {
-    if (file === undefined) return;
+  let timer: NodeJS.Timeout | undefined;
+  let isWritten = true;
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (isWritten || file === undefined) return;
+    isWritten = true;
+    writtenAt = performance.now();
     const next = `${file}.next`;
     writeFileSync(next, JSON.stringify(Object.fromEntries(all), null, 2));
     renameSync(next, file);
+  };
+  const noteChange = () => {
+    isWritten = false;
+    const restMs = writtenAt + gatherMs - performance.now();
+    if (restMs <= 0) flush();
+    else timer ??= setTimeout(flush, restMs).unref();
   };
   return {
     load: (shardId) => all.get(key(shardId)),
     save: (shardId, sequenceNumber) => {
       all.set(key(shardId), sequenceNumber);
-      write();
+      noteChange();
     },
+    flush,
     forget: (shardId) => {
       all.delete(key(shardId));
-      write();
+      noteChange();
     },
   };
 }

@@ -9,6 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb-streams';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
+import type { EngineWrites } from '../dynamodb-writes.ts';
 import { invoke, type LambdaFunction } from '../lambda.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { retryDelayMs } from './retry-delay.ts';
@@ -23,15 +24,12 @@ export interface StreamPollerOptions {
   readonly consumer: StreamConsumer;
   readonly checkpoints: Checkpoints;
   readonly batchSize?: number;
-  /** How often to look for new records while there are none. */
+  /** How often to look for new records while there are none; not asked where `writes` tells. */
   readonly idleMs?: number;
-  /** The database's version, if that can be told cheaply; see LocalDynamoDb. */
-  readonly version?: () => number;
+  /** What tells of the engine's writes, where there is such a thing; see LocalDynamoDb. */
+  readonly writes?: EngineWrites;
   readonly log?: Log;
 }
-
-/** Even when nothing seems to have changed, look this often: a missed hint must not cost a record. */
-const lookAnywayMs = 1000;
 
 export class ShardReader {
   readonly #options: StreamPollerOptions;
@@ -83,8 +81,8 @@ export class ShardReader {
 
   /** Returns the next page's iterator; there is none at the end of a shard that was closed. */
   async #readPage(iterator: string | undefined): Promise<string | undefined> {
-    const { streams, streamArn, version, batchSize = 100 } = this.#options;
-    const versionBefore = version?.();
+    const { streams, streamArn, writes, batchSize = 100 } = this.#options;
+    const versionBefore = writes?.version() ?? 0;
     const page = await streams.send(
       new GetRecordsCommand({ ShardIterator: iterator, Limit: batchSize }),
       { abortSignal: this.#signal },
@@ -117,16 +115,11 @@ export class ShardReader {
     }
   }
 
-  async #untilWorthLooking(versionBefore: number | undefined): Promise<void> {
-    const { version, idleMs = version === undefined ? 20 : 5 } = this.#options;
-    const lookAnywayAt = Date.now() + lookAnywayMs;
-    do await this.#pause(idleMs);
-    while (
-      !this.#signal.aborted &&
-      version !== undefined &&
-      version() === versionBefore &&
-      Date.now() < lookAnywayAt
-    );
+  /** A write between the version and the page shows at once: the version is another by now. */
+  async #untilWorthLooking(versionBefore: number): Promise<void> {
+    const { writes, idleMs = 20 } = this.#options;
+    if (writes === undefined) await this.#pause(idleMs);
+    else await writes.changedSince(versionBefore, this.#signal);
   }
 
   #note(error: unknown): void {

@@ -50,6 +50,7 @@ export function startStreamPoller(options: StreamPollerOptions): Running {
       stopping.abort();
       await starting;
       while (reading.size > 0) await Promise.all(reading.values());
+      options.checkpoints.flush();
     },
   };
 }

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import type { TokenIdentity } from '#core/clients/keystone.ts';
 import type { ListenOptions } from '../ports.ts';
 import { createCallers } from './callers.ts';
+import { discoveryAnswer, imageDiscovery } from './discovery.ts';
 import {
   type Answer,
   type Ask,
@@ -57,6 +58,8 @@ export async function startGlance(options: GlanceStandInOptions): Promise<Servic
   return startService({
     ...options,
     answer: async (ask) => {
+      const discovered = discoveryAnswer(imageDiscovery, ask);
+      if (discovered) return discovered;
       const identified = await callers.identify(ask);
       return 'answer' in identified ? identified.answer : answer(ask, { state, ...identified });
     },

@@ -5,6 +5,7 @@
 import type { TokenIdentity } from '#core/clients/keystone.ts';
 import type { ListenOptions } from '../ports.ts';
 import { type Callers, createCallers } from './callers.ts';
+import { computeDiscovery, computeMinorMax, discoveryAnswer } from './discovery.ts';
 import {
   type Answer,
   type Ask,
@@ -104,13 +105,15 @@ function takeUpServers({ state, builder }: Nova): void {
 }
 
 async function answer(ask: Ask, nova: Nova): Promise<Answer> {
+  const discovered = discoveryAnswer(computeDiscovery, ask);
+  if (discovered) return discovered;
   const identified = await nova.callers.identify(ask);
   if ('answer' in identified) return identified.answer;
   const minor = wantedMinor(ask);
   const headers = { 'OpenStack-API-Version': `compute 2.${minor}`, Vary: 'OpenStack-API-Version' };
   try {
-    if (minor > minorMax) {
-      const range = `Minimum is 2.1 and maximum is 2.${minorMax}.`;
+    if (minor > computeMinorMax) {
+      const range = `Minimum is 2.1 and maximum is 2.${computeMinorMax}.`;
       throw new Refusal(406, `Version 2.${minor} is not supported by the API. ${range}`);
     }
     const found = findRoute(routes, ask.method, ask.path.replace(/^\/v2\.1/, ''));
@@ -126,8 +129,6 @@ async function answer(ask: Ask, nova: Nova): Promise<Answer> {
     return { status: error.status, headers, body };
   }
 }
-
-const minorMax = 93;
 
 function wantedMinor(ask: Ask): number {
   const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
@@ -183,9 +184,8 @@ const routes: Routes<Context> = {
     return { status: 202 };
   },
 
-  'GET /flavors': (_ask, { state }) => {
-    return { status: 200, body: { flavors: Object.values(state.now.flavors) } };
-  },
+  'GET /flavors': listFlavors,
+  'GET /flavors/detail': listFlavors,
   'POST /flavors': (ask, { caller, state }) => {
     allow(caller, ['admin'], 'os-flavor-manage:create');
     const wanted = read(flavorBody, ask).flavor;
@@ -224,6 +224,10 @@ const routes: Routes<Context> = {
     return { status: 200, body: { server: namedServer(ask, context) } };
   },
 };
+
+function listFlavors(_ask: Ask, { state }: Context): Answer {
+  return { status: 200, body: { flavors: Object.values(state.now.flavors) } };
+}
 
 async function createServer(ask: Ask, context: Context): Promise<Answer> {
   const { caller, state, builder, callers, userToken } = context;

@@ -20,6 +20,7 @@ import { startBroker } from '#local/broker.ts';
 import { type Certificates, openCertificates } from '#local/certificates.ts';
 import { aGbs, sha256Of } from '#test/support/gbs.ts';
 import { aJobsModel, type JobsModel } from '#test/support/iot-jobs-model.ts';
+import { patience } from '#test/support/patience.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
 const thing = 'test:cmp1:example';
@@ -170,5 +171,5 @@ export async function aJobsHost(): Promise<JobsHost> {
 }
 
 export function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 20_000, interval: 10 });
+  return expect.poll(read, patience);
 }

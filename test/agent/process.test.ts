@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { type BrokerOptions, startBroker } from '#local/broker.ts';
 import { openCertificates } from '#local/certificates.ts';
+import { patience } from '#test/support/patience.ts';
 import { run, startAgent } from './agent-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));
@@ -46,7 +47,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
   });
   try {
     const agent = startAgent({ directory, broker, certificate });
-    await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Reported');
+    await expect.poll(() => agent.output(), patience).toContain('Reported');
     expect(await agent.stop(signal)).toBe(0);
     await expect.poll(() => reasons).toEqual(['CLIENT_INITIATED_DISCONNECT']);
   } finally {
@@ -58,13 +59,13 @@ it('does not start beside another with the same state, and does when that was ki
   const { broker, certificate } = await aBroker();
   try {
     const first = startAgent({ directory, broker, certificate });
-    await expect.poll(() => first.output(), { timeout: 20_000 }).toContain('Reported');
+    await expect.poll(() => first.output(), patience).toContain('Reported');
     const second = startAgent({ directory, broker, certificate });
     expect(await second.exited()).toBe(1);
     expect(second.output()).toContain(`Another agent works with ${join(directory, 'state')}.`);
     await first.killHard();
     const third = startAgent({ directory, broker, certificate });
-    await expect.poll(() => third.output(), { timeout: 20_000 }).toContain('Reported');
+    await expect.poll(() => third.output(), patience).toContain('Reported');
     expect(await third.stop()).toBe(0);
   } finally {
     await broker.stop();
@@ -75,6 +76,6 @@ it('ends at once when there is no broker', async () => {
   const { broker, certificate } = await aBroker();
   await broker.stop();
   const agent = startAgent({ directory, broker, certificate });
-  await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Not connected.');
+  await expect.poll(() => agent.output(), patience).toContain('Not connected.');
   expect(await agent.stop()).toBe(0);
 });

@@ -15,6 +15,7 @@ import { type CertificateFiles, openCertificates } from '#local/certificates.ts'
 import { silentLog } from '#test/support/agent.ts';
 import { type ConnectProxy, startConnectProxy } from '#test/support/connect-proxy.ts';
 import { sha256Of } from '#test/support/gbs.ts';
+import { patience } from '#test/support/patience.ts';
 import { startAgent } from './agent-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-proxy-'));
@@ -72,7 +73,7 @@ it('connects and reports through a proxy, on port 443', async () => {
     },
   });
   try {
-    await expect.poll(() => agent.output(), { timeout: 20_000 }).toContain('Reported');
+    await expect.poll(() => agent.output(), patience).toContain('Reported');
     expect(await agent.stop()).toBe(0);
   } finally {
     await broker.stop();

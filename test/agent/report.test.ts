@@ -11,6 +11,7 @@ import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/broker.ts';
 import { type Certificates, openCertificates } from '#local/certificates.ts';
 import { aControlPlane, type ControlPlaneModel } from '#test/support/control-plane-model.ts';
+import { patience } from '#test/support/patience.ts';
 import { SysfsTree } from '#test/support/sysfs.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
@@ -83,7 +84,7 @@ const pci = {
 };
 
 function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 20_000, interval: 10 });
+  return expect.poll(read, patience);
 }
 
 function addresses(): string[] {
@@ -200,5 +201,5 @@ describe('a killed agent', () => {
     const sequences = reports.map(({ sequence }) => sequence);
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
     // Five agents one after another: seconds where nothing else runs.
-  }, 120_000);
+  });
 });

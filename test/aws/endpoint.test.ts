@@ -38,11 +38,11 @@ it('runs what the endpoint has services for, skips the rest by name, and leaves 
   expect(output).toContain('skipped test/aws/jobs.test.ts: it needs iot');
   expect(output).toMatch(/[1-9]\d* passed, 0 failed/);
   expect(output).toContain('removed 4 tables, 14 queues, 0 buckets');
-}, 120_000);
+});
 
 it('says what is missing where nothing can run', async () => {
   const suiteRun = testAws('--endpoint', 'http://127.0.0.1:1');
   expect(await suiteRun.exited()).toBe(1);
   expect(suiteRun.output()).toMatch(/lacks dynamodb: .*ECONNREFUSED/);
   expect(suiteRun.output()).toContain('Nothing is left to run.');
-}, 60_000);
+});

@@ -16,6 +16,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { endpointVariable, stage } from '#test/support/engines.ts';
 import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
+import { patience } from '#test/support/patience.ts';
 
 const host = 'cmp1.example';
 const thing = thingName(stage, host);
@@ -46,9 +47,9 @@ it('makes a job once, knows how it stands, and cancels it', async () => {
   expect(await jobs.executionStatus(id, host)).toBeUndefined();
   await jobs.create(id, document);
   await jobs.create(id, document);
-  await expect.poll(() => jobs.executionStatus(id, host), { timeout: 20_000 }).toBe('QUEUED');
+  await expect.poll(() => jobs.executionStatus(id, host), patience).toBe('QUEUED');
   await jobs.cancel(id, 'the test is over');
-  await expect.poll(() => jobs.executionStatus(id, host), { timeout: 20_000 }).not.toBe('QUEUED');
+  await expect.poll(() => jobs.executionStatus(id, host), patience).not.toBe('QUEUED');
   await jobs.cancel(jobId(stage, 'look', derivedUuid('no such job')), 'there is none');
 });
 

@@ -1,36 +1,56 @@
-// A server that is not ours to start; it speaks Cyborg's v2 API, whoever made it.
+// Servers that are not ours to start; they speak Cyborg's v2 API.
 
 import { type Api, createApi, expectAnswer } from './api.ts';
-import { type LatencyOptions, measure } from './latency.ts';
+import { type LatencyOptions, measure, type Subject } from './latency.ts';
 import type { Foreign } from './options.ts';
 import { printLatency } from './print-latency.ts';
 
 /** As upstream's documentation has it for the fake driver's device. */
 const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
 
-export async function benchForeignServer(
-  foreign: Foreign,
+/** Two are measured in turns, and compared. */
+export async function benchForeignServers(
+  servers: readonly Foreign[],
   options: LatencyOptions,
 ): Promise<boolean> {
-  const { target, hostname, providerUuid, instanceUuid } = foreign;
-  const api = createApi(target);
-  const profileName = foreign.profileName ?? (await makeProfile(api));
+  const opened: Opened[] = [];
   try {
-    const place = {
-      hostname,
-      providerUuid,
-      profileName,
-      ...(instanceUuid !== undefined && { instanceUuid }),
-    };
-    const measured = await measure([{ title: target.url, api, places: [place] }], options);
+    for (const server of servers) opened.push(await open(server));
+    const measured = await measure(
+      opened.map(({ subject }) => subject),
+      options,
+    );
     printLatency(measured);
     return measured.every(({ failure }) => failure === undefined);
   } finally {
-    if (foreign.profileName === undefined) {
-      await expectAnswer(api, 204, 'DELETE', `/device_profiles?value=${profileName}`);
-    }
-    api.close();
+    for (const { close } of opened) await close();
   }
+}
+
+interface Opened {
+  readonly subject: Subject;
+  close(): Promise<void>;
+}
+
+async function open(foreign: Foreign): Promise<Opened> {
+  const { target, hostname, providerUuid, instanceUuid } = foreign;
+  const api = createApi(target);
+  const profileName = foreign.profileName ?? (await makeProfile(api));
+  const place = {
+    hostname,
+    providerUuid,
+    profileName,
+    ...(instanceUuid !== undefined && { instanceUuid }),
+  };
+  return {
+    subject: { title: target.url, api, places: [place] },
+    close: async () => {
+      if (foreign.profileName === undefined) {
+        await expectAnswer(api, 204, 'DELETE', `/device_profiles?value=${profileName}`);
+      }
+      api.close();
+    },
+  };
 }
 
 /** Deployed Cyborg takes a list of one. */

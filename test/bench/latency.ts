@@ -24,6 +24,8 @@ export interface Round {
   seconds: number;
   /** Milliseconds. */
   readonly samples: Readonly<Record<CallName, number[]>>;
+  /** Of each turn, in order: the turns of other subjects with the same index were just beside it. */
+  readonly turnMedians: Readonly<Record<CallName, number[]>>;
 }
 
 export interface Measured {
@@ -41,7 +43,7 @@ const warmUpCycles = 200;
  * Subjects take turns after so many cycles: where something else slows the machine for a while, it
  * slows all of them alike, and their ratios still hold.
  */
-const turnCycles = 25;
+const turnCycles = 10;
 
 export async function measure(
   subjects: readonly Subject[],
@@ -67,8 +69,12 @@ export async function measure(
 }
 
 function emptyRound(concurrency: number): Round {
-  const samples = Object.fromEntries(callNames.map((name) => [name, [] as number[]]));
-  return { concurrency, cycles: 0, seconds: 0, samples: samples as Record<CallName, number[]> };
+  const lists = () =>
+    Object.fromEntries(callNames.map((name) => [name, []])) as unknown as Record<
+      CallName,
+      number[]
+    >;
+  return { concurrency, cycles: 0, seconds: 0, samples: lists(), turnMedians: lists() };
 }
 
 /** Does nothing more for a subject that has failed: what it measured until then is printed. */
@@ -95,7 +101,13 @@ async function turn(
       measured.failure ??= error.message;
     }),
   );
+  const counted = Object.fromEntries(
+    callNames.map((call) => [call, round.samples[call].length]),
+  ) as Record<CallName, number>;
   await Promise.all(workers);
+  for (const call of callNames) {
+    round.turnMedians[call].push(percentile(round.samples[call].slice(counted[call]), 0.5));
+  }
   round.seconds += (performance.now() - startedAt) / 1000;
 }
 

@@ -4,11 +4,11 @@ import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { benchCapacity } from './capacity.ts';
 import { benchCold } from './cold.ts';
-import { benchForeignServer } from './foreign-server.ts';
+import { benchForeignServers } from './foreign-server.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
 import { type OwnSystem, startOwnSystem } from './own-system.ts';
-import { printLatency } from './print-latency.ts';
+import { growthMax, printLatency } from './print-latency.ts';
 import { benchRoutes } from './routes.ts';
 
 /** Several providers, as a deployment has; each with as many handles as Cyborg's fake driver. */
@@ -17,7 +17,7 @@ const handles = [16, 16, 16, 16];
 async function bench(options: BenchOptions): Promise<boolean> {
   const { foreign, parts, latency, cold } = options;
   if (cold) return benchCold(cold);
-  if (foreign) return benchForeignServer(foreign, latency);
+  if (foreign) return benchForeignServers(foreign, latency);
   if (parts.includes('routes')) {
     await benchRoutes(latency.iterations);
     return true;
@@ -53,7 +53,7 @@ async function benchLatency(
     console.log(`\nMeasuring Nova's calls: ${availableParallelism()} cores, load ${load}.`);
     const measured = await measure(subjects, latency);
     for (const { api } of subjects) api.close();
-    printLatency(measured);
+    printLatency(measured, growthMax);
     return measured.every(({ failure }) => failure === undefined);
   } finally {
     for (const system of systems) await system.stop();

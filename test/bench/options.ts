@@ -5,6 +5,7 @@ import type { LatencyOptions } from './latency.ts';
 
 export const usage = `npm run bench -- [options]
 npm run bench -- cold [function ...]
+npm run bench:agent
 
 What one server costs in DynamoDB units and messages, and how long Nova's calls take, in a system of
 the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
@@ -18,7 +19,10 @@ the bench's own. Exits 1 where a cost is above its target; times are printed and
 cold: the bundles of the Lambda functions, how large they are and how long they take to load, and
 what weighs in those of Nova's path or the functions named.
 
-Any server that speaks Cyborg's API, latency only:
+bench:agent: CPU and memory of the agent on a host with 512 devices and 4096 virtual functions.
+
+Any server that speaks Cyborg's API, latency only. With --url twice, two servers are measured in
+turns and compared; an option that is given once holds for both, else the second is the second's:
 
   --url URL                 http://host:port/accelerator/v2
   --token T                 a member's
@@ -43,7 +47,8 @@ export interface BenchOptions {
   readonly arqCounts: readonly number[];
   readonly latency: LatencyOptions;
   readonly profileDirectory?: string;
-  readonly foreign?: Foreign;
+  /** One, or two to be compared. */
+  readonly foreign?: readonly Foreign[];
   /** Instead of all else; the functions whose bundles are to be looked into. */
   readonly cold?: readonly string[];
 }
@@ -72,14 +77,12 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw new UsageError('--only is capacity, latency or routes.');
   }
   const arqs = values.arqs === undefined ? [] : [numberIn('--arqs', values.arqs, 0, arqsMax)];
-  const foreign =
-    values.url === undefined ? undefined : readForeign({ ...values, url: values.url });
-  const concurrencies =
-    foreign?.instanceUuid !== undefined
-      ? [1]
-      : values.concurrency
-          .split(',')
-          .map((text) => numberIn('--concurrency', text, 1, concurrencyMax));
+  const foreign = values.url === undefined ? undefined : readForeigners(values, values.url);
+  const concurrencies = foreign?.some(({ instanceUuid }) => instanceUuid !== undefined)
+    ? [1]
+    : values.concurrency
+        .split(',')
+        .map((text) => numberIn('--concurrency', text, 1, concurrencyMax));
   return {
     parts: only ? [only] : ['capacity', 'latency'],
     arqCounts: [...new Set([0, 1000, ...arqs])],
@@ -106,13 +109,13 @@ function parse(args: readonly string[]) {
         iterations: { type: 'string', default: '200' },
         concurrency: { type: 'string', default: '1,8' },
         'cpu-prof': { type: 'string' },
-        url: { type: 'string' },
-        token: { type: 'string' },
-        'service-token': { type: 'string' },
-        host: { type: 'string' },
-        provider: { type: 'string' },
-        profile: { type: 'string' },
-        instance: { type: 'string' },
+        url: { type: 'string', multiple: true },
+        token: { type: 'string', multiple: true },
+        'service-token': { type: 'string', multiple: true },
+        host: { type: 'string', multiple: true },
+        provider: { type: 'string', multiple: true },
+        profile: { type: 'string', multiple: true },
+        instance: { type: 'string', multiple: true },
         'i-own-this-server': { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -130,22 +133,53 @@ function numberIn(name: string, text: string, least: number, most: number): numb
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-function readForeign(values: Values & { url: string }): Foreign {
-  const { token, 'service-token': serviceToken, host, provider, profile, instance } = values;
-  if (token === undefined || host === undefined || provider === undefined) {
+const serversMax = 2;
+const perServer = [
+  'url',
+  'token',
+  'service-token',
+  'host',
+  'provider',
+  'profile',
+  'instance',
+] as const;
+
+/** Each with its own of the options that were given twice. */
+function readForeigners(values: Values, urls: readonly string[]): Foreign[] {
+  if (urls.length > serversMax) throw new UsageError('--url can be given once or twice.');
+  const odd = perServer.find((name) => (values[name]?.length ?? 1) > urls.length);
+  if (odd) throw new UsageError(`--${odd} can be given once for each --url.`);
+  return urls.map((url, at) => {
+    const own = (name: (typeof perServer)[number]) => values[name]?.[at] ?? values[name]?.[0];
+    return readForeign(url, own, values['i-own-this-server']);
+  });
+}
+
+function readForeign(
+  given: string,
+  own: (name: (typeof perServer)[number]) => string | undefined,
+  isOwned: boolean,
+): Foreign {
+  const [token, hostname, providerUuid] = [own('token'), own('host'), own('provider')];
+  const [serviceToken, profileName, instanceUuid] = [
+    own('service-token'),
+    own('profile'),
+    own('instance'),
+  ];
+  if (token === undefined || hostname === undefined || providerUuid === undefined) {
     throw new UsageError('--url needs --token, --host and --provider, too.');
   }
-  const url = values.url.replace(/\/+$/, '');
-  if (!URL.canParse(url)) throw new UsageError(`${url} is no URL.`);
-  // The load of a bench is an attack to whoever did not ask for it.
-  if (!loopback.test(new URL(url).hostname) && !values['i-own-this-server']) {
+  const url = given.replace(/\/+$/, '');
+  if (!URL.canParse(url)) throw new UsageError(`--url is not a valid URL: ${url}.`);
+  // The load of a bench is an attack to those who did not ask for it.
+  if (!loopback.test(new URL(url).hostname) && !isOwned) {
     throw new UsageError(`${url} is not on this machine: --i-own-this-server says you may.`);
   }
   return {
     target: { url, token, ...(serviceToken !== undefined && { serviceToken }) },
-    hostname: host,
-    providerUuid: provider,
-    ...(profile !== undefined && { profileName: profile }),
-    ...(instance !== undefined && { instanceUuid: instance }),
+    hostname,
+    providerUuid,
+    ...(profileName !== undefined && { profileName }),
+    ...(instanceUuid !== undefined && { instanceUuid }),
   };
 }

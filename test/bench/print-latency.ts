@@ -1,30 +1,33 @@
 import { type Measured, percentile, type Round } from './latency.ts';
 import { callNames } from './nova-cycle.ts';
 import { printTable } from './print-table.ts';
-import { upstreamMedians } from './upstream.ts';
+import { type Ratio, ratioOf, shownRatio, verdictOf } from './ratio.ts';
 
-const growthMax = 1.2;
+/** Of the medians with others' ARQs stored, to those with none. */
+export const growthMax = 1.2;
 
-/** One table per subject; where there are several, how the others' medians compare to the first's. */
-export function printLatency(measured: readonly Measured[]): void {
+/**
+ * One table per subject; where there are several, how the others compare to the first. No ratio to
+ * anything that was not measured in this run.
+ *
+ * @param targetMax what the ratios are held against; undefined where there is nothing to hold to
+ */
+export function printLatency(measured: readonly Measured[], targetMax?: number): void {
   for (const each of measured) printSubject(each);
   const [first, ...others] = measured;
-  if (first && others.length > 0) printGrowth(first, others);
+  if (first && others.length > 0) printRatios(first, others, targetMax);
 }
 
 function printSubject({ subject, rounds, failure }: Measured): void {
   printTable(
-    `${subject.title}: milliseconds, and upstream Cyborg's median with none stored`,
-    ['', 'upstream', ...rounds.flatMap(headOf)],
+    `${subject.title}: milliseconds`,
+    ['', ...rounds.flatMap(headOf)],
     callNames.map((call) => [
       call,
-      shown(upstreamMedians[call], 1),
-      ...rounds.flatMap(({ concurrency, samples }) => {
-        const median = percentile(samples[call], 0.5);
-        const times = [shown(median, 1), shown(percentile(samples[call], 0.99), 1)];
-        const faster = shown(upstreamMedians[call] / median, 1);
-        return concurrency === 1 ? [...times, `${faster}x`] : times;
-      }),
+      ...rounds.flatMap(({ samples }) => [
+        shown(percentile(samples[call], 0.5)),
+        shown(percentile(samples[call], 0.99)),
+      ]),
     ]),
   );
   for (const round of rounds.filter(({ cycles }) => cycles > 0))
@@ -32,10 +35,8 @@ function printSubject({ subject, rounds, failure }: Measured): void {
   if (failure !== undefined) console.log(`  It ended early. ${failure}`);
 }
 
-/** Upstream was measured one call at a time. */
 function headOf({ concurrency }: Round): string[] {
-  const times = [`p50 of ${concurrency}`, `p99 of ${concurrency}`];
-  return concurrency === 1 ? [...times, 'faster'] : times;
+  return [`p50 of ${concurrency}`, `p99 of ${concurrency}`];
 }
 
 function throughputOf({ concurrency, cycles, seconds }: Round): string {
@@ -47,29 +48,34 @@ function throughputOf({ concurrency, cycles, seconds }: Round): string {
   );
 }
 
-function printGrowth(first: Measured, others: readonly Measured[]): void {
-  const ratiosOf = (call: (typeof callNames)[number]) =>
+function printRatios(first: Measured, others: readonly Measured[], targetMax?: number): void {
+  const ratiosOf = (call: (typeof callNames)[number]): (Ratio | undefined)[] =>
     others.flatMap(({ rounds }) =>
-      rounds.map(({ samples }, at) => {
-        const base = percentile(first.rounds[at]?.samples[call] ?? [], 0.5);
-        return percentile(samples[call], 0.5) / base;
-      }),
+      rounds.map(({ turnMedians }, at) =>
+        ratioOf(first.rounds[at]?.turnMedians[call] ?? [], turnMedians[call]),
+      ),
     );
   const heads = others.flatMap(({ subject, rounds }) =>
     rounds.map(({ concurrency }) => `${subject.title}, ${concurrency} at once`),
   );
   printTable(
-    `Medians compared to those with ${first.subject.title}`,
+    `Medians as multiples of those of ${first.subject.title}, measured in turns (spread of the median)`,
     ['', ...heads],
-    callNames.map((call) => [call, ...ratiosOf(call).map((ratio) => shown(ratio, 2))]),
+    callNames.map((call) => [call, ...ratiosOf(call).map(shownRatio)]),
   );
+  if (targetMax === undefined) return;
   if (first.failure !== undefined || others.some(({ failure }) => failure !== undefined)) return;
-  const most = Math.max(...callNames.flatMap(ratiosOf));
-  const verdict = most <= growthMax ? 'within' : 'above';
-  console.log(`  At most ${most.toFixed(2)}: ${verdict} the target of ${growthMax}.`);
+  const ratios = callNames.flatMap(ratiosOf).filter((ratio) => ratio !== undefined);
+  const verdict = verdictOf(ratios, targetMax);
+  const most = Math.max(...ratios.map(({ median }) => median));
+  const sentence =
+    verdict === 'undecided'
+      ? `the spread reaches over the target of ${targetMax}; --iterations with more narrows it`
+      : `${verdict} the target of ${targetMax}`;
+  console.log(`  At most ${most.toFixed(2)}: ${sentence}.`);
 }
 
 /** Nothing was measured where there is no number. */
-function shown(value: number, digits: number): string {
-  return Number.isNaN(value) ? '-' : value.toFixed(digits);
+function shown(value: number): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(1);
 }

@@ -62,6 +62,7 @@ async function driveAt(microversion: string, clients: readonly Client[]): Promis
 async function untilReported(layout: Layout): Promise<void> {
   const api = client(`${urlOf(layout, 'api')}/accelerator/v2`);
   await eventually(
+    'the five devices of the host in the list of the API',
     () => api.get<{ devices: unknown[] }>('/devices', 'admin-token'),
     ({ devices }) => devices.length === 5,
   );

@@ -99,6 +99,14 @@ describe('every file', () => {
     expect(lengths.filter(([file, lines]) => lines > linesMax(file))).toEqual([]);
   });
 
+  it('tests wait for what they await, and have one limit for that', () => {
+    const limited = files.filter(
+      (file) =>
+        file.endsWith('.test.ts') && /\btimeout: ?\d|^ *\}, \d[\d_]*\);$/m.test(textOf(file)),
+    );
+    expect(limited).toEqual([]);
+  });
+
   it('leaves nothing behind for later', () => {
     // Spelled so that this file has none of them.
     const marks = /\b(TO[D]O|FIX[M]E|X{3}|HA[C]K)\b/;

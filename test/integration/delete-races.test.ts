@@ -85,3 +85,63 @@ it('an ARQ that is deleted meanwhile is so', async () => {
   await deleteDuring(() => deleteArqs(world.deps, nova, [arq]));
   expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
 });
+
+/** Names the deletes and releases that the store is asked for, and how many ran at once at most. */
+async function watched(work: (deps: World['deps']) => Promise<void>) {
+  const { deps } = world;
+  const seen = { deletes: 0, releases: 0, atOnce: 0 };
+  let running = 0;
+  const count = async <T>(kind: 'deletes' | 'releases', run: () => Promise<T>): Promise<T> => {
+    seen[kind] += 1;
+    running += 1;
+    seen.atOnce = Math.max(seen.atOnce, running);
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return await run();
+    } finally {
+      running -= 1;
+    }
+  };
+  const { arqs, bindings } = deps.store;
+  await work({
+    ...deps,
+    store: {
+      ...deps.store,
+      arqs: {
+        ...arqs,
+        deleteUnbound: (uuid) => count('deletes', () => arqs.deleteUnbound(uuid)),
+      },
+      bindings: {
+        ...bindings,
+        release: (...given) => count('releases', () => bindings.release(...given)),
+      },
+    },
+  });
+  return seen;
+}
+
+it('deletes unbound ARQs beside each other, eight at a time', async () => {
+  const made = await Promise.all(
+    Array.from({ length: 20 }, () => createArqs(world.deps, nova, 'fpga')),
+  );
+  const uuids = made.flat().map(({ uuid }) => uuid);
+  const seen = await watched((deps) => deleteArqs(deps, nova, uuids));
+  expect(seen).toEqual({ deletes: 20, releases: 0, atOnce: 8 });
+  expect((await world.deps.store.arqs.byUuids(uuids)).size).toBe(0);
+  await deleteArqs(world.deps, nova, [arq]);
+});
+
+it('releases the ARQs of one instance in one transaction', async () => {
+  await deleteArqs(world.deps, nova, [arq]);
+  const groups = [{ 'resources:FPGA': '2' }];
+  await createDeviceProfiles(world.deps, [{ name: 'fpga-2', groups }], '2.0');
+  const uuids = (await createArqs(world.deps, nova, 'fpga-2')).map(({ uuid }) => uuid);
+  const targets = uuids.map((arqUuid): BindTarget => {
+    return { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: one };
+  });
+  await bindArqs(world.deps, nova, targets);
+  const seen = await watched((deps) => deleteArqs(deps, nova, uuids));
+  expect(seen).toEqual({ deletes: 0, releases: 1, atOnce: 1 });
+  expect((await world.deps.store.arqs.byUuids(uuids)).size).toBe(0);
+  expect((await whatIsLeft()).claims).toBe(0);
+});

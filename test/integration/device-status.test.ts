@@ -3,13 +3,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
+import { patience } from '#test/support/patience.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const region = providerUuid('cmp1_FakeDevice_region0');
-const soon = { timeout: 15_000, interval: 20 };
+const soon = patience;
 let world: World;
 let path: string;
 

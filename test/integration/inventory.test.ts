@@ -6,6 +6,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { createArqs } from '#core/operations/create-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
+import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -40,7 +41,7 @@ async function inventoryOf(name: string) {
   return (await world.deps.clients.placement.getInventories(providerUuid(name)))?.inventories;
 }
 
-const soon = { timeout: 15_000, interval: 20 };
+const soon = patience;
 const region = {
   name: 'region0',
   'region-type-uuid': '9926ab6d-6c92-5a68-aabc-a7d84c545738',

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
+import { patience } from '#test/support/patience.ts';
 
-/** An expectation that comes true in its own time; the limit is for a very busy machine. */
+/** An expectation that comes true in its own time. */
 export function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 15_000, interval: 5 });
+  return expect.poll(read, { ...patience, interval: 5 });
 }

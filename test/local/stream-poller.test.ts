@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
+import { watchWrites } from '#local/dynamodb-writes.ts';
 import { openCheckpoints } from '#local/event-sources/checkpoints.ts';
 import { type StreamConsumer, succeededCount } from '#local/event-sources/shard-reader.ts';
 import { startStreamPoller } from '#local/event-sources/stream-poller.ts';
@@ -23,6 +25,7 @@ beforeAll(async () => {
   client = dynamoDbAt(engine.url);
 });
 afterEach(async () => {
+  vi.useRealTimers();
   for (const stop of stops.splice(0)) await stop();
 });
 afterAll(async () => {
@@ -48,13 +51,14 @@ function consume(
   streamArn: string,
   handler: StreamConsumer['handler'],
   checkpoints = openCheckpoints(streamArn),
+  writes = engine.writes,
 ) {
   const poller = startStreamPoller({
     streams: streamsAt(engine.url),
     streamArn,
     consumer: { name: 'consumer', timeoutSeconds: 5, handler },
     checkpoints,
-    ...(engine.version && { version: engine.version }),
+    ...(writes && { writes }),
   });
   stops.push(poller.stop);
   return poller;
@@ -100,6 +104,30 @@ it('tells of a write within a few milliseconds', async () => {
   }
   // Typically 5 ms; a missed hint would take a second. The bound is for a busy machine.
   expect(delays.sort((a, b) => a - b)[4]).toBeLessThan(250);
+});
+
+it('hardly looks at the database while nothing is written to it', async () => {
+  const { streamArn, put } = await aStream();
+  const { writes } = engine;
+  if (writes === undefined) throw new Error('The engine has a file.');
+  let looks = 0;
+  const seen: string[] = [];
+  const handler: StreamConsumer['handler'] = async (event) => void seen.push(...keysOf(event));
+  const counted = watchWrites(join(directory, 'dynamodb.db'), () => {
+    looks += 1;
+    return writes.version();
+  });
+  consume(streamArn, handler, openCheckpoints(streamArn), counted);
+  await put('a');
+  await eventually(() => seen).toEqual(['a']);
+  await delay(500);
+  const before = looks;
+  await delay(2000);
+  // Two a second; a reader that asked every five milliseconds would come to 400.
+  expect(looks - before).toBeLessThan(40);
+  await put('b');
+  await eventually(() => seen).toEqual(['a', 'b']);
+  counted.close();
 });
 
 it('goes on where the consumer said it failed, in order, and skips nothing', async () => {
@@ -202,4 +230,19 @@ it.each([
   ['an unknown record', { batchItemFailures: [{ itemIdentifier: '9' }] }, 0],
 ])('takes a report of %s as Lambda does', (_what, response, count) => {
   expect(succeededCount(batch, response)).toBe(count);
+});
+
+it('writes the positions of a burst together, and the last one at the latest when it stops', () => {
+  vi.useFakeTimers();
+  const file = join(directory, 'burst.json');
+  const checkpoints = openCheckpoints('arn', file);
+  const positionIn = () => openCheckpoints('arn', file).load('shard');
+  for (let number = 1; number <= 500; number += 1) checkpoints.save('shard', `${number}`);
+  expect(positionIn()).toBe('1');
+  vi.advanceTimersByTime(1000);
+  expect(positionIn()).toBe('500');
+  checkpoints.save('shard', '501');
+  checkpoints.save('shard', '502');
+  checkpoints.flush();
+  expect(positionIn()).toBe('502');
 });

@@ -12,6 +12,7 @@ import { eventually } from '#local/demo-client.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/layout.ts';
 import { type System, startSystem } from '#local/system.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
+import { patience } from '#test/support/patience.ts';
 import { type AgentProcess, run } from '../agent/agent-process.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -69,7 +70,7 @@ function block(name: string): string {
 /** What it printed. @throws where a line of it fails */
 async function runBlock(name: string, change = (text: string) => text): Promise<string> {
   const script = `set -eu\n${block('settings')}\n${change(block(name))}`;
-  const options = { env: environment, cwd: root, timeout: 300_000 };
+  const options = { env: environment, cwd: root, timeout: patience.timeout * 3 };
   return (await promisify(execFile)('bash', ['-c', script], options)).stdout;
 }
 
@@ -120,7 +121,7 @@ it('deploys what can be synthesised, by the same options everywhere', async () =
   for (const name of ['aws:deploy', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
     expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
   }
-}, 300_000);
+});
 
 it('goes from an empty system to a server with its device, and back', async () => {
   await runBlock('bundle');
@@ -135,7 +136,7 @@ it('goes from an empty system to a server with its device, and back', async () =
   agent = run('dist/cyborg-agent.mjs', { CYBORG_AGENT_CONFIG: file });
   writeFileSync(join(directory, 'operator', `${stage}.json`), JSON.stringify(settingsOf(layout)));
   const healthy = await vi.waitUntil(() => runBlock('doctor').catch(() => undefined), {
-    timeout: 60_000,
+    ...patience,
   });
   expect(healthy).toMatch(/ok {5}host cmp1.example: 1 devices/);
   expect(healthy).toMatch(/ 0 wrong, /);
@@ -153,6 +154,7 @@ it('goes from an empty system to a server with its device, and back', async () =
   await ask(`${nova}/servers`, 'demo-token', { server: { name: 'vm1', flavorRef: '1' } });
   type Servers = { servers: { status: string }[] };
   await eventually(
+    'Nova to build the server',
     () => ask<Servers>(`${nova}/servers/detail`, 'demo-token'),
     ({ servers }) => servers[0]?.status === 'ACTIVE',
   );
@@ -166,11 +168,11 @@ it('goes from an empty system to a server with its device, and back', async () =
   await expect(runBlock('remove-hosts')).rejects.toThrow('nothing was removed: cmp1.example');
   await agent.stop();
   const removed = await vi.waitUntil(() => runBlock('remove-hosts').catch(() => undefined), {
-    timeout: 30_000,
+    ...patience,
   });
   expect(removed).toMatch(/^removed [0-9a-f]{64}\nremoved cmp1\.example\n$/);
   expect(await runBlock('remove-hosts')).toBe('There are no hosts.\n');
-}, 300_000);
+});
 
 it('links to sections that are there', () => {
   const text = readFileSync(join(root, 'docs/deploy.md'), 'utf8');

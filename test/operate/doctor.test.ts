@@ -36,6 +36,7 @@ import type { Finding, Patient } from '#operate/doctor/check.ts';
 import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
+import { patience } from '#test/support/patience.ts';
 import { run } from '../agent/agent-process.ts';
 
 const stage = 'doctor';
@@ -56,7 +57,7 @@ beforeAll(async () => {
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   await announceHost(layout, 'cmp1');
   await vi.waitUntil(async () => named('host cmp1', await findings()) === 'ok', {
-    timeout: 30_000,
+    ...patience,
   });
 });
 afterAll(async () => {
@@ -287,7 +288,7 @@ describe('what is wrong is named', () => {
     await system.kill('agent-cmp1');
     await expect
       .poll(async () => named('host cmp1', await findings({ laterMs: 11 * minuteMs })), {
-        timeout: 20_000,
+        ...patience,
       })
       .toMatch(/agent is away.*systemctl/);
     await revokeCertificates(createRegistry(new IoTClient(), stage), `${stage}:cmp1`);

@@ -15,6 +15,7 @@ import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts
 import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
 import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
+import { patience } from '#test/support/patience.ts';
 import { type AgentProcess, run } from '../agent/agent-process.ts';
 
 const stage = 'test';
@@ -68,7 +69,7 @@ function connectedWith(thing: string): (string | undefined)[] {
     .map(({ principalIdentifier }) => principalIdentifier);
 }
 
-const waiting = { timeout: 20_000 };
+const waiting = patience;
 
 it('gives a host a folder with which its agent connects', async () => {
   const path = emptyFolder();

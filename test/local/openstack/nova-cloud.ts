@@ -13,6 +13,7 @@ import { silentLog } from '#core/log.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
 import { type NovaStandIn, type NovaStandInOptions, startNova } from '#local/openstack/nova.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
+import { patience } from '#test/support/patience.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
 
 export interface CallOptions {
@@ -48,7 +49,7 @@ export interface Cloud {
 }
 
 const loopback = { host: '127.0.0.1', port: 0 };
-const patience = { timeout: 5_000, interval: 5 };
+const waiting = { ...patience, interval: 5 };
 
 export const eventCodes = z.object({ events: z.array(z.object({ code: z.number() })) });
 const serverBody = z.object({ server: z.looseObject({ id: z.string() }) });
@@ -118,10 +119,10 @@ export async function aCloud(): Promise<Cloud> {
         const server = await cloud.show(id);
         expect(server['OS-EXT-STS:task_state']).toBeNull();
         return server;
-      }, patience),
+      }, waiting),
     waitedFor: async () => {
       const last = 'nova-compute GET /accelerator_requests?instance=';
-      await vi.waitFor(() => expect(accelerators.calls.at(-1)).toBe(last), patience);
+      await vi.waitFor(() => expect(accelerators.calls.at(-1)).toBe(last), waiting);
       return [...accelerators.arqs.keys()];
     },
     post: async (id, tag, status = 'completed') => {

@@ -89,3 +89,20 @@ it('knows a host once, however often its nova-compute starts', async () => {
   const host = await cloud.placement.findProviderByName('cmp1');
   expect(await again.json()).toEqual({ host: { name: 'cmp1', provider_uuid: host?.uuid } });
 });
+
+describe('version discovery', () => {
+  it('needs no token, and says where the API begins and which microversions it has', async () => {
+    const url = cloud.nova.url.replace('/v2.1', '');
+    const list = await fetch(`${url}/`);
+    expect([list.status, await list.json()]).toMatchObject([
+      200,
+      { versions: [{ id: 'v2.1', version: '2.93', links: [{ href: `${url}/v2.1/` }] }] },
+    ]);
+    const own = await fetch(`${url}/v2.1/`);
+    expect([own.status, await own.json()]).toMatchObject([
+      200,
+      { version: { id: 'v2.1', min_version: '2.1' } },
+    ]);
+    expect((await fetch(`${url}/v2.1/servers`)).status).toBe(401);
+  });
+});

@@ -12,6 +12,7 @@ import { createJobRunner } from '#agent/run-jobs.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { aClock, aReportedDevice, silentLog } from '#test/support/agent.ts';
 import { aJobsService, thing } from '#test/support/agent-session.ts';
+import { patience } from '#test/support/patience.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const [gpu, secondGpu] = ['0000:0e:00.0', '0000:0f:00.0'];
@@ -97,7 +98,7 @@ const create = (number: number, given: object = {}) => ({
 const remove = (number: number) => ({ ...create(number), kind: 'remove-mdev' });
 
 function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 10_000, interval: 5 });
+  return expect.poll(read, { ...patience, interval: 5 });
 }
 
 /** A wait that a test ends. */

@@ -115,7 +115,7 @@ describe('a token', () => {
     }
     expect(await us.validateToken('demo-token', { allowExpired: false })).toBeDefined();
     expect(await us.validateToken('reader-token', { allowExpired: false })).toBeUndefined();
-  }, 60_000);
+  });
 });
 
 describe('when Keystone cannot be asked, nobody is let in and nobody is called unknown', () => {

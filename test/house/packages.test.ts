@@ -1,0 +1,28 @@
+// What every npm must be able to install from the lockfile.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import * as z from 'zod';
+
+const lockfile = z.object({
+  packages: z.record(z.string(), z.object({ bin: z.record(z.string(), z.string()).optional() })),
+});
+
+it('no command comes from two packages', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8');
+  const { packages } = lockfile.parse(JSON.parse(text));
+  const bins = Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .flatMap(([path, { bin }]) =>
+      Object.keys(bin ?? {}).map((name) => ({
+        link: join(path.slice(0, path.lastIndexOf('node_modules/')), 'node_modules/.bin', name),
+        path,
+      })),
+    );
+  expect(bins.length).toBeGreaterThan(10);
+  const byLink = Map.groupBy(bins, ({ link }) => link);
+  // npm 10 leaves out a package for another platform together with its commands: also those that a
+  // second package, for this platform, has just put there.
+  expect([...byLink].filter(([, each]) => each.length > 1)).toEqual([]);
+});

@@ -1,0 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { eventually, noteProgress } from '#local/demo-client.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+it('waits for as long as something moves, however slow the machine is', async () => {
+  let reads = 0;
+  const value = await eventually(
+    'the tenth read',
+    async () => {
+      vi.advanceTimersByTime(100_000);
+      reads += 1;
+      // The same value twice: then it is the word of a part that counts.
+      if (reads % 2 === 0) noteProgress();
+      await delay(1);
+      return Math.floor(reads / 2);
+    },
+    (read) => read === 5,
+  );
+  expect(value).toBe(5);
+});
+
+it('fails when nothing has moved for two minutes, and says what it waited for', async () => {
+  const waiting = eventually(
+    'the server to be ACTIVE',
+    async () => {
+      vi.advanceTimersByTime(10_000);
+      return 'BUILD';
+    },
+    (status) => status === 'ACTIVE',
+  );
+  await expect(waiting).rejects.toThrow(
+    'Waited for the server to be ACTIVE; nothing has moved for 120 s. Last: "BUILD"',
+  );
+});

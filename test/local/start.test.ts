@@ -1,0 +1,138 @@
+// `npm start` as its user meets it: a process, what it prints, and what the processes below it do.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { portNames } from '#local/layout.ts';
+import { freePort, listen } from '#local/ports.ts';
+import { patience } from '#test/support/patience.ts';
+
+const host = '127.0.0.1';
+let directory: string;
+let portBase: number;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'cyborg-start-'));
+  // The rest of the block of ports that this process now holds.
+  portBase = (await freePort({ host, port: 0 })) + 1;
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+
+interface StartedSystem {
+  readonly process: ChildProcess;
+  output(): string;
+  /** Waits for as long as it runs: how long that takes is the machine's affair. */
+  untilSaid(text: string): Promise<void>;
+  readonly exited: Promise<number | null>;
+}
+
+function start(...args: string[]): StartedSystem {
+  const child = spawn(
+    process.execPath,
+    ['local/main.ts', '--port-base', `${portBase}`, '--state', join(directory, 'state'), ...args],
+    // Of its own process group, as a shell would start it.
+    { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+  );
+  let output = '';
+  const listeners = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      for (const listener of listeners) listener();
+    });
+  }
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    process: child,
+    output: () => output,
+    exited,
+    untilSaid: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => output.includes(text) && resolve();
+        listeners.add(look);
+        look();
+        void exited.then(() => reject(new Error(`It ended before it said "${text}":\n${output}`)));
+      }),
+  };
+}
+
+/** Ids of the processes of that part of our system. */
+function processesOf(part: string): number[] {
+  const lines = execFileSync('ps', ['-e', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  const own = lines.filter((line) => line.includes(` ${part} {`) && line.includes(directory));
+  return own.map((line) => Number.parseInt(line, 10));
+}
+
+it('says what it does, shows the devices at each start, and ends quietly with its group', async () => {
+  for (const _start of ['first', 'second']) {
+    const system = start();
+    await system.untilSaid('Ready after');
+    await system.untilSaid('cmp1 has FPGA, FPGA, GPU, GPU, NIC');
+    const said = system.output();
+    const upTo = said.slice(0, said.indexOf('Ready after'));
+    for (const step of ['compiling', 'dynamodb is up', 'tables and queues', 'agent-cmp1 is up']) {
+      expect(upTo).toContain(step);
+    }
+    process.kill(-(system.process.pid ?? 0), 'SIGTERM');
+    expect(await system.exited).toBe(0);
+    const afterwards = system.output().slice(system.output().indexOf('cmp1 has'));
+    expect(afterwards.split('\n').filter((line) => line !== '')).toEqual([
+      'cmp1 has FPGA, FPGA, GPU, GPU, NIC',
+      expect.stringMatching(/^Stopping\. State stays in /),
+    ]);
+  }
+});
+
+it('has one process of each part again after the part was killed twice', async () => {
+  const system = start();
+  await system.untilSaid('Ready after');
+  for (const round of [1, 2]) {
+    const [broker] = processesOf('broker');
+    if (broker === undefined) throw new Error(`There is no broker in round ${round}.`);
+    process.kill(broker, 'SIGKILL');
+    // While it starts: that is when it has not said yet that it is ready.
+    await expect
+      .poll(() => processesOf('broker').filter((id) => id !== broker), patience)
+      .toHaveLength(1);
+  }
+  // Longer than a second restart of the same death would take.
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  expect(processesOf('broker')).toHaveLength(1);
+  expect(system.output().match(/broker has died/g)).toHaveLength(2);
+  process.kill(system.process.pid ?? 0, 'SIGTERM');
+  expect(await system.exited).toBe(0);
+});
+
+it('names all ports that are taken, and how to move them', async () => {
+  const taken = ['sqs', 'api'] as const;
+  const servers = await Promise.all(
+    taken.map(async (name) => {
+      const server = createServer();
+      await listen(server, { host, port: portBase + portNames.indexOf(name) });
+      return server;
+    }),
+  );
+  const system = start();
+  expect(await system.exited).toBe(1);
+  expect(system.output().trim()).toBe(
+    `In use by other programs: ports ${portBase + 1} (LOCAL_SQS_PORT), ${portBase + 10} (LOCAL_API_PORT). ` +
+      'Stop those programs, set the variables in brackets to other ports, or move all ports with ' +
+      '`npm start -- --port-base 17000`.',
+  );
+  for (const server of servers) server.close();
+});
+
+it.each([['0'], ['80'], ['70000'], ['x']])(
+  'refuses --port-base %s in one sentence',
+  async (base) => {
+    const system = start('--port-base', base);
+    expect(await system.exited).toBe(1);
+    expect(system.output().trim()).toBe(
+      `--port-base must be a port from 1024 to 65525, not ${base}.`,
+    );
+  },
+);
