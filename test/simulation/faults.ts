@@ -31,6 +31,7 @@ export const faultRates = {
   'Keystone unavailable': 0.01,
   'Glance unavailable': 0.1,
   'device refuses': 0.05,
+  'device cannot be read': 0.02,
   'disk full': 0.01,
   'agent killed': 0.002,
 } as const;
