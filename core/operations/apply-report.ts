@@ -13,6 +13,7 @@ import {
   type StoredHost,
 } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+import { retryAfterReport } from './quarantine.ts';
 import { startOver } from './start-over.ts';
 
 /** Whose name the lease of the host is in. */
@@ -69,6 +70,7 @@ async function noteHeartbeat(
   const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
+  await retryAfterReport(deps, { host, devices }, report);
   return true;
 }
 
@@ -103,6 +105,7 @@ async function applyUnderLease(
   const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
+  if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
   // A part of a large report is followed by others; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);

@@ -68,6 +68,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     act: boot('vgpu'),
     rates: {},
   },
+  'a release that its host is asked for again': {
+    about: ['GPU', 'host'],
+    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isBroken(true), 0, deleteLast)),
+    act: inTurn(isBroken(false), 0, () => {}),
+  },
   'a delete': {
     about: ['NIC', 'instance'],
     prepare: boot('nic'),
