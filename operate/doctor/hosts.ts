@@ -91,7 +91,7 @@ async function examineHost(
   }
   if (withheld > 0) {
     const remedy =
-      'See handles-quarantined, and Restore, in docs/operations.md; cleaning is retried.';
+      'See handles-quarantined, and Restore, in docs/operations.md; cleaning is retried; force_release is for what no host will clean.';
     throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
   const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';
