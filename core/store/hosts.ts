@@ -1,7 +1,7 @@
 // Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
 
 import type { Device, FailedJobs, Presence } from '../domain/device.ts';
-import type { StoredHost } from '../domain/report-plan.ts';
+import type { RefusedDevices, StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { queryPartition } from './reads.ts';
 import { deviceOf, hostKey, type Row } from './rows.ts';
@@ -105,6 +105,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         agent_version: host.agentVersion,
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
+        refused: host.refused,
       };
       return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
     },
@@ -161,6 +162,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     booted_at?: string;
     starting_over?: true;
     wanted?: Record<string, string>;
+    refused?: RefusedDevices;
     presence?: Presence;
     failed_jobs?: FailedJobs;
   };
@@ -175,6 +177,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     ...(stored.booted_at && { bootedAt: stored.booted_at }),
     isStartingOver: stored.starting_over === true,
     wanted: stored.wanted ?? {},
+    refused: stored.refused ?? {},
     ...(stored.presence && { presence: stored.presence }),
     ...(stored.failed_jobs && { failedJobs: stored.failed_jobs }),
   };

@@ -84,6 +84,13 @@ async function examineHost(
       'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations.md.',
     );
   }
+  const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
+  if (refused.length > 0) {
+    throw new Wrong(
+      `What it says of these devices is refused: ${refused.join('; ').slice(0, 500)}`,
+      'Correct the settings of its agent, or its driver; the other devices are stored.',
+    );
+  }
   let withheld = 0;
   for (const provider of devices.flatMap((device) => device.providers)) {
     const handles = (await deps.store.inventory.provider(provider))?.handles ?? [];

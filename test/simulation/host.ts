@@ -268,7 +268,7 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
             traits: ['CUSTOM_SIM_GPU'],
             attach_handles: Array.from({ length: handles.gpu }, (_, index) => ({
               type: 'MDEV' as const,
-              info: { domain: '0000', bus: '0e', asked_type: mdevType, mark: `${index}` },
+              info: { domain: '0000', bus: '0e', asked_type: mdevType, vgpu_mark: `${index}` },
             })),
           },
         }),
