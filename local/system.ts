@@ -10,7 +10,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { thingName } from '#core/contracts/topics.ts';
 import { openCertificates } from './certificates.ts';
 import { createTables, type LocalDynamoDb, startDynamoDb } from './dynamodb.ts';
-import { environmentOf, host, type Layout, portVariable } from './layout.ts';
+import { environmentOf, host, type Layout, portVariable, urlOf } from './layout.ts';
 import { certificateDirectory, engineFile, type PartName, partNames } from './parts.ts';
 import { createQueues } from './queues.ts';
 
@@ -152,6 +152,7 @@ function partCommand(name: PartName, layout: Layout): string[] {
 function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
   const certificates = openCertificates(certificateDirectory(layout));
   const files = certificates.issueHostCertificate(thingName(layout.stage, agent.hostname));
+  const images = environmentOf(layout).AWS_ENDPOINT_URL_S3 ?? urlOf(layout, 's3');
   return {
     CYBORG_AGENT_HOSTNAME: agent.hostname,
     CYBORG_AGENT_STAGE: layout.stage,
@@ -159,6 +160,7 @@ function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, s
     CYBORG_AGENT_CERTIFICATE: files.certificateFile,
     CYBORG_AGENT_KEY: files.keyFile,
     CYBORG_AGENT_CA: files.authorityFile,
+    CYBORG_AGENT_IMAGE_SOURCE: new URL('/', images).href,
     CYBORG_AGENT_DRIVERS: agent.drivers,
     CYBORG_AGENT_STATE_DIR: join(layout.directory, 'agents', agent.hostname),
     ...(agent.sysfsRoot && { CYBORG_AGENT_SYSFS_ROOT: agent.sysfsRoot }),
