@@ -5,14 +5,18 @@
 // - A claim is on disk before the device is touched, and a result before the job is answered. So
 //   after a crash, each step that may have begun is known, and what is answered stays answered.
 // - The file is replaced as a whole: what is in it is one state, never half of two.
-// - An mdev is marked as ours in the same write that claims its making, and stays marked until its
-//   removal is recorded. What carries no mark is never removed.
+// - An mdev is marked as ours in the same write that claims its making. The mark stays until the
+//   mdev's removal is recorded, or until a look has shown that the mdev is not there. What carries no
+//   mark is never removed.
+// - A file that this version cannot read is kept under another name, never overwritten: the marks in
+//   it are all that tells our mdevs from others'.
 // - Memory is changed after the disk: what could not be stored did not happen.
 // - A boot ends everything: its mdevs are gone, and documents for it are refused. Nothing of an
 //   earlier boot is kept.
 // - The number of jobs remembered is bounded; those that ended longest ago are forgotten first.
 
 import * as z from 'zod';
+import { jobFault, jobRemains } from '#core/contracts/job-document.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -21,12 +25,18 @@ const fileName = 'jobs.json';
 const jobsMax = 256;
 const releasedMax = 1024;
 
-const stepResult = z.object({ failed: z.string().optional() });
+const stepResult = z.object({
+  failed: z.string().optional(),
+  /** The step failed for what it asked, not for what this host could not do. */
+  fault: jobFault.optional(),
+});
 export type StepResult = z.infer<typeof stepResult>;
 
 const outcome = z.object({
   status: z.enum(['SUCCEEDED', 'FAILED', 'REJECTED']),
   reason: z.string().optional(),
+  fault: jobFault.optional(),
+  left: jobRemains.optional(),
 });
 export type JobOutcome = z.infer<typeof outcome>;
 
@@ -45,8 +55,6 @@ const jobRecord = z.object({
     .object({
       step: z.number().int(),
       intent: z.record(z.string(), z.string()),
-      /** Whether it is by this claim that the mdev counts as ours. */
-      marks: z.boolean(),
     })
     .optional(),
   /** Of the steps done, in their order. */
@@ -77,7 +85,8 @@ export interface Checkpoint {
   release(ended: readonly string[]): Promise<void>;
   isReleased(ended: string): boolean;
   claim(jobId: string, execution: string, intent: Intent): Promise<void>;
-  record(jobId: string, execution: string, result: StepResult): Promise<void>;
+  /** @param seen what a look after the step has shown of the mdev that the step was to make */
+  record(jobId: string, execution: string, result: StepResult, seen?: 'absent'): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
 }
 
@@ -118,21 +127,17 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
       }),
     claim: (jobId, execution, intent) =>
       store((before) => {
-        const previous = job(jobId, execution);
-        const results = previous?.results ?? [];
+        const results = job(jobId, execution)?.results ?? [];
+        const claim = { step: results.length, intent };
         const mdevs = marked(before.mdevs, intent);
-        // A claim that is made again after a crash finds its own mark.
-        const isNew = Object.keys(mdevs).length > Object.keys(before.mdevs).length;
-        const marks = isNew || (previous?.claim?.marks ?? false);
-        const claim = { step: results.length, intent, marks };
         return { ...withJob(before, jobId, { execution, claim, results }), mdevs };
       }),
-    record: (jobId, execution, result) =>
+    record: (jobId, execution, result, seen) =>
       store((before) => {
         // Without a claim the step was refused before it touched anything.
         const { claim, results } = job(jobId, execution) ?? { results: [] };
         const done = { execution, results: [...results, result] };
-        const mdevs = claim ? unmarked(before.mdevs, claim, result) : before.mdevs;
+        const mdevs = claim ? unmarked(before.mdevs, claim, result, seen) : before.mdevs;
         return { ...withJob(before, jobId, done), mdevs };
       }),
     finish: (jobId, execution, ended) =>
@@ -148,16 +153,21 @@ export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefine
   return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
 }
 
+/** @throws where the file can neither be read nor kept aside: the agent must not start without it */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
+  const text = await files.read(fileName);
+  if (text === undefined) return nothing;
   try {
-    const text = await files.read(fileName);
-    if (text === undefined) return nothing;
     const stored = state.parse(JSON.parse(text));
     return stored.boot_id === bootId ? stored : nothing;
   } catch (error) {
-    // Without marks we own nothing: mdevs stay, and are taken over by jobs that name them.
-    log.error('What was kept of jobs cannot be read.', { reason: reasonOf(error) });
+    const kept = await files.keepAside(fileName);
+    // Without marks no mdev is ours: those that are there stay until the host boots.
+    log.error('The checkpoint cannot be read; it is kept aside.', {
+      file: kept,
+      reason: reasonOf(error),
+    });
     return nothing;
   }
 }
@@ -180,11 +190,17 @@ function marked(mdevs: State['mdevs'], intent: Intent): State['mdevs'] {
   return { ...mdevs, [uuid]: { ...known, ...(epoch && { epoch: Number(epoch) }) } };
 }
 
-function unmarked(mdevs: State['mdevs'], claim: Claim, result: StepResult): State['mdevs'] {
+function unmarked(
+  mdevs: State['mdevs'],
+  claim: Claim,
+  result: StepResult,
+  seen: 'absent' | undefined,
+): State['mdevs'] {
   const { kind, uuid = '', epoch } = claim.intent;
   const isKept = isMadeLater(mdevs[uuid], epoch === undefined ? undefined : Number(epoch));
   const isRemoved = kind === 'remove-mdev' && result.failed === undefined && !isKept;
-  const isNotMade = claim.marks && result.failed !== undefined;
+  // A failed step says nothing of the mdev: an earlier run of the step may have made it.
+  const isNotMade = kind === 'create-mdev' && seen === 'absent';
   if (!isRemoved && !isNotMade) return mdevs;
   const { [uuid]: _, ...others } = mdevs;
   return others;

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import { type DriverName, driverNames } from './drivers/index.ts';
 import { type AllowListEntry, pciAllowList } from './drivers/pci-allow-list.ts';
+import { faultOfSource } from './image-source.ts';
 import { logLevels } from './log.ts';
 
 const prefix = 'CYBORG_AGENT_';
@@ -61,6 +62,13 @@ const settings = z.strictObject({
   KEY: absolutePath,
   CA: absolutePath.optional(),
   PROXY: z.url({ protocol: /^http$/, error: 'must be http://host:port' }).optional(),
+  IMAGE_SOURCE: z
+    .string()
+    .superRefine((text, context) => {
+      const message = faultOfSource(text);
+      if (message) context.addIssue({ code: 'custom', message });
+    })
+    .optional(),
   DRIVERS: drivers,
   PCI_ALLOW_LIST: z
     .union(
@@ -89,6 +97,7 @@ export interface Config {
   readonly keyFile: string;
   readonly authorityFile?: string;
   readonly proxy?: string;
+  readonly imageSource?: string;
   readonly drivers: readonly DriverName[];
   readonly pciAllowList: readonly AllowListEntry[];
   readonly intervalSeconds: number;
@@ -129,6 +138,7 @@ export function loadConfig(sources: ConfigSources): Config {
     keyFile: parsed.data.KEY,
     ...(parsed.data.CA && { authorityFile: parsed.data.CA }),
     ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
+    ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
     drivers: parsed.data.DRIVERS,
     pciAllowList: parsed.data.PCI_ALLOW_LIST ?? [],
     intervalSeconds: parsed.data.INTERVAL_SECONDS,

@@ -16,6 +16,7 @@ import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { connect as connectTls } from 'node:tls';
+import { type ImageSource, isFromSource } from './image-source.ts';
 import { type Log, reasonOf } from './log.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -46,11 +47,28 @@ export interface Downloads {
   ): Promise<T>;
 }
 
-/** @param proxy URL of an HTTP proxy, where images are reached through one only */
-export function createDownloads(directory: string, log: Log, proxy?: string): Downloads {
+export interface DownloadOptions {
+  /** URL of an HTTP proxy, where images are reached through one only. */
+  readonly proxy?: string | undefined;
+  readonly source?: ImageSource | undefined;
+}
+
+export function createDownloads(
+  directory: string,
+  log: Log,
+  { proxy, source }: DownloadOptions = {},
+): Downloads {
   const inUse = new Map<string, number>();
 
   async function fetched(image: WantedImage, stop: AbortSignal): Promise<string> {
+    if (!isFromSource(image.url, source)) {
+      const { protocol, host } = new URL(image.url);
+      const allowed = source ?? 'Amazon S3 by https';
+      // Not the URL itself: it carries its permission.
+      throw new DownloadFailed(
+        `Images are not fetched from ${protocol}//${host}, but from ${allowed} only.`,
+      );
+    }
     const path = join(directory, `${image.sha256}.image`);
     if (await isImage(path, image)) {
       log.debug('The image is here already.', { sha256: image.sha256 });
@@ -160,10 +178,6 @@ async function get(
   signal: AbortSignal,
   proxy: string | undefined,
 ): Promise<IncomingMessage> {
-  const { protocol } = new URL(url);
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new DownloadFailed(`The image is at a URL of ${protocol}, which is not fetched.`);
-  }
   const outgoing = await ask(url, signal, proxy);
   outgoing.on('timeout', () => outgoing.destroy(new Error(`silence for ${silenceMsMax / 1000} s`)));
   // After the response, what breaks the connection is told by the response.

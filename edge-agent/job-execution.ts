@@ -42,11 +42,16 @@ export function holdExecution(
   }
 
   async function answer(outcome: JobOutcome): Promise<boolean> {
-    const { status, reason } = outcome;
+    const { status, reason, fault, left } = outcome;
+    const details = {
+      ...(reason !== undefined && { reason: printable(reason) }),
+      ...(fault && { fault }),
+      ...(left && { left }),
+    };
     for (;;) {
       const channel = channelNow();
       try {
-        return await update(status, reason === undefined ? {} : { reason: printable(reason) });
+        return await update(status, details);
       } catch (error) {
         // A connection that came meanwhile found this job being worked on, and left it to us.
         if (channelNow() === channel || channelNow() === undefined) throw error;

@@ -58,7 +58,10 @@ async function main(): Promise<void> {
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint: await openCheckpoint({ files, bootId, log }),
     checkImage,
-    downloads: createDownloads(join(directory, 'images'), log, config.proxy),
+    downloads: createDownloads(join(directory, 'images'), log, {
+      proxy: config.proxy,
+      source: config.imageSource,
+    }),
   });
   log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
   await runAgent(

@@ -18,6 +18,7 @@ import type { LookRequests } from './look-requests.ts';
 import type { Session } from './mqtt.ts';
 import { type Job, type Recipient, readJob } from './read-job.ts';
 import { JobStopped, runSteps, type StepsDeps } from './run-steps.ts';
+import { leavesNothing } from './step-looks.ts';
 
 /** Notifications are not guaranteed; this bounds for how long a job waits because one was lost. */
 const askAgainMs = 5 * 60_000;
@@ -144,7 +145,9 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     } catch (error) {
       if (error instanceof JobStopped) return undefined;
       log.error('A job could not be recorded.', { job: jobId, reason: reasonOf(error) });
-      return { status: 'FAILED', reason: `The agent could not record it: ${reasonOf(error)}.` };
+      const reason = `The agent could not record it: ${reasonOf(error)}.`;
+      const isEmpty = await leavesNothing(deps, job);
+      return { status: 'FAILED', reason, ...(isEmpty && { left: 'nothing' }) };
     } finally {
       await progress.stop();
     }

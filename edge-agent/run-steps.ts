@@ -11,7 +11,6 @@ import type {
   ProgramStep,
   RemoveMdevStep,
 } from '#core/contracts/job-document.ts';
-import { askDriver } from './ask-driver.ts';
 import {
   type Checkpoint,
   type Intent,
@@ -19,21 +18,27 @@ import {
   type JobOutcome,
   type StepResult,
 } from './checkpoint.ts';
-import type { Clock } from './clock.ts';
 import type { Downloads } from './download.ts';
-import { type Driver, type MakesMdevs, type Mdev, makesMdevs, programs } from './drivers/driver.ts';
-import { type Log, reasonOf } from './log.ts';
+import { programs } from './drivers/driver.ts';
+import { ImageRefused } from './image-check.ts';
+import { reasonOf } from './log.ts';
 import type { Job } from './read-job.ts';
+import {
+  areAbsent,
+  holderOf,
+  isThere,
+  type LookDeps,
+  leavesNothing,
+  mdevMaker,
+  StepFailed,
+  StepRefused,
+} from './step-looks.ts';
 
-export interface StepsDeps {
-  /** The first that finds an address has it, as in reports. */
-  readonly drivers: readonly Driver[];
+export interface StepsDeps extends LookDeps {
   readonly checkpoint: Checkpoint;
   readonly downloads: Downloads;
   /** Rejects an image that is not for the region's interface. */
   readonly checkImage: (path: string, interfaceUuid: string) => Promise<unknown>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export interface Run {
@@ -48,11 +53,6 @@ export interface Run {
 /** The job was stopped at a safe point: what is done stays done, and is on record. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped';
-}
-
-/** A step cannot be done; the message says why, for the job's answer. */
-class StepFailed extends Error {
-  override readonly name = 'StepFailed';
 }
 
 /** From the first step without a result on record. @throws JobStopped */
@@ -72,7 +72,9 @@ export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
     const result = await runStep(deps, run, step, index + 1);
     results.push(result);
   }
-  return outcomeOf(job, results);
+  const outcome = outcomeOf(job, results);
+  const isEmpty = outcome.status === 'FAILED' && (await leavesNothing(deps, job));
+  return isEmpty ? { ...outcome, left: 'nothing' } : outcome;
 }
 
 const bindReleased = 'The bind has been released already.';
@@ -104,19 +106,21 @@ async function runStep(
   const { jobId, execution, job } = run;
   const isLate = job.action !== 'release' && isEnded(deps.checkpoint, step);
   const doing = isLate
-    ? Promise.reject(new StepFailed(bindReleased))
+    ? Promise.reject(new StepRefused(bindReleased))
     : doStep({ ...deps, ...run }, step, number);
   const result = await doing.then(
     (): StepResult => ({}),
     (error: unknown): StepResult => {
       if (error instanceof JobStopped) throw error;
-      return { failed: reasonOf(error) };
+      const isRefused = error instanceof StepRefused || error instanceof ImageRefused;
+      return { failed: reasonOf(error), ...(isRefused && { fault: 'request' }) };
     },
   );
   const fields = { job: jobId, ...intentOf(step), ...result };
   if (result.failed === undefined) deps.log.info('A step of a job is done.', fields);
   else deps.log.warn('A step of a job failed.', fields);
-  await deps.checkpoint.record(jobId, execution, result);
+  const isUnmade = result.failed !== undefined && (await areAbsent(deps, [step]));
+  await deps.checkpoint.record(jobId, execution, result, isUnmade ? 'absent' : undefined);
   return result;
 }
 
@@ -150,7 +154,7 @@ async function checkRegion(context: Context, step: CheckRegionStep): Promise<voi
   const expected = step.bitstream_id ?? step.function_id;
   const held = step.bitstream_id ? region['bitstream-id'] : region['function-uuid'];
   if (!expected || held?.toLowerCase() !== expected.toLowerCase()) {
-    throw new StepFailed(`Region ${step.region} holds ${held ?? 'nothing'}, not ${expected}.`);
+    throw new StepRefused(`Region ${step.region} holds ${held ?? 'nothing'}, not ${expected}.`);
   }
 }
 
@@ -181,9 +185,9 @@ function interfaceOf(device: ReportedDevice, step: ProgramStep): string {
   if (!region) throw new StepFailed(`The device has no region ${step.region}.`);
   const own = region['region-type-uuid'] ?? step.region_type_uuid;
   const asked = step.region_type_uuid ?? own;
-  if (!own || !asked) throw new StepFailed('Nothing tells which images the region takes.');
+  if (!own || !asked) throw new StepRefused('Nothing tells which images the region takes.');
   if (own.toLowerCase() !== asked.toLowerCase()) {
-    throw new StepFailed(`The region has interface ${own}, not ${asked}.`);
+    throw new StepRefused(`The region has interface ${own}, not ${asked}.`);
   }
   return own;
 }
@@ -199,15 +203,6 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
     // Drivers differ in their error codes; only a look tells whether it is there.
     if (!(await isThere(driver, step))) throw error;
   }
-}
-
-/** @throws StepFailed if something else has the uuid */
-async function isThere(driver: MakesMdevs, { address, type, uuid }: Mdev): Promise<boolean> {
-  const found = (await driver.listMdevs()).find((mdev) => mdev.uuid === uuid);
-  if (found && (found.type !== type || found.address !== address)) {
-    throw new StepFailed(`${uuid} is there, but as a ${found.type} of ${found.address}.`);
-  }
-  return found !== undefined;
 }
 
 async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void> {
@@ -228,23 +223,6 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   } catch (error) {
     if (await find()) throw error;
   }
-}
-
-async function mdevMaker(context: Context, address: string): Promise<MakesMdevs> {
-  const { driver } = await holderOf(context, address);
-  if (!makesMdevs(driver)) throw new StepFailed(`Driver ${driver.name} makes no mdevs.`);
-  return driver;
-}
-
-async function holderOf({ drivers, clock, log }: StepsDeps, address: string) {
-  for (const driver of drivers) {
-    const devices = await askDriver(driver, clock).catch((error: unknown) => {
-      log.warn('A driver could not look.', { driver: driver.name, reason: reasonOf(error) });
-    });
-    const device = devices && Object.hasOwn(devices, address) ? devices[address] : undefined;
-    if (device) return { driver, device };
-  }
-  throw new StepFailed(`No driver finds a device at ${address}.`);
 }
 
 function claim({ checkpoint, jobId, execution }: Context, step: JobStep): Promise<void> {
@@ -271,7 +249,11 @@ function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
   const reasons = results.flatMap(({ failed }, index) =>
     failed === undefined ? [] : [`Step ${index + 1}/${steps.length}: ${failed}`],
   );
-  return reasons.length > 0
-    ? { status: 'FAILED', reason: reasons.join(' ') }
-    : { status: 'SUCCEEDED' };
+  if (reasons.length === 0) return { status: 'SUCCEEDED' };
+  const isRefused = results.filter(isFailed).every(({ fault }) => fault === 'request');
+  return {
+    status: 'FAILED',
+    reason: reasons.join(' '),
+    ...(isRefused && { fault: 'request' }),
+  };
 }

@@ -1,7 +1,7 @@
 // The agent's own small files: each is replaced as a whole, so that it holds the old text or the new
 // one, whenever the power fails.
 
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface StateFiles {
@@ -9,6 +9,8 @@ export interface StateFiles {
   read(name: string): Promise<string | undefined>;
   /** Resolves once the new text, and the name it goes by, would survive a crash of the host. */
   replace(name: string, text: string): Promise<void>;
+  /** Gives the file a name that no other file has, and returns that name. */
+  keepAside(name: string): Promise<string>;
 }
 
 export function openStateFiles(directory: string): StateFiles {
@@ -26,14 +28,38 @@ export function openStateFiles(directory: string): StateFiles {
       const file = join(directory, name);
       await writeDurably(`${file}.new`, text);
       await rename(`${file}.new`, file);
-      const handle = await open(directory, 'r');
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await syncDirectory(directory);
+    },
+    async keepAside(name) {
+      const file = join(directory, name);
+      const kept = await linkedAnew(file);
+      await rm(file);
+      await syncDirectory(directory);
+      return kept;
     },
   };
+}
+
+/** A rename would overwrite what was kept before; a link does not. */
+async function linkedAnew(file: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const kept = `${file}.kept-${number}`;
+    try {
+      await link(file, kept);
+      return kept;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {

@@ -47,6 +47,10 @@ export class CyborgStack extends Stack {
       value: `${api.url}/accelerator/v2`,
       description: 'Of the service `accelerator` in the Keystone catalog',
     });
+    new CfnOutput(this, 'ImageSource', {
+      description: 'URL below which hosts fetch images: --images of enrol',
+      value: `https://${staging.bucketRegionalDomainName}/`,
+    });
     new CfnOutput(this, 'DashboardName', {
       value: dashboard.name,
       description: 'In CloudWatch: is it healthy, and if not where',

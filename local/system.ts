@@ -9,7 +9,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { bundleProcesses } from './bundle.ts';
 import { openCertificates } from './certificates.ts';
 import { startDynamoDb } from './dynamodb-engine.ts';
-import { environmentOf, host, type Layout, type PortName, portVariable } from './layout.ts';
+import { environmentOf, host, type Layout, type PortName, portVariable, urlOf } from './layout.ts';
 import { certificateDirectory, engineFile, type PartName, partNames, setupName } from './parts.ts';
 import { type Launched, type Supervised, supervise } from './supervisor.ts';
 
@@ -191,6 +191,7 @@ function engine(layout: Layout): Launched {
 function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
   const certificates = openCertificates(certificateDirectory(layout));
   const files = certificates.issueHostCertificate(thingName(layout.stage, agent.hostname));
+  const images = environmentOf(layout).AWS_ENDPOINT_URL_S3 ?? urlOf(layout, 's3');
   return {
     CYBORG_AGENT_HOSTNAME: agent.hostname,
     CYBORG_AGENT_STAGE: layout.stage,
@@ -198,6 +199,7 @@ function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, s
     CYBORG_AGENT_CERTIFICATE: files.certificateFile,
     CYBORG_AGENT_KEY: files.keyFile,
     CYBORG_AGENT_CA: files.authorityFile,
+    CYBORG_AGENT_IMAGE_SOURCE: new URL('/', images).href,
     CYBORG_AGENT_DRIVERS: agent.drivers,
     CYBORG_AGENT_STATE_DIR: join(layout.directory, 'agents', agent.hostname),
     ...(agent.sysfsRoot && { CYBORG_AGENT_SYSFS_ROOT: agent.sysfsRoot }),

@@ -36,6 +36,7 @@ npm run -s enrol -- --stage <stage> --list
 --port      8883, or 443 where nothing else gets out
 --ca        PEM file of the broker's authorities, where it is not AWS's
 --at        where the folder will be on the host; ${installedAt}
+--images    URL below which the stage's images are: the stack's output ImageSource
 --keep      with --retire: the certificate to keep, where it is not the one the host connects with`;
 
 function readOptions() {
@@ -48,6 +49,7 @@ function readOptions() {
       port: { type: 'string', default: '8883' },
       ca: { type: 'string' },
       at: { type: 'string', default: installedAt },
+      images: { type: 'string' },
       keep: { type: 'string' },
       rotate: { type: 'boolean', default: false },
       retire: { type: 'boolean', default: false },
@@ -116,14 +118,14 @@ async function main(): Promise<void> {
     const inUse = (await presenceOf(hostname))?.certificate;
     tell('removed', await retireCertificates(registry, thing, inUse));
   } else {
-    const { out, settings, at, port, ca } = given;
+    const { out, settings, at, port, ca, images } = given;
     if (out === undefined) throw new EnrolmentRefused(`--out is missing.\n\n${usage}`);
     if (!given.rotate && settings === undefined) {
       throw new EnrolmentRefused(`--settings is missing: what may the host offer?\n\n${usage}`);
     }
     const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
     const write = (host: string) =>
-      agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at }, text ?? '{}');
+      agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at, images }, text ?? '{}');
     // What is wrong with them is told before anything is made.
     if (text !== undefined) write('broker.example');
     const certificate = await enrolHost({

@@ -4,7 +4,13 @@
 
 import * as z from 'zod';
 import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
-import { digestOf } from './device-digest.ts';
+import {
+  isOfferedClass,
+  isOfferedTrait,
+  providerNameLengthMax,
+  standardClasses,
+} from '../domain/placement-names.ts';
+import { canonicalJson, digestOf } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
@@ -18,12 +24,38 @@ export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9
 const shortText = z.string().max(255);
 const traitName = z
   .string()
-  .regex(/^[A-Z][A-Z0-9_]*$/)
-  .max(255);
-const resourceClass = z
-  .string()
-  .regex(/^[A-Z][A-Z0-9_]*$/)
-  .max(255);
+  .refine(isOfferedTrait, { error: ({ input }) => `trait ${shown(input)} is not CUSTOM_*` });
+const resourceClass = z.string().refine(isOfferedClass, {
+  error: ({ input }) =>
+    `resource class ${shown(input)} is neither one of ${standardClasses.join(', ')} nor CUSTOM_*`,
+});
+
+function shown(input: unknown): string {
+  return JSON.stringify(String(input).slice(0, 64));
+}
+
+const pciInfo = z.strictObject({
+  domain: z.string().regex(/^[0-9a-f]{4,8}$/),
+  bus: z.string().regex(/^[0-9a-f]{2}$/),
+  device: z.string().regex(/^[0-9a-f]{1,2}$/),
+  function: z.string().regex(/^[0-7]$/),
+});
+const mdevInfo = z.strictObject({
+  domain: pciInfo.shape.domain.optional(),
+  bus: pciInfo.shape.bus.optional(),
+  device: pciInfo.shape.device.optional(),
+  function: pciInfo.shape.function.optional(),
+  asked_type: z.string('an MDEV handle says its asked_type').regex(/^[a-zA-Z0-9_-]{1,64}$/),
+  /** Tells one mdev of a type from the others. */
+  vgpu_mark: z
+    .string()
+    .regex(/^[a-zA-Z0-9_.:-]{1,64}$/)
+    .optional(),
+});
+
+/** Of no bus: the fake driver numbers its functions in plain decimals, as Cyborg's does. */
+const testInfo = pciInfo.extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
+const handleInfo = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
 /** How a hypervisor takes hold of one accelerator. `info` is Cyborg's `attach_handle_info`. */
 export const attachHandle = z
@@ -31,10 +63,12 @@ export const attachHandle = z
     type: z.enum(['PCI', 'MDEV', 'TEST_PCI']),
     info: z.record(z.string().max(64), shortText),
   })
-  .refine(
-    ({ type, info }) => type !== 'MDEV' || /^[a-zA-Z0-9_-]{1,64}$/.test(info.asked_type ?? ''),
-    'an MDEV handle says its asked_type',
-  );
+  .superRefine(({ type, info }, context) => {
+    const { error } = handleInfo[type].safeParse(info);
+    for (const { path, message } of error?.issues ?? []) {
+      context.addIssue({ code: 'custom', path: ['info', ...path], message });
+    }
+  });
 export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** What can be allocated: Placement's class and how many of it, each with a handle. */
@@ -57,7 +91,7 @@ export const region = z.object({
 });
 export type ReportedRegion = z.infer<typeof region>;
 
-export const reportedDevice = z.object({
+const deviceFields = z.object({
   /** PCI address of the physical function: the device's control path, and its key in the report. */
   address: pciAddress,
   driver: z.string().regex(/^[a-z0-9_]{1,64}$/),
@@ -85,12 +119,30 @@ export const reportedDevice = z.object({
       'two regions have one name',
     ),
 });
+export const reportedDevice = deviceFields.superRefine((device, context) => {
+  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
+  for (const { attach_handles: handles, num_accelerators: count = 0 } of offerings) {
+    const message = `num_accelerators is ${count}, and there are ${handles.length} attach handles`;
+    if (count > handles.length) context.addIssue({ code: 'custom', message });
+  }
+  const twice = duplicateOf(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
+  if (twice) context.addIssue({ code: 'custom', message: `attach handle ${twice} is there twice` });
+});
 export type ReportedDevice = z.infer<typeof reportedDevice>;
+
+function handleIdentity({ type, info }: ReportedHandle): string {
+  return `${type} ${canonicalJson(info)}`;
+}
+
+function duplicateOf(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}
 
 /** SHA-256 of the device's canonical JSON, first 16 hexadecimal digits. */
 export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 
-export const inventoryReport = z.object({
+const reportFields = {
   /** Of this message's form. A control plane also accepts the one before. */
   version: z.literal(1),
   agent_version: z.string().max(64),
@@ -102,9 +154,65 @@ export const inventoryReport = z.object({
   manifest: z.record(pciAddress, deviceDigest),
   /** Drivers that could not look; what they reported before is kept, not removed. */
   failed_drivers: z.array(z.string().max(64)).max(64),
-  devices: z.array(reportedDevice).max(4096),
+};
+
+const devicesMax = 4096;
+
+export const inventoryReport = z.object({
+  ...reportFields,
+  devices: z.array(reportedDevice).max(devicesMax),
 });
 export type InventoryReport = z.infer<typeof inventoryReport>;
+
+/** A report as it comes: what one device says wrongly must not hide the others. */
+export const receivedReport = z.object({
+  ...reportFields,
+  devices: z.array(z.unknown()).max(devicesMax),
+});
+
+export interface AcceptedReport extends InventoryReport {
+  /** By address, why a device is refused; what was stored of it before stays. */
+  readonly refused?: Readonly<Record<string, string>>;
+}
+
+/** @param hostname whose report it is: the names of its providers begin with it */
+export function acceptReport(
+  hostname: string,
+  received: z.infer<typeof receivedReport>,
+): AcceptedReport {
+  const devices: ReportedDevice[] = [];
+  const refused: Record<string, string> = {};
+  const providers = new Set<string>();
+  for (const each of received.devices) {
+    const parsed = reportedDevice.safeParse(each);
+    const reason = parsed.success
+      ? nameFaultOf(hostname, parsed.data, providers)
+      : parsed.error.issues.map(faultOf).join('; ').slice(0, 500);
+    const address = pciAddress.safeParse((each as { address?: unknown } | null)?.address);
+    if (parsed.success && reason === undefined) devices.push(parsed.data);
+    else refused[address.data ?? 'without an address'] = reason ?? '';
+  }
+  return { ...received, devices, refused };
+}
+
+/** Two providers of one name would be one in Placement, which takes no longer names. */
+function nameFaultOf(
+  hostname: string,
+  { address, provider_suffix: suffix, regions }: ReportedDevice,
+  known: Set<string>,
+): string | undefined {
+  const own = `${hostname}_${suffix ?? address}`;
+  const names = [own, ...regions.map(({ name }) => `${own}_${name}`)];
+  const long = names.find((name) => name.length > providerNameLengthMax);
+  if (long) return `the provider's name has ${long.length} characters: ${long}`;
+  const taken = names.find((name) => known.has(name));
+  for (const name of names) known.add(name);
+  return taken && `another device has a provider named ${taken}`;
+}
+
+function faultOf({ path, message }: { path: PropertyKey[]; message: string }): string {
+  return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : message;
+}
 
 /** The reported device in the domain's words. */
 export function discoveredDevice(reported: ReportedDevice): DiscoveredDevice {

@@ -133,6 +133,12 @@ export const jobDocument = z.discriminatedUnion('action', [
 ]);
 export type JobDocument = z.infer<typeof jobDocument>;
 
+/** `request`: the job failed for what it asked, e.g. an image for another board, not for its host. */
+export const jobFault = z.literal('request');
+
+/** `nothing`: the host has looked, and nothing that the job was to make is there. */
+export const jobRemains = z.literal('nothing');
+
 /** AWS takes at most ten pairs, of at most 128 and 1,024 characters. */
 export const jobStatusDetails = z.object({
   /** `2/3`: the second step of three. */
@@ -141,6 +147,8 @@ export const jobStatusDetails = z.object({
   percent: z.string().max(3).optional(),
   /** Why it failed, or was refused. */
   reason: z.string().max(1024).optional(),
+  fault: jobFault.optional(),
+  left: jobRemains.optional(),
 });
 export type JobStatusDetails = z.infer<typeof jobStatusDetails>;
 

@@ -146,6 +146,10 @@ export interface HostRelease {
   readonly requestId?: string;
   /** Set when no confirmation came in time; it may still come. */
   readonly quarantine?: string;
+  /** When the host is asked again to clean up, while it is in quarantine; ISO 8601. */
+  readonly retryAt?: string;
+  /** How often the host has been asked again. */
+  readonly retries?: number;
 }
 
 /** Resolved means that waiting longer changes nothing: bound, or failed to bind. */

@@ -1,6 +1,8 @@
 // When the sweep must take what has a deadline: it comes once a minute, so what would be overdue before
 // it comes again is due now.
 
+import { backoffSeconds } from './retry-later.ts';
+
 export const sweepSeconds = 60;
 
 /** After how long a host is asked what became of what it makes again after a boot. */
@@ -11,6 +13,11 @@ export const provisioningDueMs = 5 * 60_000;
  * reach us; they hold no device.
  */
 export const failedBindKeptMs = 30 * 60_000;
+
+/** How long after its last failure a host is asked again to clean up: doubling, up to a quarter of an hour. */
+export function cleaningRetryMs(retries: number): number {
+  return backoffSeconds(retries + 1, 15) * 60_000;
+}
 
 /** After how long a bind is taken for failed, so that it is resolved within its deadline. */
 export function bindDueMs(deadlineSeconds: number): number {

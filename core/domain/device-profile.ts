@@ -2,6 +2,7 @@
 
 import { InvalidInput } from './errors.ts';
 import { type DeviceProfileUuid, isUuid } from './ids.ts';
+import { isOfferedClass, standardClasses } from './placement-names.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
 export type Group = Readonly<Record<string, string>>;
@@ -21,9 +22,6 @@ export interface DeviceProfile {
 /** Bounds one bind to one transaction of DynamoDB: 3 rows an ARQ at most, of 100. */
 export const acceleratorsPerProfileMax = 32;
 
-// Classes that Placement knows without our making them; GPU is not among them.
-const standardClasses = ['FPGA', 'PGPU', 'VGPU'];
-const customName = /^CUSTOM_[A-Z0-9_]+$/;
 const traitName = /^[A-Z][A-Z0-9_]*$/;
 const nameLengthMax = 255;
 const groupKeysMax = 64;
@@ -139,8 +137,7 @@ function toPlacementName(name: string): string {
 
 function canonicalClass(name: string, where: string): string {
   const canonical = toPlacementName(name);
-  const isKnown = standardClasses.includes(canonical) || customName.test(canonical);
-  if (!isKnown || canonical.length > nameLengthMax) {
+  if (!isOfferedClass(canonical)) {
     throw new InvalidInput(
       `${where}: resource class ${name} is neither one of ${standardClasses.join(', ')} nor CUSTOM_*.`,
     );

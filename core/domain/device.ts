@@ -166,6 +166,16 @@ export interface Host {
   readonly agentVersion?: string;
   readonly lastReportAt?: string;
   readonly presence?: Presence;
+  readonly failedJobs?: FailedJobs;
+}
+
+/** Jobs that a host could not do, one after another, with none done in between. */
+export interface FailedJobs {
+  readonly count: number;
+  /** ISO 8601. */
+  readonly lastAt: string;
+  /** Of the last one. */
+  readonly reason: string;
 }
 
 /** The agent's connection, as AWS IoT's lifecycle events tell it. */

@@ -2,6 +2,8 @@
 // programs; functions/http/faults.ts gives each kind its status. Anything else that is thrown is
 // our own fault and answers 500.
 
+import type { FailedJobs } from './device.ts';
+
 /** What the caller can do about it, and therefore which status it gets. */
 export type FaultKind =
   /** The request can never succeed as it stands. */
@@ -145,6 +147,16 @@ export class AgentAway extends DomainError {
       'conflict',
       'cyborg.host.agent_away',
       `The agent of host ${hostname} is not connected${since ? ` since ${since}` : ''}; the device cannot be made ready.`,
+    );
+  }
+}
+
+export class HostPaused extends DomainError {
+  constructor(hostname: string, { count, reason }: FailedJobs, until: string) {
+    super(
+      'conflict',
+      'cyborg.host.paused',
+      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); it takes no bind that it must prepare until ${until}, or until it has done a job.`,
     );
   }
 }

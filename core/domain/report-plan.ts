@@ -14,7 +14,16 @@ export interface ReportedManifest {
   readonly manifest: Readonly<Record<string, string>>;
   /** What these drivers reported before is kept: they could not look. */
   readonly failedDrivers: readonly string[];
+  /** Address → why the device is refused. */
+  readonly refused: Readonly<Record<string, string>>;
 }
+
+/** A device of which the host says what it must not say, until it says something else of it. */
+export interface RefusedDevice {
+  readonly digest: string;
+  readonly reason: string;
+}
+export type RefusedDevices = Readonly<Record<string, RefusedDevice>>;
 
 export interface ReportPlan {
   /** `late`: a newer report was applied already; only devices that one missed are taken from this. */
@@ -24,8 +33,10 @@ export interface ReportPlan {
   readonly retire: readonly Device[];
   /** Named by the newest manifest, not described by any report so far: address → digest. */
   readonly wanted: Readonly<Record<string, string>>;
-  /** Addresses of devices of which this report says nothing: their drivers could not look. */
+  /** Addresses of devices of which this report says nothing that counts: drivers could not look, or
+   * what they said is refused. */
   readonly unseen: readonly string[];
+  readonly refused: RefusedDevices;
 }
 
 export interface StoredHost extends Host {
@@ -34,6 +45,7 @@ export interface StoredHost extends Host {
   /** What was made on it before its last boot is not all made again yet. */
   readonly isStartingOver: boolean;
   readonly wanted: Readonly<Record<string, string>>;
+  readonly refused: RefusedDevices;
   readonly lastReceivedAtMs: number;
 }
 
@@ -57,10 +69,27 @@ export function planReport(
   const isNewer = isNewBoot
     ? report.receivedAtMs > host.lastReceivedAtMs
     : report.sequence > host.sequence;
-  const word = withoutTaken(stored, report, described);
+  const refused = refusedBy(host, report, described);
+  const word = withoutTaken(stored, report, described, refused);
   return isNewer
-    ? { standing: 'newer', isNewBoot, ...planNewer(stored, word) }
-    : { standing: 'late', isNewBoot: false, ...planLate(host, word) };
+    ? { standing: 'newer', isNewBoot, ...planNewer(stored, word), refused }
+    : { standing: 'late', isNewBoot: false, ...planLate(host, word), refused: host.refused };
+}
+
+/** Refused now, or before under the same digest: the host has not said anything else since. */
+function refusedBy(
+  host: StoredHost,
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+): RefusedDevices {
+  const isDescribed = new Set(described.map(({ address }) => address));
+  const refused = Object.entries(report.manifest).flatMap(([address, digest]) => {
+    const known = host.refused[address];
+    const reason = report.refused[address] ?? (known?.digest === digest ? known.reason : undefined);
+    const isRefused = reason !== undefined && !isDescribed.has(address);
+    return isRefused ? [[address, { digest, reason }] as const] : [];
+  });
+  return Object.fromEntries(refused);
 }
 
 /** Whether to note that the host has reported is all there is to do. */
@@ -83,6 +112,7 @@ function withoutTaken(
   stored: readonly Device[],
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
+  refused: RefusedDevices,
 ): Word {
   const notLookedAt = stored.filter(({ driver }) => report.failedDrivers.includes(driver));
   const present = new Map(
@@ -93,15 +123,20 @@ function withoutTaken(
       .filter(({ address, driver }) => (present.get(address) ?? driver) !== driver)
       .map(({ address }) => address),
   );
-  const named = new Map(Object.entries(report.manifest).filter(([address]) => !taken.has(address)));
+  const named = new Map(
+    Object.entries(report.manifest).filter(
+      ([address]) => !taken.has(address) && !Object.hasOwn(refused, address),
+    ),
+  );
+  const unseen = notLookedAt.map(({ address }) => address).filter((address) => !named.has(address));
   return {
     described: described.filter(({ address }) => !taken.has(address)),
     named,
-    unseen: notLookedAt.map(({ address }) => address).filter((address) => !named.has(address)),
+    unseen: [...new Set([...unseen, ...Object.keys(refused)])],
   };
 }
 
-type Changes = Omit<ReportPlan, 'standing' | 'isNewBoot'>;
+type Changes = Omit<ReportPlan, 'standing' | 'isNewBoot' | 'refused'>;
 
 function planNewer(stored: readonly Device[], { described, named, unseen }: Word): Changes {
   const present = stored.filter(({ isGone }) => !isGone);

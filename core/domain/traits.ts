@@ -2,9 +2,7 @@
 // of deployed Cyborg: profiles were written against either.
 
 import type { DiscoveredDevice, DiscoveredRegion } from './device.ts';
-
-/** Standard trait by which Nova and Cyborg tell their inventory apart. */
-export const ownerTrait = 'OWNER_CYBORG';
+import { ownerTrait } from './placement-names.ts';
 
 // Cyborg's names for PCI vendors (accelerator/drivers/pci/utils.py and drivers/ssd).
 const vendorNames: Readonly<Record<string, string>> = {
@@ -21,7 +19,7 @@ const vendorNames: Readonly<Record<string, string>> = {
 /** The vendor as traits name it: `0x8086` → `INTEL`; a vendor without a name by its id. */
 export function vendorName(vendor: string): string {
   const id = vendor.toLowerCase().replace(/^0x/, '');
-  return vendorNames[id] ?? traitPart(id);
+  return (Object.hasOwn(vendorNames, id) ? vendorNames[id] : undefined) ?? traitPart(id);
 }
 
 /** Text as part of a trait's name: upper case, all but letters and digits as underscores. */

@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
-import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
+import { type AcceptedReport, discoveredDevice } from '../contracts/inventory-report.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
@@ -13,6 +13,7 @@ import {
   type StoredHost,
 } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+import { retryAfterReport } from './quarantine.ts';
 import { startOver } from './start-over.ts';
 
 /** Whose name the lease of the host is in. */
@@ -33,7 +34,7 @@ const leaseRetrySeconds = 3;
 export async function applyReport(
   deps: ConsumerDeps,
   hostname: string,
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<void> {
   const holder = deps.uuid();
@@ -58,7 +59,7 @@ export async function applyReport(
 async function noteHeartbeat(
   deps: LeaseDeps,
   hostname: string,
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<boolean> {
   if (report.devices.length > 0) return false;
@@ -69,6 +70,7 @@ async function noteHeartbeat(
   const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
+  await retryAfterReport(deps, { host, devices }, report);
   return true;
 }
 
@@ -79,7 +81,7 @@ function leaseTaken(hostname: string): RetryLater {
 async function applyUnderLease(
   deps: LeaseDeps,
   hostname: string,
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<void> {
   const { host: known, devices } = await deps.store.inventory.host(hostname);
@@ -103,6 +105,7 @@ async function applyUnderLease(
   const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
+  if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
   // A part of a large report is followed by others; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
@@ -111,7 +114,7 @@ async function applyUnderLease(
 function planOf(
   host: StoredHost,
   devices: readonly Device[],
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): ReportPlan {
   const manifest = {
@@ -120,6 +123,7 @@ function planOf(
     receivedAtMs,
     manifest: report.manifest,
     failedDrivers: report.failed_drivers,
+    refused: report.refused ?? {},
   };
   return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
 }
@@ -128,7 +132,7 @@ function planOf(
 function reported(
   host: StoredHost,
   plan: ReportPlan,
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): StoredHost {
   return {
@@ -141,6 +145,7 @@ function reported(
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,
+    refused: plan.refused,
     // What a device holds after the boot is not known until it is described.
     isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };
@@ -153,7 +158,7 @@ function reported(
 async function noteBoot(
   deps: LeaseDeps,
   known: StoredHost,
-  report: InventoryReport,
+  report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<StoredHost> {
   const host: StoredHost = {
@@ -176,7 +181,7 @@ async function noteBoot(
 async function askForReport(
   deps: ConsumerDeps,
   hostname: string,
-  report: InventoryReport,
+  report: AcceptedReport,
 ): Promise<void> {
   const uuid = derivedUuid('look', hostname, report.boot_id, String(report.sequence));
   await deps.clients.jobs.create(jobId(deps.settings.stage, 'look', uuid), {
@@ -221,7 +226,7 @@ async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]
 function logOutcome(
   deps: Deps,
   hostname: string,
-  report: InventoryReport,
+  report: AcceptedReport,
   { put, retire, wanted }: ReportPlan,
 ): void {
   const fields = { host: hostname, sequence: report.sequence };
@@ -231,6 +236,9 @@ function logOutcome(
       put: put.map((device) => device.address),
       retired: retire.map((device) => device.address),
     });
+  }
+  if (Object.keys(report.refused ?? {}).length > 0) {
+    deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
   }
   if (report.failed_drivers.length > 0) {
     deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });

@@ -27,11 +27,7 @@ export async function askAboutJob(
   hostname: string,
 ): Promise<JobStanding> {
   const id = jobId(deps.settings.stage, kind, uuid);
-  const status = await deps.clients.jobs.executionStatus(id, hostname).catch((error: unknown) => {
-    // A deadline does not wait for AWS IoT.
-    deps.log.warn('A job cannot be asked about.', { job: id, error });
-    return 'UNKNOWN';
-  });
+  const status = await jobStatus(deps, kind, uuid, hostname);
   if (status === undefined) return 'absent';
   const operation = operations[status];
   if (!operation) return 'open';
@@ -40,4 +36,23 @@ export async function askAboutJob(
   await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
   deps.log.warn('The end of a job was not told, and asked for.', { job: id, operation });
   return 'ended';
+}
+
+/** `UNKNOWN` while AWS IoT does not say; undefined where there is no such job. */
+export async function jobStatus(
+  deps: ConsumerDeps,
+  kind: JobKind,
+  uuid: string,
+  hostname: string,
+): Promise<string | undefined> {
+  const id = jobId(deps.settings.stage, kind, uuid);
+  return deps.clients.jobs.executionStatus(id, hostname).catch((error: unknown) => {
+    // A deadline does not wait for AWS IoT.
+    deps.log.warn('A job cannot be asked about.', { job: id, error });
+    return 'UNKNOWN';
+  });
+}
+
+export function hasEnded(status: string): boolean {
+  return operations[status] !== undefined;
 }

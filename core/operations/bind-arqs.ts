@@ -14,8 +14,10 @@ import {
   ArqNotFound,
   BindTargetMismatch,
   Forbidden,
+  HostPaused,
   NoFreeHandle,
 } from '../domain/errors.ts';
+import { pausedUntil } from '../domain/host-pause.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
 import { isLost } from '../domain/presence.ts';
 import { replaceBinding } from './replace-binding.ts';
@@ -47,7 +49,7 @@ export async function bindArqs(
     if (!claims) continue;
     const first = claims[0]?.arq as Arq;
     const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
-    if (isForHost) await refuseWithoutAgent(deps, hostname);
+    if (isForHost) await refuseAbsentOrFailing(deps, hostname);
     const now = new Date(deps.clock()).toISOString();
     const binding: InstanceBinding = {
       instanceUuid,
@@ -78,9 +80,11 @@ function dueTime(deps: Deps): string {
 }
 
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
-async function refuseWithoutAgent(deps: Deps, hostname: string): Promise<void> {
+async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
+  const until = pausedUntil(host, deps.clock());
+  if (until && host.failedJobs) throw new HostPaused(hostname, host.failedJobs, until);
 }
 
 function onePlace(targets: readonly BindTarget[]): {

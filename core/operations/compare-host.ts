@@ -1,6 +1,7 @@
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
+import { ownerTrait } from '../domain/placement-names.ts';
 import {
   differsFrom,
   type HeldInventories,
@@ -8,7 +9,6 @@ import {
   wantedProviders,
 } from '../domain/provider-tree.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
-import { ownerTrait } from '../domain/traits.ts';
 import { findRival } from './find-rival.ts';
 import { isDamaged } from './mark-damage.ts';
 

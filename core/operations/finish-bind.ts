@@ -37,14 +37,17 @@ export async function refuseOtherBoot(deps: Deps, hostname: string, bootId: stri
 /**
  * Nothing of the binding is made ready, and nothing stays claimed. The ARQs stay, as failed, until
  * Nova deletes them.
+ *
+ * @param left what the host has said: where it has looked and nothing was made, nothing is cleaned up
  */
 export async function failBind(
   deps: Deps,
   binding: InstanceBinding,
   failure: BindFailure,
+  left?: 'nothing',
 ): Promise<void> {
   const isDone = await resolve(deps, binding, (current, arqs) => {
-    const cleaning = planCleaning(deps, current, arqs, true);
+    const cleaning = left ? undefined : planCleaning(deps, current, arqs, true);
     return deps.store.bindings.fail(current, failure, {
       arqs,
       fate: 'unbound',

@@ -2,7 +2,10 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
+import type { HostInventory } from '../store/hosts.ts';
 import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
+import { noteSuccess, quarantine } from './quarantine.ts';
 import { doubtProgram, endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
@@ -25,12 +28,17 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async free(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release) return;
+    const inventory = await hostOfFailures(deps, release, event);
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(release);
       deps.log.info('The host has cleaned up.', namesOf(release));
+      if (inventory) await noteSuccess(deps, inventory);
       return;
     }
-    await deps.store.releases.quarantine(release, reasonOf(event));
+    await quarantine(deps, release, reasonOf(event));
+    // Its own retries, and the same event again, say nothing new of the host.
+    const isNew = release.quarantine === undefined;
+    if (inventory) await noteFailure(deps, inventory.host, event, isNew ? 1 : 0);
     deps.log.error('The host could not clean up.', {
       ...namesOf(release),
       reason: reasonOf(event),
@@ -60,11 +68,17 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     const binding = await deps.store.arqs.binding(instanceUuid);
     // Another bind, or another boot's job, decides it by now.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
-    const { host } = await deps.store.inventory.host(binding.hostname);
+    const inventory = await deps.store.inventory.host(binding.hostname);
+    const { host } = inventory;
     if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
-    else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
-    else if (note.instances.length === 1)
-      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
+    else if (event.operation === 'succeeded') {
+      await succeedBind(deps, binding, note.bootId);
+      if (host.failedJobs) await noteSuccess(deps, inventory);
+    } else if (note.instances.length === 1) {
+      // Counted first: the same event again finds nothing that is left to fail.
+      await noteFailure(deps, host, event, 1);
+      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, leftBy(event));
+    }
     // One of many could not be made; which, shows when each is tried by itself.
     else await startOverAlone(deps, host, binding);
   }
@@ -80,6 +94,33 @@ function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | unde
 /** Else it was given up by others, and the host may be at it still. */
 function isToldByHost({ operation }: JobEvent): boolean {
   return operation === 'failed' || operation === 'rejected';
+}
+
+/** Only the host itself can say that it has looked, and is not at it any more. */
+function leftBy({ operation, statusDetails }: JobEvent): 'nothing' | undefined {
+  return operation === 'failed' && statusDetails?.left === 'nothing' ? 'nothing' : undefined;
+}
+
+/** Counted are failures by which a host shows that it fails others, too. */
+async function noteFailure(
+  deps: ConsumerDeps,
+  host: StoredHost,
+  event: JobEvent,
+  count: 0 | 1,
+): Promise<void> {
+  if (event.operation !== 'failed' || event.statusDetails?.fault === 'request') return;
+  const now = new Date(deps.clock()).toISOString();
+  await deps.store.inventory.noteFailure(host, { count, reason: reasonOf(event), lastAt: now });
+}
+
+/** Undefined where its host has done what it does every day, and nothing is to be noted of it. */
+async function hostOfFailures(
+  deps: ConsumerDeps,
+  { hostname, quarantine }: HostRelease,
+  { operation }: JobEvent,
+): Promise<HostInventory | undefined> {
+  const isUsual = operation === 'succeeded' && quarantine === undefined;
+  return isUsual ? undefined : deps.store.inventory.host(hostname);
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {

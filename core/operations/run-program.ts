@@ -5,6 +5,7 @@ import type { HostRelease } from '../domain/arq.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import { isEndedByBoot } from '../domain/report-plan.ts';
 import { imageStep } from './plan-programs.ts';
+import { quarantine } from './quarantine.ts';
 
 const otherHolder = 'Somebody may have had the region meanwhile.';
 
@@ -84,14 +85,14 @@ export async function endProgram(
   else deps.log.info('A region was programmed.', names);
 }
 
-/** Nobody gets the region until its host has booted, or an admin has seen to it. */
+/** Nobody gets the region until its host has come to rest there, or has booted, or an admin has seen to it. */
 export async function doubtProgram(
   deps: ConsumerDeps,
   release: HostRelease,
   reason: string,
 ): Promise<void> {
   await deps.store.regions.endProgram(release, 'failed', reason);
-  await deps.store.releases.quarantine(release, reason);
+  await quarantine(deps, release, reason);
   deps.log.error('Whether a region was programmed is not known.', {
     ...namesOf(release),
     reason,

@@ -7,7 +7,9 @@ import type { DueKind } from '../store/shards.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
 import { failBind } from './finish-bind.ts';
+import { quarantine } from './quarantine.ts';
 import { releaseArqs } from './release-arqs.ts';
+import { retryCleaning } from './retry-cleaning.ts';
 import { startOverAlone } from './start-over.ts';
 
 /** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
@@ -40,13 +42,14 @@ async function sweepKind(
 ): Promise<void> {
   const startedAt = deps.clock();
   const seen = new Set<string>();
+  const asked = new Map<string, number>();
   while (deps.clock() - startedAt < beginsWithinMs) {
     const overdue = (await deps.listings.overdue(kind, now)).filter((uuid) => !seen.has(uuid));
     if (overdue.length === 0) return;
     for (const uuid of overdue) {
       seen.add(uuid);
       try {
-        await end[kind](deps, uuid);
+        await end[kind](deps, uuid, asked);
       } catch (error) {
         faults.push(error);
         deps.log.error('A deadline could not be enforced.', { kind, uuid, error });
@@ -55,7 +58,10 @@ async function sweepKind(
   }
 }
 
-const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promise<void>>> = {
+/** @param asked by host, how often it was asked in this run to clean up again */
+type End = (deps: ConsumerDeps, uuid: string, asked: Map<string, number>) => Promise<void>;
+
+const end: Readonly<Record<DueKind, End>> = {
   async arq(deps, uuid) {
     if (await deps.store.arqs.deleteUnbound(uuid as ArqUuid)) {
       deps.log.info('Deleted an ARQ that was never bound.', { arq: uuid });
@@ -76,9 +82,10 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     await failBind(deps, binding, { cause: 'deadline', reason });
   },
 
-  async release(deps, releaseId) {
+  async release(deps, releaseId, asked) {
     const release = await deps.store.releases.byId(releaseId);
-    if (!release || release.quarantine) return;
+    if (!release) return;
+    if (release.quarantine) return retryCleaning(deps, release, asked);
     const kind = release.program ? 'prog' : 'free';
     if ((await askAboutJob(deps, kind, releaseId, release.hostname)) === 'ended') return;
     // What its host has not begun by now it is not to begin below whoever has the region next.
@@ -90,7 +97,7 @@ const end: Readonly<Record<DueKind, (deps: ConsumerDeps, uuid: string) => Promis
     }
     const reason = `Host ${release.hostname} did not confirm within ${releaseDeadlineSeconds} s.`;
     await deps.store.regions.endProgram(release, 'failed', reason);
-    await deps.store.releases.quarantine(release, reason);
+    await quarantine(deps, release, reason);
     deps.log.error('Handles are in quarantine.', {
       host: release.hostname,
       release: releaseId,

@@ -1,7 +1,7 @@
 // Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
 
-import type { Device, Presence } from '../domain/device.ts';
-import type { StoredHost } from '../domain/report-plan.ts';
+import type { Device, FailedJobs, Presence } from '../domain/device.ts';
+import type { RefusedDevices, StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { queryPartition } from './reads.ts';
 import { deviceOf, hostKey, type Row } from './rows.ts';
@@ -31,6 +31,13 @@ export interface HostStore {
    * @param next whose the lease was last, from now on
    */
   putReport(host: StoredHost, holder: string, next?: string): Promise<boolean>;
+  /**
+   * Adds to the jobs that the host could not do. Two at the same time may count as one: the count only
+   * says how long the host is left alone.
+   */
+  noteFailure(host: StoredHost, failed: FailedJobs): Promise<void>;
+  /** The host has done a job. */
+  forgetFailures(hostname: string): Promise<void>;
   /** False if what is stored is no longer `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -88,7 +95,8 @@ export function hostStore(client: Documents, table: string): HostStore {
 
     putBoot(host, holder) {
       const { bootedAt, wanted } = host;
-      return putUnderLease(host, holder, { booted_at: bootedAt, starting_over: true, wanted });
+      const more = { booted_at: bootedAt, starting_over: true, wanted };
+      return putUnderLease(host, holder, more, ' REMOVE failed_jobs');
     },
 
     putReport(host, holder, next = holder) {
@@ -97,8 +105,31 @@ export function hostStore(client: Documents, table: string): HostStore {
         agent_version: host.agentVersion,
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
+        refused: host.refused,
       };
       return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
+    },
+
+    async noteFailure({ hostname, failedJobs: known }, { count, lastAt, reason }) {
+      const failedJobs: FailedJobs = {
+        count: (known?.count ?? 0) + count,
+        lastAt,
+        reason: reason.slice(0, 255),
+      };
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'SET failed_jobs = :failed',
+        ExpressionAttributeValues: { ':failed': failedJobs },
+      });
+    },
+
+    async forgetFailures(hostname) {
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'REMOVE failed_jobs',
+      });
     },
 
     putPresence(hostname, presence, known) {
@@ -131,7 +162,9 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     booted_at?: string;
     starting_over?: true;
     wanted?: Record<string, string>;
+    refused?: RefusedDevices;
     presence?: Presence;
+    failed_jobs?: FailedJobs;
   };
   return {
     hostname,
@@ -144,6 +177,8 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     ...(stored.booted_at && { bootedAt: stored.booted_at }),
     isStartingOver: stored.starting_over === true,
     wanted: stored.wanted ?? {},
+    refused: stored.refused ?? {},
     ...(stored.presence && { presence: stored.presence }),
+    ...(stored.failed_jobs && { failedJobs: stored.failed_jobs }),
   };
 }

@@ -9,6 +9,7 @@ import type { Documents } from './documents.ts';
 import { releaseOf, releaseRow } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
 import { handleKey, releaseKey } from './rows.ts';
+import { duePartition } from './shards.ts';
 import { transact, transactItemsMax, updateIf } from './writes.ts';
 
 /** Each is written in the transaction, beside the release. */
@@ -18,8 +19,19 @@ export interface ReleaseStore {
   byId(id: string): Promise<HostRelease | undefined>;
   /** Frees the handles that still wait for it; those given, while others go on waiting. Repeatable. */
   confirm(release: HostRelease, some?: HostRelease['handles']): Promise<void>;
-  /** Keeps them from being handed out, until it is confirmed after all. Repeatable. */
-  quarantine(release: HostRelease, reason: string): Promise<void>;
+  /**
+   * Keeps them from being handed out, until it is confirmed after all. Repeatable.
+   *
+   * @param retryAt when the host is asked again
+   */
+  quarantine(release: HostRelease, reason: string, retryAt: string): Promise<void>;
+  /** What is in quarantine is retried at that time. */
+  postpone(release: HostRelease, retryAt: string): Promise<void>;
+  /**
+   * Another release of the same handles, which takes the place of one in quarantine; false if a handle
+   * waits for another one by now.
+   */
+  replace(release: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
   /** A handle from a backup is handed out again; false if it is not as it had been read. */
   trust(handle: AttachHandle): Promise<boolean>;
   /** The same for free ones that their host has to clean up first; all or none. */
@@ -59,7 +71,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       if (!some) await deleteRow(release);
     },
 
-    async quarantine(release, reason) {
+    async quarantine(release, reason, retryAt) {
       const waiting = await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
       if (waiting === 0) {
         // Later releases have taken its place.
@@ -69,11 +81,44 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       await updateIf(client, {
         TableName: tables.arqs,
         Key: releaseKey(release.id),
-        UpdateExpression: 'SET #release.quarantine = :reason REMOVE due, due_at',
+        UpdateExpression:
+          'SET #release.quarantine = :reason, #release.retryAt = :at, due = :due, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#release': 'release' },
-        ExpressionAttributeValues: { ':reason': reason },
+        ExpressionAttributeValues: {
+          ':reason': reason,
+          ':at': retryAt,
+          ':due': duePartition('release', release.id),
+        },
       });
+    },
+
+    async postpone({ id }, retryAt) {
+      await updateIf(client, {
+        TableName: tables.arqs,
+        Key: releaseKey(id),
+        UpdateExpression: 'SET #release.retryAt = :at, due_at = :at',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeNames: { '#release': 'release' },
+        ExpressionAttributeValues: { ':at': retryAt },
+      });
+    },
+
+    async replace(release, next, dueAt) {
+      const outcome = await transact(client, [
+        { Put: { TableName: tables.arqs, Item: releaseRow(next, dueAt) } },
+        ...next.handles.map(({ providerUuid, handleUuid }) => ({
+          Update: {
+            TableName: tables.inventory,
+            Key: handleKey(providerUuid, handleUuid),
+            UpdateExpression: 'SET release_id = :next',
+            ConditionExpression: 'release_id = :release',
+            ExpressionAttributeValues: { ':release': release.id, ':next': next.id },
+          },
+        })),
+      ]);
+      if (outcome === 'done') await deleteRow(release);
+      return outcome === 'done';
     },
 
     trust({ providerUuid, uuid, unknownSince, claim }) {

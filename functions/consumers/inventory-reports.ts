@@ -1,4 +1,4 @@
-import { inventoryReport } from '#core/contracts/inventory-report.ts';
+import { acceptReport, receivedReport } from '#core/contracts/inventory-report.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { hostOf, readPayload } from './payload.ts';
@@ -10,7 +10,7 @@ export const makeConsumer = queueConsumer(
   ruleEnvelope,
   async (deps, envelope) => {
     const hostname = hostOf(deps, envelope);
-    const report = readPayload(inventoryReport, envelope);
+    const report = acceptReport(hostname, readPayload(receivedReport, envelope));
     await applyReport(deps, hostname, report, envelope.received_at);
   },
 );

@@ -2,6 +2,7 @@
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { isWithheld } from '#core/domain/device.ts';
+import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
 import { type Finding, type Patient, perform, Wrong } from './check.ts';
@@ -76,13 +77,28 @@ async function examineHost(
     const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
     throw new Wrong(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
   }
+  if (host.failedJobs && host.failedJobs.count >= failuresBeforePause) {
+    const { count, lastAt, reason } = host.failedJobs;
+    throw new Wrong(
+      `Its last ${count} jobs failed, the last at ${lastAt}: ${reason}`,
+      'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations.md.',
+    );
+  }
+  const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
+  if (refused.length > 0) {
+    throw new Wrong(
+      `What it says of these devices is refused: ${refused.join('; ').slice(0, 500)}`,
+      'Correct the settings of its agent, or its driver; the other devices are stored.',
+    );
+  }
   let withheld = 0;
   for (const provider of devices.flatMap((device) => device.providers)) {
     const handles = (await deps.store.inventory.provider(provider))?.handles ?? [];
     withheld += handles.filter(isWithheld).length;
   }
   if (withheld > 0) {
-    const remedy = 'See Restore, and the alarms, in docs/operations.md; force_release frees them.';
+    const remedy =
+      'See handles-quarantined, and Restore, in docs/operations.md; cleaning is retried; force_release is for what no host will clean.';
     throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
   const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';

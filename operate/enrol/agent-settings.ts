@@ -11,6 +11,8 @@ export interface HostSettings {
   readonly endpoint: string;
   /** Where the folder is on the host. */
   readonly at: string;
+  /** URL below which the stage's images are. */
+  readonly images?: string | undefined;
 }
 
 /** @param given JSON of an object with what the host may offer @throws EnrolmentRefused */
@@ -22,6 +24,7 @@ export function agentSettings(host: HostSettings, given: string): string {
     certificate: `${host.at}/certificate.pem`,
     key: `${host.at}/key.pem`,
     ca: `${host.at}/authorities.pem`,
+    ...(host.images !== undefined && { image_source: host.images }),
     ...objectOf(given),
   };
   const file = JSON.stringify(settings, null, 2);

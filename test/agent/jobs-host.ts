@@ -139,6 +139,7 @@ export async function aJobsHost(): Promise<JobsHost> {
           CYBORG_AGENT_BOOT_ID_FILE: bootIdFile,
           CYBORG_AGENT_INTERVAL_SECONDS: '3600',
           CYBORG_AGENT_LOG_LEVEL: 'debug',
+          CYBORG_AGENT_IMAGE_SOURCE: `http://127.0.0.1:${port}/`,
         },
       });
       agents.push(agent);

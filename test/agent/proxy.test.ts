@@ -133,11 +133,10 @@ it('keeps the tunnel when the time to open it has passed', async () => {
 });
 
 function fetchImage(url: string, proxy: ConnectProxy): Promise<string> {
-  const downloads = createDownloads(
-    join(directory, 'images'),
-    silentLog,
-    `http://127.0.0.1:${proxy.port}`,
-  );
+  const downloads = createDownloads(join(directory, 'images'), silentLog, {
+    proxy: `http://127.0.0.1:${proxy.port}`,
+    source: new URL('/', url).href,
+  });
   const image = { url, sha256: sha256Of(Buffer.from('image')), bytes: 5 };
   return downloads.withImage(image, never, async (path) => readFileSync(path, 'utf8'));
 }

@@ -114,7 +114,7 @@ const mdevs = aDevice({
     traits: [],
     attach_handles: [1, 2].map((at) => ({
       type: 'MDEV',
-      info: { asked_type: 'nvidia-223', uuid: `${at}` },
+      info: { asked_type: 'nvidia-223', vgpu_mark: `${at}` },
     })),
   },
 });

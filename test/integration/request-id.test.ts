@@ -54,7 +54,7 @@ beforeAll(async () => {
     offers: {
       resource_class: 'VGPU',
       traits: [],
-      attach_handles: [{ type: 'MDEV', info: { asked_type: 'nvidia-223', uuid: '1' } }],
+      attach_handles: [{ type: 'MDEV', info: { asked_type: 'nvidia-223', vgpu_mark: '1' } }],
     },
   });
   await applyReport(world.deps, host, aReport([mdevs]), Date.now());

@@ -275,6 +275,16 @@ describe('what is wrong is named', () => {
     await backups.put(inventory, handle);
   });
 
+  it('a host that fails its jobs', async () => {
+    const { inventory } = createConsumerDeps('doctor').store;
+    const { host } = await inventory.host('cmp1');
+    const failed = { count: 3, lastAt: '2026-07-01T01:02:03.000Z', reason: 'ENOSPC' };
+    await inventory.noteFailure(host, failed);
+    expect(named('host cmp1', await findings())).toMatch(/last 3 jobs failed.*ENOSPC.*journalctl/);
+    await inventory.forgetFailures('cmp1');
+    expect(named('host cmp1', await findings())).toBe('ok');
+  });
+
   it('an API that is down', async () => {
     await system.kill('api');
     const found = await findings();

@@ -52,6 +52,13 @@ export function isOut(isOut: boolean): Act {
   };
 }
 
+/** Whenever the agent has died, looks at the GPU fail for so long. */
+export function isBlindAfterKill(milliseconds: number): Act {
+  return ({ hosts }) => {
+    for (const { hardware } of hosts) hardware.blindAfterKillMs = milliseconds;
+  };
+}
+
 export function isForgetful(isForgetful: boolean): Act {
   return ({ openstack }) => {
     openstack.isForgetful = isForgetful;

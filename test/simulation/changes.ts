@@ -40,8 +40,10 @@ function checkEssence(after: Item, before: Item | undefined, violate: Violate): 
 
 function checkUpdate(before: Item, after: Item, violate: Violate): void {
   const [was, is] = [before.release_id, after.release_id];
-  // Only the end of a claim that waited behind it takes the place of a release.
-  if (was && is && was !== is && !before.arq_uuid) {
+  // The end of a claim that waited behind it takes the place of a release, and another attempt that of
+  // one that has failed.
+  const isRetry = before.quarantine !== undefined && after.quarantine === before.quarantine;
+  if (was && is && was !== is && !before.arq_uuid && !isRetry) {
     violate('I4', `handle ${after.sk} no longer waits for release ${was}`);
   }
   if (after.unknown_since && is && !was && !before.arq_uuid) {

@@ -31,6 +31,7 @@ export const faultRates = {
   'Keystone unavailable': 0.01,
   'Glance unavailable': 0.1,
   'device refuses': 0.05,
+  'device cannot be read': 0.02,
   'disk full': 0.01,
   'agent killed': 0.002,
 } as const;
@@ -73,6 +74,8 @@ export function createFaults(random: Random, intensity: number, rates: Rates = f
   return {
     counts,
     happens: (kind) => {
+      // Drawn only where it can happen: the lives of operations, which guards name, stay as they are.
+      if (kind === 'device cannot be read' && !rates[kind]) return false;
       const happens = isOn && random.chance(Math.min(0.9, (rates[kind] ?? 0) * intensity));
       if (happens) count(kind);
       return happens;

@@ -6,6 +6,7 @@ import { openCheckpoint } from '#agent/checkpoint.ts';
 import type { Clock } from '#agent/clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver, MakesMdevs, Mdev, Programs } from '#agent/drivers/driver.ts';
+import { ImageRefused } from '#agent/image-check.ts';
 import { createLookRequests } from '#agent/look-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
@@ -42,6 +43,10 @@ export interface Hardware {
   isImageKept: boolean;
   /** Whatever is asked of the devices fails. */
   isBroken: boolean;
+  /** Looks at the GPU fail until then. */
+  blindUntilMs: number;
+  /** For so long looks fail after the agent was killed. */
+  blindAfterKillMs: number;
 }
 
 export interface Host {
@@ -89,6 +94,8 @@ export function createHost(parts: HostParts): Host {
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
     isImageKept: false,
     isBroken: false,
+    blindUntilMs: 0,
+    blindAfterKillMs: 0,
   };
   let bootId = random.uuid();
   let agent: Process | undefined;
@@ -108,6 +115,7 @@ export function createHost(parts: HostParts): Host {
     const process = parts.spawn(`agent ${name}`);
     agent = process;
     process.onDeath = () => {
+      hardware.blindUntilMs = timeline.now() + hardware.blindAfterKillMs;
       iot.drop(thingName(parts.stage, name), unheardMs);
       timeline.at(timeline.now() + restartMs, () => {
         if (host.isUp && agent === process) startAgent();
@@ -181,7 +189,7 @@ async function live(
       const image = parts.images.find(({ id }) => id === path);
       const isWrong = image?.interfaceUuid !== interfaceUuid;
       if (isWrong && !strip.isStripped('agent checks images'))
-        throw new Error('for another interface');
+        throw new ImageRefused('for another interface');
     },
   });
   const deps: AgentDeps = {
@@ -216,6 +224,12 @@ function diskFiles(
         if (faults.happens('disk full')) throw new Error('ENOSPC');
         disk.set(name, text);
       }),
+    keepAside: (name) =>
+      timeline.effect(process, `disk rename ${name}`, () => {
+        disk.set(`${name}.kept`, disk.get(name) ?? '');
+        disk.delete(name);
+        return `${name}.kept`;
+      }),
   };
 }
 
@@ -237,10 +251,16 @@ const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
 });
 
 const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles }) => {
+  const look = <T>(found: () => T) =>
+    timeline.effect(process, 'device read', () => {
+      const isBlind = timeline.now() < hardware.blindUntilMs;
+      if (isBlind || faults.happens('device cannot be read')) throw new Error('EIO');
+      return found();
+    });
   const driver: Driver & MakesMdevs = {
     name: 'sim_gpu',
     discover: () =>
-      timeline.effect(process, 'device read', () =>
+      look(() =>
         only(hardware, gpuAddress, {
           ...described(gpuAddress, 'sim_gpu', 'GPU', '0x10de'),
           offers: {
@@ -248,12 +268,12 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
             traits: ['CUSTOM_SIM_GPU'],
             attach_handles: Array.from({ length: handles.gpu }, (_, index) => ({
               type: 'MDEV' as const,
-              info: { domain: '0000', bus: '0e', asked_type: mdevType, mark: `${index}` },
+              info: { domain: '0000', bus: '0e', asked_type: mdevType, vgpu_mark: `${index}` },
             })),
           },
         }),
       ),
-    listMdevs: () => timeline.effect(process, 'device read', () => [...hardware.mdevs.values()]),
+    listMdevs: () => look(() => [...hardware.mdevs.values()]),
     createMdev: (mdev) =>
       timeline.effect(process, 'device mdev create', () => {
         if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');

@@ -204,8 +204,9 @@ function isMadeByHost({ binding, group }: Arq): boolean {
 }
 
 /** What is kept from everybody is kept for a reason that somebody can end. */
-function checkQuarantine({ hosts }: World, { handles, releases }: Stored): void {
-  for (const { uuid, quarantine, release: id } of handles.values()) {
+function checkQuarantine(world: World, { handles, releases }: Stored): void {
+  const { hosts } = world;
+  for (const { uuid, providerUuid, quarantine, release: id } of handles.values()) {
     const release = releases.find((each) => each.id === id);
     if (quarantine && !release?.quarantine) {
       throw new Violation('L3', `handle ${uuid} is in quarantine, and no release is`);
@@ -213,6 +214,12 @@ function checkQuarantine({ hosts }: World, { handles, releases }: Stored): void 
     const isForeign = hosts.some(({ foreignMdevs }) => foreignMdevs.has(uuid));
     if (quarantine?.includes('not made by this agent') && !isForeign) {
       throw new Violation('L3', `mdev ${uuid} is ours, and the agent does not know it`);
+    }
+    const canClean = hosts.some(
+      ({ name, isUp, hardware }) => isUp && !hardware.isBroken && isOn(world, providerUuid, name),
+    );
+    if (quarantine && canClean && !isForeign) {
+      throw new Violation('L3', `handle ${uuid} stays in quarantine: ${quarantine}`);
     }
   }
 }

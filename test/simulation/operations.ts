@@ -10,6 +10,7 @@ import {
   forget,
   forgetPresence,
   inTurn,
+  isBlindAfterKill,
   isBroken,
   isForgetful,
   isOfThePast,
@@ -59,6 +60,18 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['GPU', 'host'],
     prepare: isBroken(true),
     act: boot('vgpu'),
+  },
+  'a bind of an agent that cannot look after a kill': {
+    about: ['GPU'],
+    // The resumed step cannot look; the release that follows can.
+    prepare: isBlindAfterKill(2300),
+    act: boot('vgpu'),
+    rates: {},
+  },
+  'a release that its host is asked for again': {
+    about: ['GPU', 'host'],
+    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isBroken(true), 0, deleteLast)),
+    act: inTurn(isBroken(false), 0, () => {}),
   },
   'a delete': {
     about: ['NIC', 'instance'],

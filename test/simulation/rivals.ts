@@ -72,6 +72,17 @@ export const rivals: Readonly<Record<string, Rival>> = {
   'a bind of a region as it is': { about: ['FPGA'], act: boot('fpga') },
   'a bind of another function': { about: ['FPGA'], act: boot('fpga2') },
   'a bind of all': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
+  'a GPU that a boot of the host no longer finds': {
+    about: ['GPU'],
+    of: ['a release that its host is asked for again'],
+    act: inTurn(
+      ({ hosts }) => {
+        for (const { hardware } of hosts) hardware.present.delete(gpuAddress);
+      },
+      0,
+      reboot,
+    ),
+  },
   'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },
   'a delete of one of its ARQs': { about: ['instance'], act: snatchOne(-1) },
   'a delete of one of its ARQs, and a bind of what it had': {

@@ -79,6 +79,11 @@ export async function bootAfresh(): Promise<void> {
   await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
 }
 
+/** From now on consumers see so many minutes more. */
+export function setClockAhead(count: number): void {
+  deps = { ...deps, clock: () => Date.now() + count * minutes };
+}
+
 export async function setPresence(presence: Presence): Promise<void> {
   const { host } = await deps.store.inventory.host('cmp1');
   await deps.store.inventory.putPresence('cmp1', presence, host.presence);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -73,17 +73,18 @@ describe('an mdev', () => {
     expect((await open()).mdev('uuid-1')).toBeUndefined();
   });
 
-  it('that could not be made is not ours, unless it was before', async () => {
+  it('stays ours when its step fails', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making);
+    await checkpoint.record('job', '1', { failed: 'EIO' });
+    expect((await open()).mdev('uuid-1')).toEqual(mark);
+  });
+
+  it('is no longer ours once a look has shown that it is not there', async () => {
+    const checkpoint = await open();
     await checkpoint.claim('job', '1', making);
-    await checkpoint.record('job', '1', { failed: 'ENOSPC' });
-    expect(checkpoint.mdev('uuid-1')).toBeUndefined();
-    await checkpoint.claim('job', '1', making);
-    await checkpoint.record('job', '1', {});
-    await checkpoint.claim('job-2', '1', { ...making, type: 'fake-2' });
-    await checkpoint.record('job-2', '1', { failed: 'EEXIST' });
-    expect(checkpoint.mdev('uuid-1')).toEqual(mark);
+    await checkpoint.record('job', '1', { failed: 'ENOSPC' }, 'absent');
+    expect((await open()).mdev('uuid-1')).toBeUndefined();
   });
 });
 
@@ -94,11 +95,23 @@ describe('the record', () => {
     expect([after.job('job', '1'), after.mdev('uuid-1')]).toEqual([undefined, undefined]);
   });
 
-  it.each(['', '{"version":1,"jo', '[]', '\0'])('is empty if the disk holds %j', async (torn) => {
-    writeFileSync(join(directory, 'jobs.json'), torn);
-    const checkpoint = await open();
-    await checkpoint.finish('job', '1', { status: 'SUCCEEDED' });
-    expect((await open()).job('job', '1')?.outcome).toEqual({ status: 'SUCCEEDED' });
+  const newer = JSON.stringify({ version: 2, boot_id: 'boot-1', marks: [] });
+  it.each(['', '{"version":1,"jo', '[]', '\0', newer])(
+    'that this version cannot read is kept aside: %j',
+    async (text) => {
+      for (const number of [1, 2]) {
+        writeFileSync(join(directory, 'jobs.json'), text);
+        const checkpoint = await open();
+        await checkpoint.finish('job', '1', { status: 'SUCCEEDED' });
+        expect((await open()).job('job', '1')?.outcome).toEqual({ status: 'SUCCEEDED' });
+        expect(readFileSync(join(directory, `jobs.json.kept-${number}`), 'utf8')).toBe(text);
+      }
+    },
+  );
+
+  it('is not opened while its file can be neither read nor kept aside', async () => {
+    mkdirSync(join(directory, 'jobs.json'));
+    await expect(open()).rejects.toThrow(/EISDIR/);
   });
 
   it('is bounded, and forgets first what ended first', async () => {
@@ -120,8 +133,8 @@ describe('the record', () => {
   });
 
   it('does not change if it cannot be stored', async () => {
-    writeFileSync(join(directory, 'file'), '');
-    const checkpoint = await open({ directory: join(directory, 'file/below') });
+    const checkpoint = await open({ directory: join(directory, 'below') });
+    writeFileSync(join(directory, 'below'), '');
     await expect(checkpoint.claim('job', '1', making)).rejects.toThrow();
     expect([checkpoint.job('job', '1'), checkpoint.mdev('uuid-1')]).toEqual([undefined, undefined]);
   });

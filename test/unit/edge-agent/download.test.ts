@@ -35,11 +35,16 @@ function wanted(given: Partial<WantedImage> = {}): WantedImage {
   return { url, sha256: sha256Of(content), bytes: content.length, ...given };
 }
 
+const origin = ({ url }: WantedImage) => new URL(URL.canParse('/', url) ? '/' : url, url).href;
 const never = new AbortController().signal;
 /** The bytes that would be written to a device. */
 function download(image: WantedImage, stop = never): Promise<Buffer> {
   const use = async (path: string) => readFileSync(path);
-  return createDownloads(directory, silentLog).withImage(image, stop, use);
+  return createDownloads(directory, silentLog, { source: origin(image) }).withImage(
+    image,
+    stop,
+    use,
+  );
 }
 
 describe('an image', () => {
@@ -118,7 +123,7 @@ describe('a download fails, and leaves no file,', () => {
 
   it.each(['file:///etc/passwd', 'ftp://127.0.0.1/x', 'data:,x'])(
     'if it is to come from %s',
-    (url) => fails(wanted({ url }), 'which is not fetched'),
+    (url) => fails(wanted({ url }), 'Images are not fetched from'),
   );
 
   it('if it is broken off', async () => {
@@ -131,7 +136,9 @@ describe('a download fails, and leaves no file,', () => {
 
   it('if the disk does not take it', async () => {
     writeFileSync(join(directory, 'file'), '');
-    const downloads = createDownloads(join(directory, 'file/below'), silentLog);
+    const downloads = createDownloads(join(directory, 'file/below'), silentLog, {
+      source: origin(wanted()),
+    });
     await expect(downloads.withImage(wanted(), never, async () => {})).rejects.toThrow('ENOTDIR');
   });
 });

@@ -13,6 +13,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
     sequence: 0,
     lastReceivedAtMs: 1000,
     wanted: {},
+    refused: {},
     isStartingOver: false,
     ...given,
   };
@@ -31,6 +32,7 @@ function reportOf(devices: readonly ReportedDevice[], given: Parameters<typeof a
       receivedAtMs: 2000,
       manifest: report.manifest,
       failedDrivers: report.failed_drivers,
+      refused: {},
     },
     described: report.devices.map(discovered),
   };

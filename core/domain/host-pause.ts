@@ -1,0 +1,26 @@
+// A host that fails one job after another is left alone for a while: each bind that it fails is a server
+// that is not built, and may leave a handle behind that has to be cleaned up.
+
+import type { FailedJobs, Host } from './device.ts';
+import { backoffSeconds } from './retry-later.ts';
+
+/** One or two failures may be the instance's, or chance. */
+export const failuresBeforePause = 3;
+
+const minuteMs = 60_000;
+const pauseMinutesMax = 15;
+
+/** Until when the host takes no bind that it must prepare; undefined if it takes them. */
+export function pausedUntil(
+  { failedJobs }: Pick<Host, 'failedJobs'>,
+  nowMs: number,
+): string | undefined {
+  if (!failedJobs || failedJobs.count < failuresBeforePause) return undefined;
+  const untilMs = Date.parse(failedJobs.lastAt) + pauseMs(failedJobs);
+  return nowMs < untilMs ? new Date(untilMs).toISOString() : undefined;
+}
+
+/** A minute after the third failure, and twice as long after each further one. */
+function pauseMs({ count }: FailedJobs): number {
+  return backoffSeconds(count - failuresBeforePause + 1, pauseMinutesMax) * minuteMs;
+}

@@ -1,0 +1,75 @@
+import type { ConsumerDeps } from '../consumer-deps.ts';
+import type { Deps } from '../deps.ts';
+import type { HostRelease } from '../domain/arq.ts';
+import { cleaningRetryMs } from '../domain/deadlines.ts';
+import type { ReleaseId } from '../domain/ids.ts';
+import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
+import { timeIn } from './quarantine.ts';
+
+/** Jobs that one run of the sweep gives one host to clean up again. */
+const retriesPerHost = 4;
+const nextSweepMs = 60_000;
+
+/**
+ * Asks the host again to clean up what is in quarantine, by another release in the place of this one: its
+ * job has an id of its own, and what the earlier job still says changes nothing.
+ *
+ * @param asked by host, how many jobs this run of the sweep has made
+ */
+export async function retryCleaning(
+  deps: ConsumerDeps,
+  release: HostRelease,
+  asked: Map<string, number>,
+): Promise<void> {
+  const { hostname, retryAt, quarantine: reason = '' } = release;
+  const now = deps.clock();
+  // The index may still show the time before.
+  if (retryAt === undefined || Date.parse(retryAt) > now) return;
+  const count = asked.get(hostname) ?? 0;
+  if (count >= retriesPerHost) {
+    await deps.store.releases.postpone(release, timeIn(deps, nextSweepMs));
+    return;
+  }
+  asked.set(hostname, count + 1);
+  const retries = (release.retries ?? 0) + 1;
+  const kind = release.program ? 'prog' : 'free';
+  const status = await jobStatus(deps, kind, release.id, hostname);
+  if (status === 'SUCCEEDED') {
+    await askAboutJob(deps, kind, release.id, hostname);
+    return;
+  }
+  // The host does the job when it is back.
+  if (status !== undefined && !hasEnded(status)) {
+    await deps.store.releases.postpone(release, timeIn(deps, cleaningRetryMs(retries)));
+    return;
+  }
+  const handles = await waitingHandles(deps, release);
+  if (handles.length === 0) return deps.store.releases.confirm(release);
+  // What an operator wanted there has failed by now: the region is only to come to rest.
+  const { program: _, ...base } = release;
+  const dueAt = timeIn(deps, cleaningRetryMs(retries));
+  const next: HostRelease = {
+    ...base,
+    id: deps.uuid() as ReleaseId,
+    handles,
+    startedAt: new Date(now).toISOString(),
+    retryAt: dueAt,
+    retries,
+  };
+  if (!(await deps.store.releases.replace(release, next, dueAt))) return;
+  deps.log.info('Cleaning is tried again.', {
+    ...{ host: hostname, release: next.id, replaces: release.id, retries, reason },
+    handles: handles.length,
+  });
+}
+
+async function waitingHandles(deps: Deps, release: HostRelease): Promise<HostRelease['handles']> {
+  const waiting = await Promise.all(
+    release.handles.map(async (each) => {
+      const provider = await deps.store.inventory.provider(each.providerUuid);
+      const handle = provider?.handles.find(({ uuid }) => uuid === each.handleUuid);
+      return handle?.release === release.id ? [each] : [];
+    }),
+  );
+  return waiting.flat();
+}

@@ -1,0 +1,158 @@
+// What a host may say of its devices, by the deployed consumer: a device that says more is refused by
+// itself, once, and the host's other devices are stored.
+
+import type { SQSRecord } from 'aws-lambda';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { digestOf } from '#core/contracts/device-digest.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Log, LogFields } from '#core/log.ts';
+import { makeConsumer } from '#functions/consumers/inventory-reports.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const [goodAddress, badAddress] = ['0000:0c:00.0', '0000:0d:00.0'];
+const good = aDevice({ address: goodAddress, provider_suffix: undefined });
+const offers = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1)] };
+const region = { ...offers, name: 'region0' };
+
+let world: World;
+let host: string;
+let hosts = 0;
+let sequence = 0;
+let lines: { readonly message: string; readonly fields: LogFields }[] = [];
+let jobs: string[] = [];
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => {
+  hosts += 1;
+  host = `cmp${hosts}`;
+  [lines, jobs] = [[], []];
+});
+
+function bad(given: Partial<ReportedDevice>): ReportedDevice {
+  return aDevice({ address: badAddress, provider_suffix: undefined, ...given });
+}
+
+/** Whether the message is done with. */
+async function deliver(
+  devices: readonly ReportedDevice[],
+  given: Partial<InventoryReport> = {},
+): Promise<boolean> {
+  sequence += 1;
+  const report = aReport(devices, { sequence, ...given });
+  const body = {
+    thing: `test:${host}`,
+    topic: 'any',
+    received_at: Date.now(),
+    payload: Buffer.from(JSON.stringify(report)).toString('base64'),
+  };
+  const say = (message: string, fields: LogFields = {}) => void lines.push({ message, fields });
+  const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log };
+  const { deps } = world;
+  const { clients } = deps;
+  const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
+  const consumer = makeConsumer({
+    deps: () => ({ ...deps, clients: { ...clients, jobs: noted }, log }),
+    sqs: () => ({ send: () => Promise.reject(new Error('Nothing is set aside.')) }),
+  });
+  const record = {
+    messageId: 'one',
+    body: JSON.stringify(body),
+    attributes: { ApproximateReceiveCount: '1' },
+  };
+  const answer = await consumer({ Records: [record as SQSRecord] }, {} as never);
+  return answer.batchItemFailures.length === 0;
+}
+
+const manifestOf = (devices: readonly ReportedDevice[]) =>
+  Object.fromEntries(devices.map((device) => [device.address, digestOf(device)]));
+
+async function stored() {
+  const { devices } = await world.deps.store.inventory.host(host);
+  return devices.filter(({ isGone }) => !isGone).map(({ address }) => address);
+}
+
+describe('a device is refused, and the others of its host are stored', () => {
+  it.each<[string, Partial<ReportedDevice>, RegExp]>([
+    ['a standard class', { offers: { ...offers, resource_class: 'MEMORY_MB' } }, /MEMORY_MB/],
+    ['another case', { offers: { ...offers, resource_class: 'CUSTOM_x' } }, /CUSTOM_x/],
+    [
+      'a trait of storage',
+      { offers: { ...offers, traits: ['MISC_SHARES_VIA_AGGREGATE'] } },
+      /offers\.traits\.0: trait "MISC_SHARES_VIA_AGGREGATE" is not CUSTOM_/,
+    ],
+    ['a trait of compute', { offers: { ...offers, traits: ['COMPUTE_NODE'] } }, /COMPUTE_NODE/],
+    ['a region’s trait', { regions: [{ ...region, traits: ['HW_CPU_X86_AVX'] }] }, /HW_CPU/],
+    ['more than its handles', { offers: { ...offers, num_accelerators: 2 } }, /num_accelerators/],
+    [
+      'two equal handles',
+      { offers: { ...offers, attach_handles: [aHandle(1), aHandle(1)] } },
+      /is there twice/,
+    ],
+    ['a handle that two regions have', { offers, regions: [region] }, /is there twice/],
+    [
+      'a handle with words of its own',
+      { offers: { ...offers, attach_handles: [{ type: 'PCI', info: { path: '/etc' } }] } },
+      /offers\.attach_handles\.0\.info/,
+    ],
+    ['the name of another’s provider', { provider_suffix: goodAddress }, /provider_suffix/],
+  ])('%s', async (_what, given, reason) => {
+    expect(await deliver([good, bad(given)])).toBe(true);
+    expect(await stored()).toEqual([goodAddress]);
+    const { host: row } = await world.deps.store.inventory.host(host);
+    expect(row.refused).toEqual({
+      [badAddress]: { digest: digestOf(bad(given)), reason: expect.stringMatching(reason) },
+    });
+    expect(lines.map(({ message }) => message)).toContain('Devices of a report are refused.');
+  });
+
+  it('whose provider would have the name of another device’s', async () => {
+    const first = { ...good, provider_suffix: 'same' };
+    expect(await deliver([first, bad({ provider_suffix: 'same' })])).toBe(true);
+    expect(await stored()).toEqual([goodAddress]);
+  });
+});
+
+describe('a refused device', () => {
+  const wrong = bad({ offers: { ...offers, traits: ['COMPUTE_NODE'] } });
+
+  it('is neither refused again nor asked for by heartbeats', async () => {
+    const manifest = manifestOf([good, wrong]);
+    await deliver([good, wrong]);
+    lines = [];
+    for (let times = 0; times < 3; times++) await deliver([], { manifest });
+    expect([lines, jobs]).toEqual([[], []]);
+    expect(await stored()).toEqual([goodAddress]);
+  });
+
+  it('keeps what was stored of it before', async () => {
+    await deliver([good, bad({})]);
+    await deliver([good, wrong]);
+    expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
+  });
+
+  it('is stored when its host says something else of it', async () => {
+    await deliver([good, wrong]);
+    await deliver([good, bad({})]);
+    expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
+    expect((await world.deps.store.inventory.host(host)).host.refused).toEqual({});
+  });
+
+  it('is forgotten when its host has it no longer', async () => {
+    await deliver([good, wrong]);
+    await deliver([], { manifest: manifestOf([good]) });
+    expect((await world.deps.store.inventory.host(host)).host.refused).toEqual({});
+  });
+});
+
+it('takes a vendor that is the name of a property for a name', async () => {
+  await deliver([bad({ vendor: '__proto__' })]);
+  const { devices } = await world.deps.store.inventory.host(host);
+  const provider = await world.deps.store.inventory.provider(
+    devices[0]?.providers[0] ?? ('' as never),
+  );
+  expect(provider?.deployable.traits).toContain('CUSTOM_FPGA___PROTO___ABCD');
+});

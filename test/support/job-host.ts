@@ -1,0 +1,123 @@
+// A compute node whose agent takes jobs: two GPUs on which mdevs can be made, and the service of jobs.
+
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { openCheckpoint } from '#agent/checkpoint.ts';
+import { type Clock, systemClock } from '#agent/clock.ts';
+import { createDownloads } from '#agent/download.ts';
+import type { Driver, MakesMdevs, Mdev } from '#agent/drivers/driver.ts';
+import { checkImage } from '#agent/image-check.ts';
+import { createLookRequests } from '#agent/look-requests.ts';
+import { createJobRunner } from '#agent/run-jobs.ts';
+import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
+import { aReportedDevice, silentLog } from '#test/support/agent.ts';
+import { aJobsService, thing } from '#test/support/agent-session.ts';
+import { patience } from '#test/support/patience.ts';
+
+const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
+export const gpu = '0000:0e:00.0';
+export const secondGpu = '0000:0f:00.0';
+export const uuid = (number: number) =>
+  `91ac1606-427e-44bb-8233-${String(number).padStart(12, '0')}`;
+
+/** Two GPUs on which mdevs can be made; each making waits for the test, if it wants to. */
+function aGpuDriver() {
+  const mdevs: Mdev[] = [];
+  const calls: string[] = [];
+  const hooks = { beforeCreate: async (_mdev: Mdev) => {}, beforeLook: async () => {} };
+  const found = {
+    [gpu]: aReportedDevice({ address: gpu, driver: 'gpus' }),
+    [secondGpu]: aReportedDevice({ address: secondGpu, driver: 'gpus' }),
+  };
+  const driver: Driver & MakesMdevs = {
+    name: 'gpus',
+    discover: async () => {
+      await hooks.beforeLook();
+      return found;
+    },
+    listMdevs: async () => {
+      await hooks.beforeLook();
+      return [...mdevs];
+    },
+    createMdev: async (mdev) => {
+      calls.push(`create ${mdev.uuid}`);
+      await hooks.beforeCreate(mdev);
+      mdevs.push(mdev);
+    },
+    removeMdev: async (mdev) => {
+      calls.push(`remove ${mdev.uuid}`);
+      mdevs.splice(
+        mdevs.findIndex((each) => each.uuid === mdev.uuid),
+        1,
+      );
+    },
+  };
+  return { driver, mdevs, calls, hooks };
+}
+
+const failing: Driver = { name: 'other', discover: async () => Promise.reject(new Error('EIO')) };
+
+/** @param directory for the agent's files */
+export async function aJobHost(
+  directory: string,
+  {
+    other = failing,
+    clock = systemClock,
+    files = openStateFiles(join(directory, 'state')),
+    gpus = aGpuDriver(),
+  }: {
+    other?: Driver;
+    clock?: Clock;
+    files?: StateFiles;
+    gpus?: ReturnType<typeof aGpuDriver>;
+  } = {},
+) {
+  const service = aJobsService();
+  const looks = createLookRequests();
+  const stop = new AbortController();
+  const runner = createJobRunner({
+    ...{ thing, bootId, looks, log: silentLog, clock, random: () => 0 },
+    stop: stop.signal,
+    drivers: [other, gpus.driver],
+    checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),
+    checkImage,
+    downloads: createDownloads(join(directory, 'images'), silentLog),
+  });
+  let served: Promise<void> = Promise.resolve();
+  const connect = () => {
+    const session = service.connect();
+    served = runner.serve(session);
+    return {
+      session,
+      lose: async () => {
+        session.lose();
+        await served;
+      },
+    };
+  };
+  return { service, gpus, looks, stop, runner, connect };
+}
+
+export const document = (action: string, given: object = {}) => ({
+  ...{ version: 1, action, host: 'cmp1.example', boot_id: bootId },
+  ...(action === 'prepare' && { bind_id: uuid(99) }),
+  ...given,
+});
+export const create = (number: number, given: object = {}) => ({
+  ...{ kind: 'create-mdev', address: gpu, type: 'a', uuid: uuid(number) },
+  ...given,
+});
+export const remove = (number: number) => ({ ...create(number), kind: 'remove-mdev' });
+
+export function eventually<T>(read: () => T) {
+  return expect.poll(read, { ...patience, interval: 5 });
+}
+
+/** A wait that a test ends. */
+export function aGate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}

@@ -1,0 +1,192 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openStateFiles } from '#agent/state-files.ts';
+import {
+  aGate,
+  aJobHost,
+  create,
+  document,
+  eventually,
+  gpu,
+  remove,
+  secondGpu,
+  uuid,
+} from '#test/support/job-host.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'run-jobs-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const aHost = (given?: Parameters<typeof aJobHost>[1]) => aJobHost(directory, given);
+
+describe('an mdev', () => {
+  const outcomeOf = async (host: Awaited<ReturnType<typeof aHost>>, asked: object) => {
+    const jobId = await host.service.create(asked);
+    await eventually(() => host.service.job(jobId).status).not.toMatch(/QUEUED|IN_PROGRESS/);
+    const { status, statusDetails } = host.service.job(jobId);
+    return [status, statusDetails.reason];
+  };
+
+  it('that is there as the job wants it is taken over, and may be removed later', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
+    expect(await outcomeOf(host, document('prepare', { steps: [create(1)] }))).toEqual([
+      'SUCCEEDED',
+      undefined,
+    ]);
+    await outcomeOf(host, document('release', { steps: [remove(1)] }));
+    expect(host.gpus.calls).toEqual([`remove ${uuid(1)}`]);
+  });
+
+  it.each([{ type: 'b' }, { address: secondGpu }])(
+    'with the uuid of the job but %j is left alone',
+    async (given) => {
+      const host = await aHost();
+      host.connect();
+      host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1), ...given });
+      const [status, reason] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
+      expect([status, reason]).toEqual(['FAILED', expect.stringContaining('is there, but as a')]);
+      const [released] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
+      expect([released, host.gpus.calls]).toEqual(['FAILED', []]);
+    },
+  );
+
+  it('that this agent did not make is not removed', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
+    expect(await outcomeOf(host, document('release', { steps: [remove(1)] }))).toEqual([
+      'FAILED',
+      `Step 1/1: ${uuid(1)} was not made by this agent.`,
+    ]);
+  });
+
+  it('that was made for a later holder outlives a late release, and may be removed later', async () => {
+    const { service, gpus, connect } = await aHost();
+    connect();
+    const run = async (action: string, step: object) => {
+      const id = await service.create(document(action, { steps: [step] }));
+      await eventually(() => service.job(id).status).toBe('SUCCEEDED');
+    };
+    await run('prepare', create(1, { epoch: 6 }));
+    await run('release', { ...remove(1), epoch: 6 });
+    expect(gpus.mdevs).toHaveLength(1);
+    await run('release', { ...remove(1), epoch: 7 });
+    expect(gpus.mdevs).toEqual([]);
+  });
+
+  it('that is gone counts as removed', async () => {
+    const host = await aHost();
+    host.connect();
+    const [status] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
+    expect([status, host.gpus.calls]).toEqual(['SUCCEEDED', []]);
+  });
+
+  it('that cannot be removed does not keep the others from it', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
+    await outcomeOf(host, document('prepare', { steps: [create(2)] }));
+    const steps = [remove(1), remove(2), { kind: 'settle', address: gpu }];
+    const [status] = await outcomeOf(host, document('release', { steps }));
+    expect(status).toBe('FAILED');
+    expect(host.gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1)]);
+  });
+
+  /** The process dies with the mdev made, before the step is on record. */
+  const killedAfterCreate = async () => {
+    const host = await aHost();
+    const gate = aGate();
+    host.gpus.hooks.beforeCreate = async (mdev) => {
+      host.gpus.mdevs.push(mdev);
+      gate.open();
+      await new Promise(() => {});
+    };
+    host.connect();
+    const jobId = await host.service.create(document('prepare', { steps: [create(1)] }));
+    await gate.opened;
+    return { gpus: host.gpus, jobId, job: host.service.job(jobId) };
+  };
+  const restarted = async (
+    { gpus, jobId, job }: Awaited<ReturnType<typeof killedAfterCreate>>,
+    files = openStateFiles(join(directory, 'state')),
+  ) => {
+    gpus.hooks.beforeCreate = async () => {};
+    const next = await aHost({ gpus, files });
+    await next.service.create(job.document, jobId);
+    next.connect();
+    await eventually(() => next.service.job(jobId).status).toBe('FAILED');
+    return next;
+  };
+
+  it('made before a kill stays ours when the resumed step cannot look', async () => {
+    const killed = await killedAfterCreate();
+    killed.gpus.hooks.beforeLook = () => Promise.reject(new Error('EIO'));
+    const next = await restarted(killed);
+    expect(next.service.job(killed.jobId).statusDetails.left).toBeUndefined();
+    killed.gpus.hooks.beforeLook = async () => {};
+    const [status] = await outcomeOf(next, document('release', { steps: [remove(1)] }));
+    expect([status, killed.gpus.mdevs]).toEqual(['SUCCEEDED', []]);
+  });
+
+  it('made before a kill stays ours when the resumed step finds the disk full', async () => {
+    const killed = await killedAfterCreate();
+    const files = openStateFiles(join(directory, 'state'));
+    let fullFor = 1;
+    const next = await restarted(killed, {
+      ...files,
+      // The claim is not stored; the result is.
+      replace: (name, text) =>
+        fullFor-- > 0 ? Promise.reject(new Error('ENOSPC')) : files.replace(name, text),
+    });
+    const [status] = await outcomeOf(next, document('release', { steps: [remove(1)] }));
+    expect([status, killed.gpus.mdevs]).toEqual(['SUCCEEDED', []]);
+  });
+
+  it('that a look does not find is said not to be left', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.hooks.beforeCreate = () => Promise.reject(new Error('ENOSPC'));
+    const jobId = await host.service.create(document('prepare', { steps: [create(1), create(2)] }));
+    await eventually(() => host.service.job(jobId).status).toBe('FAILED');
+    expect(host.service.job(jobId).statusDetails).toEqual({
+      reason: 'Step 1/2: ENOSPC',
+      left: 'nothing',
+    });
+  });
+
+  it('of a job that made another one is not said to be missing', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.hooks.beforeCreate = async (mdev) => {
+      if (mdev.uuid === uuid(2)) throw new Error('ENOSPC');
+    };
+    const jobId = await host.service.create(document('prepare', { steps: [create(1), create(2)] }));
+    await eventually(() => host.service.job(jobId).status).toBe('FAILED');
+    expect(host.service.job(jobId).statusDetails.left).toBeUndefined();
+  });
+
+  it('of a device that no driver finds is not made', async () => {
+    const host = await aHost();
+    host.connect();
+    const steps = [create(1, { address: '0000:17:00.0' })];
+    const [status, reason] = await outcomeOf(host, document('prepare', { steps }));
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('No driver finds')]);
+  });
+
+  it('is there though the driver said that it failed, and that counts', async () => {
+    const host = await aHost();
+    host.connect();
+    host.gpus.hooks.beforeCreate = async (mdev) => {
+      host.gpus.mdevs.push(mdev);
+      throw new Error('EEXIST');
+    };
+    const [status] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
+    expect(status).toBe('SUCCEEDED');
+  });
+});
