@@ -2,6 +2,7 @@
 // attach handles by which a hypervisor takes hold of one accelerator.
 
 import type { Attribute } from './attribute.ts';
+import type { IdentityConflict } from './identity.ts';
 import type {
   ArqUuid,
   DeployableUuid,
@@ -81,6 +82,8 @@ export interface Device {
   readonly providers: readonly ProviderUuid[];
   /** The host no longer reports it. Kept while something of it is in use, and until Placement has let go. */
   readonly isGone: boolean;
+  /** Since when two agents have reported as its host, ISO 8601: nothing new is bound of it. */
+  readonly setAsideSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -120,6 +123,8 @@ export interface Deployable {
   /** What operators have added by the API, in no order; see attribute.ts. */
   readonly addedAttributes?: readonly Attribute[];
   readonly isGone: boolean;
+  /** Copy of the device's. */
+  readonly setAsideSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -164,6 +169,8 @@ export interface Host {
   readonly agentVersion?: string;
   readonly lastReportAt?: string;
   readonly presence?: Presence;
+  /** Set while two agents report as this host. */
+  readonly conflict?: IdentityConflict;
 }
 
 /** The agent's connection, as AWS IoT's lifecycle events tell it. */

@@ -148,6 +148,16 @@ export class AgentAway extends DomainError {
   }
 }
 
+export class HostInConflict extends DomainError {
+  constructor(hostname: string) {
+    super(
+      'conflict',
+      'cyborg.host.in_conflict',
+      `Two agents report as host ${hostname}: nothing is bound there until an operator has ended that.`,
+    );
+  }
+}
+
 export class BindFailedForInstance extends DomainError {
   constructor(instanceUuid: string, reason: string) {
     super(

@@ -3,6 +3,7 @@
 
 import type { HostRelease } from './arq.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
+import { type Identity, isReturn } from './identity.ts';
 
 /** The part of a report that says which devices there are. */
 export interface ReportedManifest {
@@ -17,8 +18,11 @@ export interface ReportedManifest {
 }
 
 export interface ReportPlan {
-  /** `late`: a newer report was applied already; only devices that one missed are taken from this. */
-  readonly standing: 'newer' | 'late';
+  /**
+   * `late`: a newer report was applied already; only devices that one missed are taken from this.
+   * `conflict`: nothing is taken from it, since two agents report as this host.
+   */
+  readonly standing: 'newer' | 'late' | 'conflict';
   readonly isNewBoot: boolean;
   readonly put: readonly DiscoveredDevice[];
   readonly retire: readonly Device[];
@@ -28,13 +32,10 @@ export interface ReportPlan {
   readonly unseen: readonly string[];
 }
 
-export interface StoredHost extends Host {
-  /** When its boot was first heard of; ISO 8601. */
-  readonly bootedAt?: string;
+export interface StoredHost extends Host, Identity {
   /** What was made on it before its last boot is not all made again yet. */
   readonly isStartingOver: boolean;
   readonly wanted: Readonly<Record<string, string>>;
-  readonly lastReceivedAtMs: number;
 }
 
 /** A boot leaves nothing to clean up, and programs nothing for an operator. */
@@ -53,6 +54,10 @@ export function planReport(
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
 ): ReportPlan {
+  if (host.conflict || isReturn(host, report)) {
+    const nothing = { put: [], retire: [], wanted: host.wanted, unseen: [] };
+    return { standing: 'conflict', isNewBoot: false, ...nothing };
+  }
   const isNewBoot = host.bootId !== report.bootId;
   const isNewer = isNewBoot
     ? report.receivedAtMs > host.lastReceivedAtMs

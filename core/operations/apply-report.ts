@@ -2,9 +2,9 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import { discoveredDevice, type InventoryReport } from '../contracts/inventory-report.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
-import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Device, DiscoveredDevice } from '../domain/device.ts';
-import { type DevicePlan, planDevice, planRetirement } from '../domain/device-plan.ts';
+import type { Device } from '../domain/device.ts';
+import { planRetirement } from '../domain/device-plan.ts';
+import { type BootReport, isSettling, replacedBoots, settlingMs } from '../domain/identity.ts';
 import { derivedUuid } from '../domain/ids.ts';
 import {
   changesNothing,
@@ -13,6 +13,8 @@ import {
   type StoredHost,
 } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
+import { providersOf, putDevice } from './put-device.ts';
 import { startOver } from './start-over.ts';
 
 /** Whose name the lease of the host is in. */
@@ -37,7 +39,7 @@ export async function applyReport(
   receivedAtMs: number,
 ): Promise<void> {
   const holder = deps.uuid();
-  if (await noteHeartbeat({ ...deps, holder }, hostname, report, receivedAtMs)) return;
+  if (await isSaidAndDone({ ...deps, holder }, hostname, report, receivedAtMs)) return;
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
     throw leaseTaken(hostname);
@@ -47,6 +49,29 @@ export async function applyReport(
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
+}
+
+/** Whether nothing is left to do of it under the lease. */
+async function isSaidAndDone(
+  deps: LeaseDeps,
+  hostname: string,
+  report: InventoryReport,
+  receivedAtMs: number,
+): Promise<boolean> {
+  if (report.devices.length === 0) return noteHeartbeat(deps, hostname, report, receivedAtMs);
+  // Of one row: a host that floods us with what is overtaken costs others nothing more.
+  const host = await deps.store.inventory.hostAlone(hostname);
+  if (host.conflict) {
+    const inventory = await deps.store.inventory.host(hostname);
+    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
+    return true;
+  }
+  return isOvertaken(planOf(host, [], report, receivedAtMs));
+}
+
+/** A newer report was applied, and has described all that this one does. */
+function isOvertaken({ standing, put }: ReportPlan): boolean {
+  return standing === 'late' && put.length === 0;
 }
 
 /**
@@ -61,15 +86,25 @@ async function noteHeartbeat(
   report: InventoryReport,
   receivedAtMs: number,
 ): Promise<boolean> {
-  if (report.devices.length > 0) return false;
-  const { host, devices, holder, leasedUntil } = await deps.store.inventory.host(hostname);
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host, devices, holder, leasedUntil } = inventory;
   const plan = planOf(host, devices, report, receivedAtMs);
+  if (isOvertaken(plan)) return true;
+  if (host.conflict) {
+    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
+    return true;
+  }
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
   if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
   const applied = reported(host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
   return true;
+}
+
+function settling(hostname: string): RetryLater {
+  const seconds = settlingMs / 1000;
+  return new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
 }
 
 function leaseTaken(hostname: string): RetryLater {
@@ -82,10 +117,18 @@ async function applyUnderLease(
   report: InventoryReport,
   receivedAtMs: number,
 ): Promise<void> {
-  const { host: known, devices } = await deps.store.inventory.host(hostname);
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host: known, devices } = inventory;
   const plan = planOf(known, devices, report, receivedAtMs);
+  const bootReport = bootReportOf(report, receivedAtMs);
+  if (known.conflict) return noteSighting(deps, inventory, bootReport);
+  if (plan.standing === 'conflict') {
+    if (!(await beginConflict(deps, inventory, bootReport))) throw leaseTaken(hostname);
+    return;
+  }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  if (host.isStartingOver && isSettling(host, deps.clock())) throw settling(hostname);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
     const was = stored.get(discovered.address);
@@ -97,7 +140,8 @@ async function applyUnderLease(
     );
   }
   // It says nothing of the boot either, that is: what the boot's own report says may not be stored yet.
-  if (plan.standing === 'late' && plan.put.length === 0) return;
+  if (isOvertaken(plan)) return;
+  await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isStartingOver) await startOver(deps, host, undescribed);
   const applied = reported(host, plan, report, receivedAtMs);
@@ -122,6 +166,10 @@ function planOf(
     failedDrivers: report.failed_drivers,
   };
   return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
+}
+
+function bootReportOf(report: InventoryReport, receivedAtMs: number): BootReport {
+  return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
 }
 
 /** The host when all that the report says has been done. */
@@ -163,7 +211,9 @@ async function noteBoot(
     // One less, so that this very report is still news when it comes again.
     sequence: report.sequence - 1,
     lastReceivedAtMs: receivedAtMs,
+    lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
+    earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
     isStartingOver: true,
     // What an earlier boot's report had named says nothing of this one.
     wanted: {},
@@ -185,37 +235,6 @@ async function askForReport(
     host: hostname,
     boot_id: report.boot_id,
   });
-}
-
-async function putDevice(
-  deps: Deps,
-  hostname: string,
-  was: Device | undefined,
-  discovered: DiscoveredDevice,
-): Promise<void> {
-  const stored = was && { device: was, providers: await providersOf(deps, was) };
-  const plan: DevicePlan = planDevice(hostname, stored, discovered, nowOf(deps));
-  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan));
-}
-
-/** What the backup did not have was there before all the same, and in use, for all we know. */
-async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
-  const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
-  const unknownSince = isAdding && (await deps.store.inventory.unknownSince());
-  if (!unknownSince) return plan;
-  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, unknownSince });
-  return {
-    ...plan,
-    addHandles: plan.addHandles.map(withheld),
-    reviveHandles: plan.reviveHandles.map(withheld),
-  };
-}
-
-async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {
-  const providers = await Promise.all(
-    device.providers.map((uuid) => deps.store.inventory.provider(uuid)),
-  );
-  return providers.filter((provider) => provider !== undefined);
 }
 
 function logOutcome(

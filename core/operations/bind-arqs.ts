@@ -8,6 +8,7 @@ import {
   ArqNotFound,
   BindTargetMismatch,
   Forbidden,
+  HostInConflict,
   InstanceAlreadyBound,
 } from '../domain/errors.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
@@ -78,6 +79,7 @@ function dueTime(deps: Deps): string {
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
 async function refuseWithoutAgent(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
+  if (host.conflict) throw new HostInConflict(hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
 }
 

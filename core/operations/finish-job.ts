@@ -2,17 +2,31 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
 import { doubtProgram, endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
+const rejectedSeconds = 10;
+
 /**
  * A job has ended on its host. Events come at least once and in any order; what they are about says,
  * by its own state, whether they still mean anything.
+ *
+ * @param attempt which delivery of the event this is, from 1; without it no other comes
+ * @throws RetryLater at first where a job was rejected
  */
-export async function finishJob(deps: ConsumerDeps, event: JobEvent): Promise<void> {
+export async function finishJob(
+  deps: ConsumerDeps,
+  event: JobEvent,
+  attempt = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const job = readJobId(deps.settings.stage, event.jobId);
   if (!job) return;
+  // Agents reject what is for another boot; the report that names theirs may be on its way.
+  if (event.operation === 'rejected' && attempt === 1) {
+    throw new RetryLater('A job was rejected; a report may tell why.', rejectedSeconds);
+  }
   await finish[job.kind](deps, job.uuid, event);
 }
 
@@ -25,6 +39,11 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async free(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release) return;
+    const { host } = await deps.store.inventory.host(release.hostname);
+    if (host.conflict) {
+      await deps.store.releases.quarantine(release, inConflict(release.hostname));
+      return;
+    }
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(release);
       deps.log.info('The host has cleaned up.', namesOf(release));
@@ -43,7 +62,9 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async prog(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release?.program) return;
-    if (event.operation === 'succeeded') await endProgram(deps, release);
+    const { host } = await deps.store.inventory.host(release.hostname);
+    if (host.conflict) await doubtProgram(deps, release, inConflict(release.hostname));
+    else if (event.operation === 'succeeded') await endProgram(deps, release);
     else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
     else await doubtProgram(deps, release, reasonOf(event));
   },
@@ -61,7 +82,8 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     // Another bind, or another boot's job, decides it by now.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     const { host } = await deps.store.inventory.host(binding.hostname);
-    if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
+    if (host.conflict) await finishInConflict(deps, binding);
+    else if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
     else if (event.operation === 'succeeded') await succeedBind(deps, binding, note.bootId);
     else if (note.instances.length === 1)
       await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) });
@@ -69,6 +91,16 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     else await startOverAlone(deps, host, binding);
   }
   await deps.store.arqs.forgetJob(jobUuid);
+}
+
+/** Neither agent's word is taken: what is provisioning stays so until the conflict is over. */
+async function finishInConflict(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  if (binding.state !== 'BindStarted') return;
+  await failBind(deps, binding, { cause: 'host', reason: inConflict(binding.hostname) });
+}
+
+function inConflict(hostname: string): string {
+  return `Two agents report as host ${hostname}.`;
 }
 
 /** The uuid of the job whose end decides the binding; undefined for one that is resolved. */

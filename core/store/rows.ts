@@ -183,7 +183,7 @@ export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
-export function deviceRow(device: Device): Row {
+export function deviceRow({ setAsideSince: _, ...device }: Device): Row {
   return {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
@@ -195,11 +195,20 @@ export function deviceRow(device: Device): Row {
 }
 
 export function deviceOf(row: Row): Device {
-  const { device, status } = row as { device: Device; status: Device['status'] };
-  return { ...device, status };
+  const stored = row as {
+    device: Device;
+    status: Device['status'];
+    set_aside_since?: string;
+  };
+  const { device, status, set_aside_since: setAsideSince } = stored;
+  return { ...device, status, ...(setAsideSince && { setAsideSince }) };
 }
 
-export function deployableRow({ addedAttributes: _, ...deployable }: Deployable): Row {
+export function deployableRow({
+  addedAttributes: _attributes,
+  setAsideSince: _since,
+  ...deployable
+}: Deployable): Row {
   return {
     ...deployableKey(deployable.providerUuid),
     kind: 'deployable',
@@ -215,14 +224,16 @@ export function deployableOf(row: Row): Deployable {
     deployable: Deployable;
     status: Device['status'];
     program_note?: ProgramNote;
+    set_aside_since?: string;
   };
-  const { deployable, status, program_note: program } = stored;
+  const { deployable, status, program_note: program, set_aside_since: setAsideSince } = stored;
   const addedAttributes = Object.keys(row)
     .filter((name) => name.startsWith(attributeField('')))
     .map((name) => row[name] as Attribute);
   return {
     ...deployable,
     deviceStatus: status,
+    ...(setAsideSince && { setAsideSince }),
     ...(program && { program }),
     ...(addedAttributes.length > 0 && { addedAttributes }),
   };

@@ -72,6 +72,12 @@ async function examineHost(
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
     throw new Wrong('It has never reported.', remedy);
   }
+  if (host.conflict) {
+    const { since, boots } = host.conflict;
+    const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then npm run -s settle -- ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
+    throw new Wrong(`Two agents report as it since ${since}: boots ${seen.join(', ')}.`, remedy);
+  }
   if (isLost(host, deps.clock())) {
     const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
     throw new Wrong(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);

@@ -11,6 +11,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
     bootId,
     epoch: 1,
     sequence: 0,
+    earlierBoots: [],
     lastReceivedAtMs: 1000,
     wanted: {},
     isStartingOver: false,
