@@ -63,6 +63,15 @@ export interface StatusChange {
   readonly requestId?: string;
 }
 
+/** Who released handles of a device by force, when, and on what word. */
+export interface ForceNote {
+  readonly by: string;
+  readonly at: string;
+  /** Without its host: the operator said that the device was cleaned. */
+  readonly isCleaned: boolean;
+  readonly reason?: string;
+}
+
 export interface Device {
   readonly uuid: DeviceUuid;
   readonly hostname: string;

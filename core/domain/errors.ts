@@ -158,6 +158,16 @@ export class HostInConflict extends DomainError {
   }
 }
 
+export class CleaningImpossible extends DomainError {
+  constructor(deviceUuid: string, cause: string) {
+    super(
+      'conflict',
+      'cyborg.device.cleaning_impossible',
+      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. If you have cleaned the device, say so: {"cleaned": true}.`,
+    );
+  }
+}
+
 export class BindFailedForInstance extends DomainError {
   constructor(instanceUuid: string, reason: string) {
     super(

@@ -88,7 +88,8 @@ async function examineHost(
     withheld += handles.filter(isWithheld).length;
   }
   if (withheld > 0) {
-    const remedy = 'See Restore, and the alarms, in docs/operations.md; force_release frees them.';
+    const remedy =
+      'Have the host clean up and free them: POST /v2/devices/<uuid>/force_release. What it cannot clean, clean by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
     throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
   const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';
