@@ -91,6 +91,8 @@ export interface Device {
   readonly providers: readonly ProviderUuid[];
   /** The host no longer reports it. Kept while something of it is in use, and until Placement has let go. */
   readonly isGone: boolean;
+  /** As its host last described it; unknown of rows from before it was kept. */
+  readonly handleCount?: number;
   /** Since when two agents have reported as its host, ISO 8601: nothing new is bound of it. */
   readonly setAsideSince?: string;
   readonly createdAt: string;

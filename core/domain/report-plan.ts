@@ -3,7 +3,8 @@
 
 import type { HostRelease } from './arq.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
-import { type Identity, isReturn } from './identity.ts';
+import { type BootReport, type Identity, isReturn } from './identity.ts';
+import { handlesPerHostMax, type Pace } from './pace.ts';
 
 /** The part of a report that says which devices there are. */
 export interface ReportedManifest {
@@ -35,6 +36,8 @@ export interface ReportPlan {
 export interface StoredHost extends Host, Identity {
   /** What was made on it before its last boot is not all made again yet. */
   readonly isStartingOver: boolean;
+  /** How soon another report of it is applied. */
+  readonly pace?: Pace;
   readonly wanted: Readonly<Record<string, string>>;
 }
 
@@ -54,18 +57,52 @@ export function planReport(
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
 ): ReportPlan {
-  if (host.conflict || isReturn(host, report)) {
+  const standing = standingOf(host, report);
+  if (standing === 'conflict') {
     const nothing = { put: [], retire: [], wanted: host.wanted, unseen: [] };
-    return { standing: 'conflict', isNewBoot: false, ...nothing };
+    return { standing, isNewBoot: false, ...nothing };
   }
   const isNewBoot = host.bootId !== report.bootId;
-  const isNewer = isNewBoot
-    ? report.receivedAtMs > host.lastReceivedAtMs
-    : report.sequence > host.sequence;
   const word = withoutTaken(stored, report, described);
-  return isNewer
-    ? { standing: 'newer', isNewBoot, ...planNewer(stored, word) }
-    : { standing: 'late', isNewBoot: false, ...planLate(host, word) };
+  return standing === 'newer'
+    ? { standing, isNewBoot, ...planNewer(stored, word) }
+    : { standing, isNewBoot: false, ...planLate(host, word) };
+}
+
+export function standingOf(host: StoredHost, report: BootReport): ReportPlan['standing'] {
+  if (host.conflict || isReturn(host, report)) return 'conflict';
+  const isNewer =
+    host.bootId === report.bootId
+      ? report.sequence > host.sequence
+      : report.receivedAtMs > host.lastReceivedAtMs;
+  return isNewer ? 'newer' : 'late';
+}
+
+/**
+ * The plan without those devices that would give the host more attach handles than any may have: they
+ * stay wanted, and are not offered.
+ */
+export function withinBounds(plan: ReportPlan, stored: readonly Device[]): ReportPlan {
+  const isPut = new Set(plan.put.map(({ address }) => address));
+  const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
+  let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
+  const put: DiscoveredDevice[] = [];
+  const wanted = { ...plan.wanted };
+  for (const device of plan.put) {
+    const count = handleCountOf(device);
+    if (handles + count > handlesPerHostMax) {
+      wanted[device.address] = device.digest;
+      continue;
+    }
+    handles += count;
+    put.push(device);
+  }
+  return { ...plan, put, wanted };
+}
+
+export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
+  const offerings = [...(offers ? [offers] : []), ...regions];
+  return offerings.reduce((sum, { attachHandles }) => sum + attachHandles.length, 0);
 }
 
 /** Whether to note that the host has reported is all there is to do. */

@@ -6,11 +6,13 @@ import type { Device } from '../domain/device.ts';
 import { planRetirement } from '../domain/device-plan.ts';
 import { type BootReport, isSettling, replacedBoots, settlingMs } from '../domain/identity.ts';
 import { derivedUuid } from '../domain/ids.ts';
+import { afterOne, waitMs } from '../domain/pace.ts';
 import {
   changesNothing,
   planReport,
   type ReportPlan,
   type StoredHost,
+  withinBounds,
 } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
@@ -30,6 +32,7 @@ const leaseRetrySeconds = 3;
  * the next.
  *
  * @param hostname from the topic, not from the report
+ * @param known of the host, as read just before
  * @throws RetryLater while another consumer works on the same host
  */
 export async function applyReport(
@@ -37,36 +40,28 @@ export async function applyReport(
   hostname: string,
   report: InventoryReport,
   receivedAtMs: number,
+  known?: StoredHost,
 ): Promise<void> {
+  if (known && isOvertaken(planOf(known, [], report, receivedAtMs))) return;
   const holder = deps.uuid();
-  if (await isSaidAndDone({ ...deps, holder }, hostname, report, receivedAtMs)) return;
+  const isHeartbeat = report.devices.length === 0;
+  const own = { ...deps, holder };
+  if (isHeartbeat && (await noteHeartbeat(own, hostname, report, receivedAtMs))) return;
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
     throw leaseTaken(hostname);
   }
   try {
-    await applyUnderLease({ ...deps, holder }, hostname, report, receivedAtMs);
+    await applyUnderLease(own, hostname, report, receivedAtMs);
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
 }
 
-/** Whether nothing is left to do of it under the lease. */
-async function isSaidAndDone(
-  deps: LeaseDeps,
-  hostname: string,
-  report: InventoryReport,
-  receivedAtMs: number,
-): Promise<boolean> {
-  if (report.devices.length === 0) return noteHeartbeat(deps, hostname, report, receivedAtMs);
-  // Of one row: a host that floods us with what is overtaken costs others nothing more.
-  const host = await deps.store.inventory.hostAlone(hostname);
-  if (host.conflict) {
-    const inventory = await deps.store.inventory.host(hostname);
-    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
-    return true;
-  }
-  return isOvertaken(planOf(host, [], report, receivedAtMs));
+/** @throws RetryLater where the host has reported more often than any has to */
+export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
+  const ms = waitMs(pace, deps.clock());
+  if (ms > 0) throw new RetryLater(`Host ${hostname} reports too often.`, Math.ceil(ms / 1000));
 }
 
 /** A newer report was applied, and has described all that this one does. */
@@ -94,9 +89,10 @@ async function noteHeartbeat(
     await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
     return true;
   }
+  checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
   if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
-  const applied = reported(host, plan, report, receivedAtMs);
+  const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
   return true;
@@ -107,7 +103,7 @@ function settling(hostname: string): RetryLater {
   return new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
 }
 
-function leaseTaken(hostname: string): RetryLater {
+export function leaseTaken(hostname: string): RetryLater {
   return new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
 }
 
@@ -119,7 +115,11 @@ async function applyUnderLease(
 ): Promise<void> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host: known, devices } = inventory;
-  const plan = planOf(known, devices, report, receivedAtMs);
+  const whole = planOf(known, devices, report, receivedAtMs);
+  const plan = withinBounds(whole, devices);
+  if (plan.put.length < whole.put.length) {
+    deps.log.error('A host has more attach handles than any may have.', { host: hostname });
+  }
   const bootReport = bootReportOf(report, receivedAtMs);
   if (known.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {
@@ -128,6 +128,8 @@ async function applyUnderLease(
   }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  // It says nothing of the boot either: what the boot's own report says may not be stored yet.
+  if (isOvertaken(plan)) return;
   if (host.isStartingOver && isSettling(host, deps.clock())) throw settling(hostname);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
@@ -139,12 +141,10 @@ async function applyUnderLease(
       planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
     );
   }
-  // It says nothing of the boot either, that is: what the boot's own report says may not be stored yet.
-  if (isOvertaken(plan)) return;
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isStartingOver) await startOver(deps, host, undescribed);
-  const applied = reported(host, plan, report, receivedAtMs);
+  const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
   // A part of a large report is followed by others; a heartbeat is not.
@@ -174,6 +174,7 @@ function bootReportOf(report: InventoryReport, receivedAtMs: number): BootReport
 
 /** The host when all that the report says has been done. */
 function reported(
+  deps: Deps,
   host: StoredHost,
   plan: ReportPlan,
   report: InventoryReport,
@@ -189,6 +190,7 @@ function reported(
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,
+    pace: afterOne(host.pace, deps.clock()),
     // What a device holds after the boot is not known until it is described.
     isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };

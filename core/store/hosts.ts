@@ -2,6 +2,7 @@
 
 import type { Device, Presence } from '../domain/device.ts';
 import type { EarlierBoot, IdentityConflict } from '../domain/identity.ts';
+import type { Pace } from '../domain/pace.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { getRow, queryPartition } from './reads.ts';
@@ -21,7 +22,7 @@ export interface HostStore {
   /** A host that never reported is there too, empty. */
   host(hostname: string): Promise<HostInventory>;
   /** The same without its devices: one row, however many devices the host has. */
-  hostAlone(hostname: string): Promise<StoredHost>;
+  hostAlone(hostname: string): Promise<StoredHost & Pick<HostInventory, 'leasedUntil'>>;
   /** True if nobody else works on the host's reports until `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
@@ -76,7 +77,9 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     async hostAlone(hostname) {
-      return hostOf(hostname, await getRow(client, table, hostKey(hostname)));
+      const row = await getRow(client, table, hostKey(hostname));
+      const { leasedUntil } = leaseOf(row);
+      return { ...hostOf(hostname, row), ...(leasedUntil && { leasedUntil }) };
     },
 
     takeLease(hostname, holder, now, until) {
@@ -114,6 +117,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         agent_version: host.agentVersion,
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
+        pace: host.pace,
       };
       return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
     },
@@ -206,6 +210,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     wanted?: Record<string, string>;
     presence?: Presence;
     earlier_boots?: EarlierBoot[];
+    pace?: Pace;
     conflict_since?: string;
     conflict_boots?: IdentityConflict['boots'];
   };
@@ -222,6 +227,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     isStartingOver: stored.starting_over === true,
     wanted: stored.wanted ?? {},
     ...(stored.presence && { presence: stored.presence }),
+    ...(stored.pace && { pace: stored.pace }),
     earlierBoots: stored.earlier_boots ?? [],
     ...(since && { conflict: { since, boots } }),
   };
