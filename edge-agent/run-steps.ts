@@ -19,7 +19,7 @@ import {
   type StepResult,
 } from './checkpoint.ts';
 import type { Downloads } from './download.ts';
-import { programs } from './drivers/driver.ts';
+import { type MakesMdevs, programs } from './drivers/driver.ts';
 import { ImageRefused } from './image-check.ts';
 import { reasonOf } from './log.ts';
 import type { Job } from './read-job.ts';
@@ -195,6 +195,7 @@ function interfaceOf(device: ReportedDevice, step: ProgramStep): string {
 async function createMdev(context: Context, step: CreateMdevStep): Promise<void> {
   const driver = await mdevMaker(context, step.address);
   const { address, type, uuid } = step;
+  await removeOthers(context, driver, step);
   await claim(context, step);
   if (await isThere(driver, step)) return;
   try {
@@ -203,6 +204,22 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
     // Drivers differ in their error codes; only a look tells whether it is there.
     if (!(await isThere(driver, step))) throw error;
   }
+}
+
+/**
+ * An mdev that was made for an earlier claim of its handle holds what that claim's tenant left in it. Its
+ * mark names the claim by the handle's epoch. After a boot, or a change of agents, one without a
+ * mark is the same claim's: that job only makes again what its instance has.
+ */
+async function removeOthers(context: Context, driver: MakesMdevs, step: CreateMdevStep) {
+  const mark = context.checkpoint.mdev(step.uuid);
+  const isSame = mark?.epoch === step.epoch;
+  if (step.epoch === undefined || (mark ? isSame : context.job.action === 'reconcile')) return;
+  if (!(await isThere(driver, step))) return;
+  await claim(context, { ...step, kind: 'remove-mdev' });
+  const { address, type, uuid } = step;
+  await driver.removeMdev({ address, type, uuid });
+  context.log.warn('An mdev of an earlier bind was removed.', { uuid, address });
 }
 
 async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void> {

@@ -118,7 +118,10 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'inventory-reports': {
     // A host that has booted starts its instances' devices over.
-    tables: { arqs: wholeRows, inventory: ['Query', 'PutItem', 'UpdateItem', 'DeleteItem'] },
+    tables: {
+      arqs: wholeRows,
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
+    },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },

@@ -147,6 +147,13 @@ function rowsOf({ stage, apiId }: Watched): AlarmRow[] {
       threshold: 1,
       periods: 3,
     },
+    // Agents say every five minutes that they are there, so it lasts as long as the conflict.
+    {
+      name: 'reports-in-conflict',
+      metric: ownMetric(stage, 'ReportsInConflict', undefined, { period: Duration.minutes(10) }),
+      threshold: 1,
+      periods: 1,
+    },
     // Many at once: a network, a rack, or a policy. One host shows in hosts-absent.
     {
       name: 'hosts-lost',

@@ -141,7 +141,10 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
         },
         {
           title: 'Reports',
-          metrics: [queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent')],
+          metrics: [
+            queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent'),
+            ownMetric(stage, 'ReportsInConflict'),
+          ],
         },
         {
           title: 'Rules that could not send',

@@ -72,6 +72,11 @@ export const eventDetails = {
   'Device removed': z
     .object(ofDevice)
     .describe('A host no longer reports a device. What is bound of it stays bound.'),
+  'Device set aside': z
+    .object({ ...ofDevice, since: z.iso.datetime().describe('when the conflict began') })
+    .describe(
+      'Two agents report as its host. Nothing new is bound of it until an operator has ended that.',
+    ),
   'Handle quarantined': z
     .object({
       ...common,

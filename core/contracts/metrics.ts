@@ -94,6 +94,12 @@ export const metrics = [
     meaning: 'connections of agents that ended',
   },
   {
+    name: 'ReportsInConflict',
+    unit: 'Count',
+    from: 'inventory-reports',
+    meaning: 'reports that were not applied, since two agents report as one host',
+  },
+  {
     name: 'Handles',
     unit: 'Count',
     dimension: { name: 'kind', values: handleUses },

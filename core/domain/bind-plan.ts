@@ -14,6 +14,7 @@ import {
   ArqStateConflict,
   BindTargetMismatch,
   DeviceDisabled,
+  HostInConflict,
   NoFreeHandle,
   ProviderNotFound,
 } from './errors.ts';
@@ -194,6 +195,7 @@ function checkTarget(
       `${provider} has ${unwanted.join(', ')}, which ${request} forbids.`,
     );
   }
+  if (deployable.setAsideSince) throw new HostInConflict(deployable.hostname);
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const types = new Set(handles.map((handle) => handle.type));
   for (const type of types) {

@@ -17,6 +17,7 @@ import {
   type ProviderUuid,
   providerUuid,
 } from './ids.ts';
+import { handleCountOf } from './report-plan.ts';
 import { traitsOf } from './traits.ts';
 
 /** The rows of one device after a change. Handles in use stay until their claim has ended. */
@@ -49,6 +50,7 @@ export function planDevice(
     ...(discovered.vendorBoardInfo && { vendorBoardInfo: discovered.vendorBoardInfo }),
     status: was?.status ?? 'enabled',
     digest: discovered.digest,
+    handleCount: handleCountOf(discovered),
     providers: [],
     isGone: false,
     createdAt: was?.createdAt ?? now,

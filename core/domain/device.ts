@@ -2,6 +2,7 @@
 // attach handles by which a hypervisor takes hold of one accelerator.
 
 import type { Attribute } from './attribute.ts';
+import type { IdentityConflict } from './identity.ts';
 import type {
   ArqUuid,
   DeployableUuid,
@@ -62,6 +63,15 @@ export interface StatusChange {
   readonly requestId?: string;
 }
 
+/** Who released handles of a device by force, when, and on what word. */
+export interface ForceNote {
+  readonly by: string;
+  readonly at: string;
+  /** Without its host: the operator said that the device was cleaned. */
+  readonly isCleaned: boolean;
+  readonly reason?: string;
+}
+
 export interface Device {
   readonly uuid: DeviceUuid;
   readonly hostname: string;
@@ -83,6 +93,10 @@ export interface Device {
   readonly providers: readonly ProviderUuid[];
   /** The host no longer reports it. Kept while something of it is in use, and until Placement has let go. */
   readonly isGone: boolean;
+  /** As its host last described it; unknown of rows from before it was kept. */
+  readonly handleCount?: number;
+  /** Since when two agents have reported as its host, ISO 8601: nothing new is bound of it. */
+  readonly setAsideSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -122,6 +136,8 @@ export interface Deployable {
   /** What operators have added by the API, in no order; see attribute.ts. */
   readonly addedAttributes?: readonly Attribute[];
   readonly isGone: boolean;
+  /** Copy of the device's. */
+  readonly setAsideSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -167,6 +183,8 @@ export interface Host {
   readonly lastReportAt?: string;
   readonly presence?: Presence;
   readonly failedJobs?: FailedJobs;
+  /** Set while two agents report as this host. */
+  readonly conflict?: IdentityConflict;
 }
 
 /** Jobs that a host could not do, one after another, with none done in between. */

@@ -161,6 +161,26 @@ export class HostPaused extends DomainError {
   }
 }
 
+export class HostInConflict extends DomainError {
+  constructor(hostname: string) {
+    super(
+      'conflict',
+      'cyborg.host.in_conflict',
+      `Two agents report as host ${hostname}: nothing is bound there until an operator has ended that.`,
+    );
+  }
+}
+
+export class CleaningImpossible extends DomainError {
+  constructor(deviceUuid: string, cause: string) {
+    super(
+      'conflict',
+      'cyborg.device.cleaning_impossible',
+      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. If you have cleaned the device, say so: {"cleaned": true}.`,
+    );
+  }
+}
+
 export class BindFailedForInstance extends DomainError {
   constructor(instanceUuid: string, reason: string) {
     super(

@@ -33,6 +33,8 @@ export type Fact =
     }
   | { readonly kind: 'device-added'; readonly device: Device }
   | { readonly kind: 'device-removed'; readonly device: Device }
+  /** Two agents report as its host. */
+  | { readonly kind: 'device-set-aside'; readonly device: Device; readonly since: string }
   | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
 
 export function factsOf(change: Change): Fact[] {
@@ -88,7 +90,9 @@ function released({ before, after }: InstanceChange): Fact[] {
 function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Fact[] {
   // A row is deleted long after its device was marked as gone.
   if (!after) return [];
+  const since = before?.setAsideSince === undefined ? after.setAsideSince : undefined;
+  const setAside: Fact[] = since ? [{ kind: 'device-set-aside', device: after, since }] : [];
   const wasThere = before !== undefined && !before.isGone;
-  if (wasThere === !after.isGone) return [];
-  return [{ kind: wasThere ? 'device-removed' : 'device-added', device: after }];
+  if (wasThere === !after.isGone) return setAside;
+  return [...setAside, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
 }

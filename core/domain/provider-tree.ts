@@ -38,7 +38,8 @@ export function wantedProviders(
 
 function wantedProvider(device: Device, provider: StoredProvider): WantedProvider {
   const { deployable } = provider;
-  const isOffered = device.status === 'enabled' && !device.isGone && !deployable.isGone;
+  const isThere = !device.isGone && !deployable.isGone && !device.setAsideSince;
+  const isOffered = device.status === 'enabled' && isThere;
   const total = deployable.numAccelerators;
   const kept = withheldOf(provider).length;
   return {

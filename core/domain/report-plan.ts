@@ -3,6 +3,8 @@
 
 import type { HostRelease } from './arq.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
+import { type BootReport, type Identity, isReturn } from './identity.ts';
+import { handlesPerHostMax, type Pace } from './pace.ts';
 
 /** The part of a report that says which devices there are. */
 export interface ReportedManifest {
@@ -26,8 +28,11 @@ export interface RefusedDevice {
 export type RefusedDevices = Readonly<Record<string, RefusedDevice>>;
 
 export interface ReportPlan {
-  /** `late`: a newer report was applied already; only devices that one missed are taken from this. */
-  readonly standing: 'newer' | 'late';
+  /**
+   * `late`: a newer report was applied already; only devices that one missed are taken from this.
+   * `conflict`: nothing is taken from it, since two agents report as this host.
+   */
+  readonly standing: 'newer' | 'late' | 'conflict';
   readonly isNewBoot: boolean;
   readonly put: readonly DiscoveredDevice[];
   readonly retire: readonly Device[];
@@ -39,14 +44,13 @@ export interface ReportPlan {
   readonly refused: RefusedDevices;
 }
 
-export interface StoredHost extends Host {
-  /** When its boot was first heard of; ISO 8601. */
-  readonly bootedAt?: string;
+export interface StoredHost extends Host, Identity {
   /** What was made on it before its last boot is not all made again yet. */
   readonly isStartingOver: boolean;
+  /** How soon another report of it is applied. */
+  readonly pace?: Pace;
   readonly wanted: Readonly<Record<string, string>>;
   readonly refused: RefusedDevices;
-  readonly lastReceivedAtMs: number;
 }
 
 /** A boot leaves nothing to clean up, and programs nothing for an operator. */
@@ -65,15 +69,17 @@ export function planReport(
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
 ): ReportPlan {
+  const standing = standingOf(host, report);
+  if (standing === 'conflict') {
+    const nothing = { put: [], retire: [], wanted: host.wanted, unseen: [], refused: host.refused };
+    return { standing, isNewBoot: false, ...nothing };
+  }
   const isNewBoot = host.bootId !== report.bootId;
-  const isNewer = isNewBoot
-    ? report.receivedAtMs > host.lastReceivedAtMs
-    : report.sequence > host.sequence;
   const refused = refusedBy(host, report, described);
   const word = withoutTaken(stored, report, described, refused);
-  return isNewer
-    ? { standing: 'newer', isNewBoot, ...planNewer(stored, word), refused }
-    : { standing: 'late', isNewBoot: false, ...planLate(host, word), refused: host.refused };
+  return standing === 'newer'
+    ? { standing, isNewBoot, ...planNewer(stored, word), refused }
+    : { standing, isNewBoot: false, ...planLate(host, word), refused: host.refused };
 }
 
 /** Refused now, or before under the same digest: the host has not said anything else since. */
@@ -90,6 +96,42 @@ function refusedBy(
     return isRefused ? [[address, { digest, reason }] as const] : [];
   });
   return Object.fromEntries(refused);
+}
+
+export function standingOf(host: StoredHost, report: BootReport): ReportPlan['standing'] {
+  if (host.conflict || isReturn(host, report)) return 'conflict';
+  const isNewer =
+    host.bootId === report.bootId
+      ? report.sequence > host.sequence
+      : report.receivedAtMs > host.lastReceivedAtMs;
+  return isNewer ? 'newer' : 'late';
+}
+
+/**
+ * The plan without those devices that would give the host more attach handles than any may have: they
+ * stay wanted, and are not offered.
+ */
+export function withinBounds(plan: ReportPlan, stored: readonly Device[]): ReportPlan {
+  const isPut = new Set(plan.put.map(({ address }) => address));
+  const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
+  let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
+  const put: DiscoveredDevice[] = [];
+  const wanted = { ...plan.wanted };
+  for (const device of plan.put) {
+    const count = handleCountOf(device);
+    if (handles + count > handlesPerHostMax) {
+      wanted[device.address] = device.digest;
+      continue;
+    }
+    handles += count;
+    put.push(device);
+  }
+  return { ...plan, put, wanted };
+}
+
+export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
+  const offerings = [...(offers ? [offers] : []), ...regions];
+  return offerings.reduce((sum, { attachHandles }) => sum + attachHandles.length, 0);
 }
 
 /** Whether to note that the host has reported is all there is to do. */

@@ -2,17 +2,21 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../contracts/inventory-report.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { Deps } from '../deps.ts';
-import type { StoredProvider } from '../domain/bind-plan.ts';
-import type { AttachHandle, Device, DiscoveredDevice } from '../domain/device.ts';
-import { type DevicePlan, planDevice, planRetirement } from '../domain/device-plan.ts';
+import type { Device } from '../domain/device.ts';
+import { planRetirement } from '../domain/device-plan.ts';
+import { type BootReport, isSettling, replacedBoots, settlingMs } from '../domain/identity.ts';
 import { derivedUuid } from '../domain/ids.ts';
+import { afterOne, waitMs } from '../domain/pace.ts';
 import {
   changesNothing,
   planReport,
   type ReportPlan,
   type StoredHost,
+  withinBounds,
 } from '../domain/report-plan.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
+import { providersOf, putDevice } from './put-device.ts';
 import { retryAfterReport } from './quarantine.ts';
 import { startOver } from './start-over.ts';
 
@@ -29,6 +33,7 @@ const leaseRetrySeconds = 3;
  * the next.
  *
  * @param hostname from the topic, not from the report
+ * @param known of the host, as read just before
  * @throws RetryLater while another consumer works on the same host
  */
 export async function applyReport(
@@ -36,18 +41,33 @@ export async function applyReport(
   hostname: string,
   report: AcceptedReport,
   receivedAtMs: number,
+  known?: StoredHost,
 ): Promise<void> {
+  if (known && isOvertaken(planOf(known, [], report, receivedAtMs))) return;
   const holder = deps.uuid();
-  if (await noteHeartbeat({ ...deps, holder }, hostname, report, receivedAtMs)) return;
+  const isHeartbeat = report.devices.length === 0;
+  const own = { ...deps, holder };
+  if (isHeartbeat && (await noteHeartbeat(own, hostname, report, receivedAtMs))) return;
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
     throw leaseTaken(hostname);
   }
   try {
-    await applyUnderLease({ ...deps, holder }, hostname, report, receivedAtMs);
+    await applyUnderLease(own, hostname, report, receivedAtMs);
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
+}
+
+/** @throws RetryLater where the host has reported more often than any has to */
+export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
+  const ms = waitMs(pace, deps.clock());
+  if (ms > 0) throw new RetryLater(`Host ${hostname} reports too often.`, Math.ceil(ms / 1000));
+}
+
+/** A newer report was applied, and has described all that this one does. */
+function isOvertaken({ standing, put }: ReportPlan): boolean {
+  return standing === 'late' && put.length === 0;
 }
 
 /**
@@ -62,19 +82,30 @@ async function noteHeartbeat(
   report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<boolean> {
-  if (report.devices.length > 0) return false;
-  const { host, devices, holder, leasedUntil } = await deps.store.inventory.host(hostname);
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host, devices, holder, leasedUntil } = inventory;
   const plan = planOf(host, devices, report, receivedAtMs);
+  if (isOvertaken(plan)) return true;
+  if (host.conflict) {
+    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
+    return true;
+  }
+  checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
   if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
-  const applied = reported(host, plan, report, receivedAtMs);
+  const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
   await retryAfterReport(deps, { host, devices }, report);
   return true;
 }
 
-function leaseTaken(hostname: string): RetryLater {
+function settling(hostname: string): RetryLater {
+  const seconds = settlingMs / 1000;
+  return new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
+}
+
+export function leaseTaken(hostname: string): RetryLater {
   return new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
 }
 
@@ -84,10 +115,24 @@ async function applyUnderLease(
   report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<void> {
-  const { host: known, devices } = await deps.store.inventory.host(hostname);
-  const plan = planOf(known, devices, report, receivedAtMs);
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host: known, devices } = inventory;
+  const whole = planOf(known, devices, report, receivedAtMs);
+  const plan = withinBounds(whole, devices);
+  if (plan.put.length < whole.put.length) {
+    deps.log.error('A host has more attach handles than any may have.', { host: hostname });
+  }
+  const bootReport = bootReportOf(report, receivedAtMs);
+  if (known.conflict) return noteSighting(deps, inventory, bootReport);
+  if (plan.standing === 'conflict') {
+    if (!(await beginConflict(deps, inventory, bootReport))) throw leaseTaken(hostname);
+    return;
+  }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  // It says nothing of the boot either: what the boot's own report says may not be stored yet.
+  if (isOvertaken(plan)) return;
+  if (host.isStartingOver && isSettling(host, deps.clock())) throw settling(hostname);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
     const was = stored.get(discovered.address);
@@ -98,11 +143,10 @@ async function applyUnderLease(
       planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
     );
   }
-  // It says nothing of the boot either, that is: what the boot's own report says may not be stored yet.
-  if (plan.standing === 'late' && plan.put.length === 0) return;
+  await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isStartingOver) await startOver(deps, host, undescribed);
-  const applied = reported(host, plan, report, receivedAtMs);
+  const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
   if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
@@ -128,8 +172,13 @@ function planOf(
   return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
 }
 
+function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport {
+  return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
+}
+
 /** The host when all that the report says has been done. */
 function reported(
+  deps: Deps,
   host: StoredHost,
   plan: ReportPlan,
   report: AcceptedReport,
@@ -146,6 +195,7 @@ function reported(
     }),
     wanted: plan.wanted,
     refused: plan.refused,
+    pace: afterOne(host.pace, deps.clock()),
     // What a device holds after the boot is not known until it is described.
     isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
   };
@@ -168,7 +218,9 @@ async function noteBoot(
     // One less, so that this very report is still news when it comes again.
     sequence: report.sequence - 1,
     lastReceivedAtMs: receivedAtMs,
+    lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
+    earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
     isStartingOver: true,
     // What an earlier boot's report had named says nothing of this one.
     wanted: {},
@@ -190,37 +242,6 @@ async function askForReport(
     host: hostname,
     boot_id: report.boot_id,
   });
-}
-
-async function putDevice(
-  deps: Deps,
-  hostname: string,
-  was: Device | undefined,
-  discovered: DiscoveredDevice,
-): Promise<void> {
-  const stored = was && { device: was, providers: await providersOf(deps, was) };
-  const plan: DevicePlan = planDevice(hostname, stored, discovered, nowOf(deps));
-  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan));
-}
-
-/** What the backup did not have was there before all the same, and in use, for all we know. */
-async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
-  const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
-  const unknownSince = isAdding && (await deps.store.inventory.unknownSince());
-  if (!unknownSince) return plan;
-  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, unknownSince });
-  return {
-    ...plan,
-    addHandles: plan.addHandles.map(withheld),
-    reviveHandles: plan.reviveHandles.map(withheld),
-  };
-}
-
-async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {
-  const providers = await Promise.all(
-    device.providers.map((uuid) => deps.store.inventory.provider(uuid)),
-  );
-  return providers.filter((provider) => provider !== undefined);
 }
 
 function logOutcome(

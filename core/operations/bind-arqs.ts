@@ -14,6 +14,7 @@ import {
   ArqNotFound,
   BindTargetMismatch,
   Forbidden,
+  HostInConflict,
   HostPaused,
   NoFreeHandle,
 } from '../domain/errors.ts';
@@ -82,6 +83,7 @@ function dueTime(deps: Deps): string {
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
 async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
+  if (host.conflict) throw new HostInConflict(hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
   const until = pausedUntil(host, deps.clock());
   if (until && host.failedJobs) throw new HostPaused(hostname, host.failedJobs, until);

@@ -32,5 +32,8 @@ export function valuesOf(fact: Fact): MetricValue[] {
       return [{ name: 'DevicesAdded', value: 1 }];
     case 'device-removed':
       return [{ name: 'DevicesRemoved', value: 1 }];
+    case 'device-set-aside':
+      // Of its host all are; the reports that were not applied are counted.
+      return [];
   }
 }

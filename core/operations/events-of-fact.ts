@@ -24,6 +24,10 @@ export function eventsOf(fact: Fact, occasion: Occasion): CyborgEvent[] {
       return [{ type: 'Device added', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
     case 'device-removed':
       return [{ type: 'Device removed', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
+    case 'device-set-aside': {
+      const detail = { ...ofDevice(fact.device, occasion), since: fact.since };
+      return [{ type: 'Device set aside', at: occasion.at, detail }];
+    }
     case 'quarantined': {
       const { uuid: handle_uuid, providerUuid: provider_uuid } = fact.handle;
       const common = ofAll(handle_uuid, occasion);

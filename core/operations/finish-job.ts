@@ -3,19 +3,33 @@ import type { JobEvent } from '../contracts/job-document.ts';
 import { type JobKind, readJobId } from '../contracts/job-ids.ts';
 import type { HostRelease, InstanceBinding } from '../domain/arq.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 import type { HostInventory } from '../store/hosts.ts';
 import { failBind, failOvertaken, succeedBind } from './finish-bind.ts';
 import { noteSuccess, quarantine } from './quarantine.ts';
 import { doubtProgram, endProgram } from './run-program.ts';
 import { startOverAlone } from './start-over.ts';
 
+const rejectedSeconds = 10;
+
 /**
  * A job has ended on its host. Events come at least once and in any order; what they are about says,
  * by its own state, whether they still mean anything.
+ *
+ * @param attempt which delivery of the event this is, from 1; without it no other comes
+ * @throws RetryLater at first where a job was rejected
  */
-export async function finishJob(deps: ConsumerDeps, event: JobEvent): Promise<void> {
+export async function finishJob(
+  deps: ConsumerDeps,
+  event: JobEvent,
+  attempt = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const job = readJobId(deps.settings.stage, event.jobId);
   if (!job) return;
+  // Agents reject what is for another boot; the report that names theirs may be on its way.
+  if (event.operation === 'rejected' && attempt === 1) {
+    throw new RetryLater('A job was rejected; a report may tell why.', rejectedSeconds);
+  }
   await finish[job.kind](deps, job.uuid, event);
 }
 
@@ -29,6 +43,11 @@ const finish: Readonly<Record<JobKind, Finish>> = {
     const release = await deps.store.releases.byId(releaseId);
     if (!release) return;
     const inventory = await hostOfFailures(deps, release, event);
+    const { host } = inventory ?? (await deps.store.inventory.host(release.hostname));
+    if (host.conflict) {
+      await quarantine(deps, release, inConflict(release.hostname));
+      return;
+    }
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(release);
       deps.log.info('The host has cleaned up.', namesOf(release));
@@ -51,7 +70,9 @@ const finish: Readonly<Record<JobKind, Finish>> = {
   async prog(deps, releaseId, event) {
     const release = await deps.store.releases.byId(releaseId);
     if (!release?.program) return;
-    if (event.operation === 'succeeded') await endProgram(deps, release);
+    const { host } = await deps.store.inventory.host(release.hostname);
+    if (host.conflict) await doubtProgram(deps, release, inConflict(release.hostname));
+    else if (event.operation === 'succeeded') await endProgram(deps, release);
     else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
     else await doubtProgram(deps, release, reasonOf(event));
   },
@@ -70,7 +91,8 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     const inventory = await deps.store.inventory.host(binding.hostname);
     const { host } = inventory;
-    if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
+    if (host.conflict) await finishInConflict(deps, binding);
+    else if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
     else if (event.operation === 'succeeded') {
       await succeedBind(deps, binding, note.bootId);
       if (host.failedJobs) await noteSuccess(deps, inventory);
@@ -83,6 +105,16 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     else await startOverAlone(deps, host, binding);
   }
   await deps.store.arqs.forgetJob(jobUuid);
+}
+
+/** Neither agent's word is taken: what is provisioning stays so until the conflict is over. */
+async function finishInConflict(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  if (binding.state !== 'BindStarted') return;
+  await failBind(deps, binding, { cause: 'host', reason: inConflict(binding.hostname) });
+}
+
+function inConflict(hostname: string): string {
+  return `Two agents report as host ${hostname}.`;
 }
 
 /** The uuid of the job whose end decides the binding; undefined for one that is resolved. */

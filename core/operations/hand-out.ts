@@ -14,12 +14,16 @@ export async function handOut(
   hostname: string,
   restored: readonly AttachHandle[],
 ): Promise<void> {
-  const isDirty = (handle: AttachHandle) =>
-    handle.claim === undefined && needsCleaning(handle, deps.settings.mdevOwner);
-  for (const handle of restored.filter((each) => !isDirty(each))) {
+  for (const handle of restored.filter((each) => !isDirty(deps, each))) {
     await deps.store.releases.trust(handle);
   }
-  await cleanUp(deps, hostname, restored.filter(isDirty));
+  const dirty = restored.filter((each) => isDirty(deps, each));
+  await cleanUp(deps, hostname, dirty);
+}
+
+/** Whether its host has to clean it up before it is anybody's. */
+export function isDirty(deps: Deps, handle: AttachHandle): boolean {
+  return handle.claim === undefined && needsCleaning(handle, deps.settings.mdevOwner);
 }
 
 async function cleanUp(

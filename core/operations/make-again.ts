@@ -48,8 +48,8 @@ async function makeAgainNow(deps: ConsumerDeps, jobUuid: string, attempt: number
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note?.bootedHost) return;
   const inventory = await deps.store.inventory.host(note.bootedHost);
-  // Under a later boot another job does it.
-  const isCurrent = inventory.host.bootId === note.bootId;
+  // Under a later boot another job does it, and so does the boot by which a conflict ends.
+  const isCurrent = inventory.host.bootId === note.bootId && !inventory.host.conflict;
   const work: Work[] = [];
   for (const instance of isCurrent ? note.instances : []) {
     const binding = await deps.store.arqs.binding(instance);

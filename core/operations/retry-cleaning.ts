@@ -9,6 +9,8 @@ import { timeIn } from './quarantine.ts';
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
 const nextSweepMs = 60_000;
+/** An operator ends a conflict of identity; until then there is nothing to ask. */
+const conflictRetryMs = 5 * 60_000;
 
 /**
  * Asks the host again to clean up what is in quarantine, by another release in the place of this one: its
@@ -25,6 +27,12 @@ export async function retryCleaning(
   const now = deps.clock();
   // The index may still show the time before.
   if (retryAt === undefined || Date.parse(retryAt) > now) return;
+  // Of two agents that report as one host, neither cleans up what the other may hold.
+  const { conflict } = await deps.store.inventory.hostAlone(hostname);
+  if (conflict) {
+    await deps.store.releases.postpone(release, timeIn(deps, conflictRetryMs));
+    return;
+  }
   const count = asked.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
     await deps.store.releases.postpone(release, timeIn(deps, nextSweepMs));

@@ -2,6 +2,7 @@ import { JobTooLarge } from '../clients/iot-jobs.ts';
 import type { ConsumerDeps } from '../consumer-deps.ts';
 import { jobId } from '../contracts/job-ids.ts';
 import type { InstanceBinding } from '../domain/arq.ts';
+import { HostInConflict } from '../domain/errors.ts';
 import type { BindId } from '../domain/ids.ts';
 import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from './plan-host-work.ts';
@@ -25,6 +26,11 @@ export async function startBind(
   if (bootId === undefined) {
     const reason = `Host ${binding.hostname} has never reported.`;
     await failBind(deps, binding, { cause: 'agent', reason });
+    return;
+  }
+  if (inventory.host.conflict) {
+    const reason = new HostInConflict(binding.hostname).message;
+    await failBind(deps, binding, { cause: 'host', reason });
     return;
   }
   try {

@@ -43,6 +43,8 @@ export async function startOverAlone(
   host: StoredHost,
   { instanceUuid }: InstanceBinding,
 ): Promise<void> {
+  // Its own boot asks for it once the conflict is over.
+  if (host.conflict) return;
   await provision(deps, host, [instanceUuid]);
 }
 

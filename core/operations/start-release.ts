@@ -4,6 +4,9 @@ import { type JobKind, jobId } from '../contracts/job-ids.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { Device } from '../domain/device.ts';
+import { isSettling, settlingMs } from '../domain/identity.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
+import { RetryLater } from '../domain/retry-later.ts';
 import { runProgram } from './run-program.ts';
 
 /**
@@ -15,13 +18,14 @@ import { runProgram } from './run-program.ts';
 export async function startRelease(deps: ConsumerDeps, releaseId: string): Promise<void> {
   const release = await deps.store.releases.byId(releaseId);
   if (!release) return;
+  const { host, devices } = await deps.store.inventory.host(release.hostname);
+  if (mustWait(deps, release, host)) return;
   if (release.program) return runProgram(deps, release);
   const ended = release.isPart ? undefined : release.bindId;
   if (ended) await endJob(deps, 'bind', ended);
   if (release.bootJob && (await isAlone(deps, release.bootJob))) {
     await endJob(deps, 'boot', release.bootJob);
   }
-  const { host, devices } = await deps.store.inventory.host(release.hostname);
   const steps = await stepsFor(deps, release, devices);
   if (host.bootId === undefined || steps.length === 0) {
     await deps.store.releases.confirm(release);
@@ -38,6 +42,21 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     steps,
   });
   deps.log.info('The host was asked to clean up.', { job: id, host: release.hostname });
+}
+
+/**
+ * While two agents report as the host, what one of them has cleaned up says nothing of the other: the
+ * release's deadline puts the handles into quarantine.
+ *
+ * @throws RetryLater while the agent before the host's last boot may still live
+ */
+function mustWait(deps: ConsumerDeps, { id, hostname }: HostRelease, host: StoredHost): boolean {
+  if (host.conflict) {
+    deps.log.warn('A host in conflict is not asked to clean up.', { host: hostname, release: id });
+    return true;
+  }
+  if (!isSettling(host, deps.clock())) return false;
+  throw new RetryLater(`Host ${hostname} has just booted.`, settlingMs / 1000);
 }
 
 async function endJob(deps: ConsumerDeps, kind: JobKind, uuid: string): Promise<void> {

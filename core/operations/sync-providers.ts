@@ -124,7 +124,8 @@ async function syncDevice(
       // A server may keep it for months: the next reconcile looks again.
       if (end === 'in-use' && !isClaimed(own)) mustComeAgain = true;
     }
-    await attestHandles(deps, device, providers);
+    // Which of two agents has described the device is not known.
+    if (!device.setAsideSince) await attestHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });

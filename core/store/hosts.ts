@@ -1,10 +1,12 @@
 // Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
 
 import type { Device, FailedJobs, Presence } from '../domain/device.ts';
+import type { EarlierBoot, IdentityConflict } from '../domain/identity.ts';
+import type { Pace } from '../domain/pace.ts';
 import type { RefusedDevices, StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
-import { queryPartition } from './reads.ts';
-import { deviceOf, hostKey, type Row } from './rows.ts';
+import { getRow, queryPartition } from './reads.ts';
+import { deployableKey, deviceKey, deviceOf, hostKey, type Row } from './rows.ts';
 import { setting, updateIf } from './writes.ts';
 
 export interface HostInventory {
@@ -19,6 +21,8 @@ export interface HostInventory {
 export interface HostStore {
   /** A host that never reported is there too, empty. */
   host(hostname: string): Promise<HostInventory>;
+  /** The same without its devices: one row, however many devices the host has. */
+  hostAlone(hostname: string): Promise<StoredHost & Pick<HostInventory, 'leasedUntil'>>;
   /** True if nobody else works on the host's reports until `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
@@ -38,6 +42,14 @@ export interface HostStore {
   noteFailure(host: StoredHost, failed: FailedJobs): Promise<void>;
   /** The host has done a job. */
   forgetFailures(hostname: string): Promise<void>;
+  /** Notes that two agents report as this host. False if the lease is not the holder's. */
+  putConflict(hostname: string, conflict: IdentityConflict, holder: string): Promise<boolean>;
+  /** Notes who has reported while the conflict lasts. */
+  putSighting(hostname: string, conflict: IdentityConflict): Promise<void>;
+  /** Ends the conflict: the host is as given. False if it is another conflict by now, or none. */
+  endConflict(host: StoredHost, since: string): Promise<boolean>;
+  /** Marks the device, and all that can be allocated of it, as its host's; undefined: as before. */
+  setAside(device: Device, since: string | undefined): Promise<void>;
   /** False if what is stored is no longer `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -71,6 +83,12 @@ export function hostStore(client: Documents, table: string): HostStore {
       };
     },
 
+    async hostAlone(hostname) {
+      const row = await getRow(client, table, hostKey(hostname));
+      const { leasedUntil } = leaseOf(row);
+      return { ...hostOf(hostname, row), ...(leasedUntil && { leasedUntil }) };
+    },
+
     takeLease(hostname, holder, now, until) {
       return updateIf(client, {
         TableName: table,
@@ -94,9 +112,10 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putBoot(host, holder) {
-      const { bootedAt, wanted } = host;
-      const more = { booted_at: bootedAt, starting_over: true, wanted };
-      return putUnderLease(host, holder, more, ' REMOVE failed_jobs');
+      const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
+      const boot = { booted_at: bootedAt, starting_over: true, wanted };
+      const more = { earlier_boots: earlierBoots, last_report_at: lastReportAt };
+      return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },
 
     putReport(host, holder, next = holder) {
@@ -106,6 +125,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
         refused: host.refused,
+        pace: host.pace,
       };
       return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
     },
@@ -130,6 +150,62 @@ export function hostStore(client: Documents, table: string): HostStore {
         Key: hostKey(hostname),
         UpdateExpression: 'REMOVE failed_jobs',
       });
+    },
+
+    putConflict(hostname, { since, boots }, holder) {
+      const set = setting({ conflict_since: since, conflict_boots: boots });
+      return updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: set.expression,
+        ConditionExpression: 'lease_holder = :holder',
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: { ...set.values, ':holder': holder },
+      });
+    },
+
+    async putSighting(hostname, { since, boots }) {
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'SET conflict_boots = :boots',
+        ConditionExpression: 'conflict_since = :since',
+        ExpressionAttributeValues: { ':since': since, ':boots': boots },
+      });
+    },
+
+    endConflict({ hostname, bootId, bootedAt, epoch, sequence, earlierBoots }, since) {
+      const set = setting({
+        boot_id: bootId,
+        booted_at: bootedAt,
+        epoch,
+        sequence,
+        earlier_boots: earlierBoots,
+        // What was made under another boot is made again under this one.
+        starting_over: true,
+      });
+      return updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: `${set.expression} REMOVE conflict_since, conflict_boots`,
+        ConditionExpression: 'conflict_since = :since',
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: { ...set.values, ':since': since },
+      });
+    },
+
+    async setAside({ hostname, uuid, providers }, since) {
+      // The device's own row goes last: its change brings Placement up to date.
+      const keys = [...providers.map((each) => deployableKey(each)), deviceKey(hostname, uuid)];
+      for (const Key of keys) {
+        await updateIf(client, {
+          TableName: table,
+          Key,
+          UpdateExpression: since ? 'SET set_aside_since = :since' : 'REMOVE set_aside_since',
+          ConditionExpression: 'attribute_exists(pk)',
+          ...(since && { ExpressionAttributeValues: { ':since': since } }),
+        });
+      }
     },
 
     putPresence(hostname, presence, known) {
@@ -165,7 +241,12 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     refused?: RefusedDevices;
     presence?: Presence;
     failed_jobs?: FailedJobs;
+    earlier_boots?: EarlierBoot[];
+    pace?: Pace;
+    conflict_since?: string;
+    conflict_boots?: IdentityConflict['boots'];
   };
+  const { conflict_since: since, conflict_boots: boots = [] } = stored;
   return {
     hostname,
     ...(stored.boot_id && { bootId: stored.boot_id }),
@@ -180,5 +261,8 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     refused: stored.refused ?? {},
     ...(stored.presence && { presence: stored.presence }),
     ...(stored.failed_jobs && { failedJobs: stored.failed_jobs }),
+    ...(stored.pace && { pace: stored.pace }),
+    earlierBoots: stored.earlier_boots ?? [],
+    ...(since && { conflict: { since, boots } }),
   };
 }

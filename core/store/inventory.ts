@@ -7,6 +7,7 @@ import type { DevicePlan } from '../domain/device-plan.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
+import { handleOf, handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { queryPartition } from './reads.ts';
 import {
@@ -16,8 +17,6 @@ import {
   deviceKey,
   deviceRow,
   handleKey,
-  handleOf,
-  handleRow,
   type Row,
   restoredKey,
 } from './rows.ts';

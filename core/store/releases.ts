@@ -3,12 +3,12 @@
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import type { HostRelease } from '../domain/arq.ts';
-import type { AttachHandle } from '../domain/device.ts';
+import type { AttachHandle, Device, ForceNote } from '../domain/device.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseOf, releaseRow } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
-import { handleKey, releaseKey } from './rows.ts';
+import { deviceKey, handleKey, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { transact, transactItemsMax, updateIf } from './writes.ts';
 
@@ -32,6 +32,10 @@ export interface ReleaseStore {
    * waits for another one by now.
    */
   replace(release: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
+  /** What is in quarantine behind the old waits for the next instead; all or none. Not handed out before. */
+  cleanAgain(old: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
+  /** Keeps who released handles of the device by force. */
+  noteForce(device: Device, note: ForceNote): Promise<void>;
   /** A handle from a backup is handed out again; false if it is not as it had been read. */
   trust(handle: AttachHandle): Promise<boolean>;
   /** The same for free ones that their host has to clean up first; all or none. */
@@ -119,6 +123,32 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       ]);
       if (outcome === 'done') await deleteRow(release);
       return outcome === 'done';
+    },
+
+    async cleanAgain(old, next, dueAt) {
+      const outcome = await transact(client, [
+        { Put: { TableName: tables.arqs, Item: releaseRow(next, dueAt) } },
+        ...next.handles.map(({ providerUuid, handleUuid }) => ({
+          Update: {
+            TableName: tables.inventory,
+            Key: handleKey(providerUuid, handleUuid),
+            UpdateExpression: 'SET release_id = :next REMOVE unknown_since',
+            ConditionExpression: 'release_id = :old AND attribute_exists(quarantine)',
+            ExpressionAttributeValues: { ':old': old.id, ':next': next.id },
+          },
+        })),
+      ]);
+      return outcome === 'done';
+    },
+
+    async noteForce({ hostname, uuid }, note) {
+      await updateIf(client, {
+        TableName: tables.inventory,
+        Key: deviceKey(hostname, uuid),
+        UpdateExpression: 'SET forced = :note',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeValues: { ':note': note },
+      });
     },
 
     trust({ providerUuid, uuid, unknownSince, claim }) {

@@ -9,7 +9,6 @@ import type {
 } from '../domain/arq.ts';
 import type { Attribute } from '../domain/attribute.ts';
 import {
-  type AttachHandle,
   type Deployable,
   type Device,
   type ProgramNote,
@@ -17,7 +16,7 @@ import {
   vendorId,
 } from '../domain/device.ts';
 import type { Group } from '../domain/device-profile.ts';
-import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
+import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
 import { duePartition, shardOf } from './shards.ts';
 
 export type Row = Record<string, unknown>;
@@ -188,7 +187,11 @@ export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#
 
 // Devices, deployables and profiles hold their fields as one map below their keys: nothing conditions
 // on a part of them, and a field added later needs no codec.
-export function deviceRow({ statusChange: _, ...device }: Device): Row {
+export function deviceRow({
+  statusChange: _change,
+  setAsideSince: _since,
+  ...device
+}: Device): Row {
   return {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
@@ -201,15 +204,26 @@ export function deviceRow({ statusChange: _, ...device }: Device): Row {
 }
 
 export function deviceOf(row: Row): Device {
-  const { device, status, status_change } = row as {
+  const stored = row as {
     device: Device;
     status: Device['status'];
     status_change?: StatusChange;
+    set_aside_since?: string;
   };
-  return { ...device, status, ...(status_change && { statusChange: status_change }) };
+  const { device, status, status_change: statusChange, set_aside_since: setAsideSince } = stored;
+  return {
+    ...device,
+    status,
+    ...(statusChange && { statusChange }),
+    ...(setAsideSince && { setAsideSince }),
+  };
 }
 
-export function deployableRow({ addedAttributes: _, ...deployable }: Deployable): Row {
+export function deployableRow({
+  addedAttributes: _attributes,
+  setAsideSince: _since,
+  ...deployable
+}: Deployable): Row {
   return {
     ...deployableKey(deployable.providerUuid),
     kind: 'deployable',
@@ -225,14 +239,16 @@ export function deployableOf(row: Row): Deployable {
     deployable: Deployable;
     status: Device['status'];
     program_note?: ProgramNote;
+    set_aside_since?: string;
   };
-  const { deployable, status, program_note: program } = stored;
+  const { deployable, status, program_note: program, set_aside_since: setAsideSince } = stored;
   const addedAttributes = Object.keys(row)
     .filter((name) => name.startsWith(attributeField('')))
     .map((name) => row[name] as Attribute);
   return {
     ...deployable,
     deviceStatus: status,
+    ...(setAsideSince && { setAsideSince }),
     ...(program && { program }),
     ...(addedAttributes.length > 0 && { addedAttributes }),
   };
@@ -241,47 +257,4 @@ export function deployableOf(row: Row): Deployable {
 /** A field of its own for each, so that each is added and removed by its own condition. */
 export function attributeField(uuid: string): string {
   return `attribute#${uuid}`;
-}
-
-export function handleRow(handle: AttachHandle): Row {
-  return {
-    ...handleKey(handle.providerUuid, handle.uuid),
-    type: handle.type,
-    info: handle.info,
-    epoch: handle.epoch,
-    ...(handle.isGone && { is_gone: true }),
-    release_id: handle.release,
-    quarantine: handle.quarantine,
-    unknown_since: handle.unknownSince,
-  };
-}
-
-export function handleOf(row: Row): AttachHandle {
-  const stored = row as {
-    pk: string;
-    sk: string;
-    type: AttachHandle['type'];
-    info: Record<string, string>;
-    epoch: number;
-    arq_uuid?: ArqUuid;
-    instance_uuid: InstanceUuid;
-    is_gone?: true;
-    release_id?: ReleaseId;
-    quarantine?: string;
-    unknown_since?: string;
-  };
-  return {
-    uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
-    providerUuid: stored.pk.slice('RP#'.length) as ProviderUuid,
-    type: stored.type,
-    info: stored.info,
-    epoch: stored.epoch,
-    ...(stored.arq_uuid && {
-      claim: { arqUuid: stored.arq_uuid, instanceUuid: stored.instance_uuid },
-    }),
-    ...(stored.release_id && { release: stored.release_id }),
-    ...(stored.quarantine && { quarantine: stored.quarantine }),
-    ...(stored.unknown_since && { unknownSince: stored.unknown_since }),
-    isGone: stored.is_gone === true,
-  };
 }

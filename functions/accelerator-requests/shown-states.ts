@@ -7,7 +7,7 @@ import { isLost } from '#core/domain/presence.ts';
 
 /**
  * The states to show. What an agent has made on its host is `unknown` while that agent is gone, for the
- * host may have booted since; and where it has, it is `provisioning` even before that is written down.
+ * host may have booted since, or while two agents report as that host; and where it has, it is `provisioning` even before that is written down.
  * Costs a read per host of such ARQs, and nothing for others.
  *
  * @param binding of all of them, where it has been read before
@@ -25,7 +25,7 @@ export async function shownStates(
   const shown = (arq: Arq): ShownState => {
     const host = made.includes(arq) && hosts.get(String(arq.binding?.hostname));
     if (!host) return arq.state;
-    if (isLost(host, deps.clock())) return 'unknown';
+    if (host.conflict || isLost(host, deps.clock())) return 'unknown';
     return isOfEarlierBoot(host, binding) ? 'provisioning' : arq.state;
   };
   return new Map(arqs.map((arq) => [arq.uuid, shown(arq)]));

@@ -1,6 +1,7 @@
 import { acceptReport, receivedReport } from '#core/contracts/inventory-report.ts';
-import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { type ReportHead, reportHead } from '#core/contracts/report-head.ts';
+import { receiveReport } from '#core/operations/receive-report.ts';
 import { hostOf, readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
@@ -8,11 +9,24 @@ import { queueConsumer } from './queue-consumer.ts';
 export const makeConsumer = queueConsumer(
   'inventory-reports',
   ruleEnvelope,
-  async (deps, envelope) => {
+  async (deps, envelope, { attempt }) => {
     const hostname = hostOf(deps, envelope);
-    const report = acceptReport(hostname, readPayload(receivedReport, envelope));
-    await applyReport(deps, hostname, report, envelope.received_at);
+    await receiveReport(deps, hostname, {
+      head: headOf(envelope),
+      read: () => acceptReport(hostname, readPayload(receivedReport, envelope)),
+      receivedAtMs: envelope.received_at,
+      attempt,
+    });
   },
 );
+
+/** Of what has none, the whole tells all that is wrong with it. @throws Unreadable */
+function headOf(envelope: RuleEnvelope): ReportHead {
+  try {
+    return readPayload(reportHead, envelope);
+  } catch {
+    return readPayload(receivedReport, envelope);
+  }
+}
 
 export const handler = makeConsumer();

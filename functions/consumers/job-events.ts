@@ -5,8 +5,12 @@ import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's job has ended → what it was for goes on. */
-export const makeConsumer = queueConsumer('job-events', ruleEnvelope, async (deps, envelope) => {
-  await finishJob(deps, readPayload(jobEvent, envelope));
-});
+export const makeConsumer = queueConsumer(
+  'job-events',
+  ruleEnvelope,
+  async (deps, envelope, { attempt }) => {
+    await finishJob(deps, readPayload(jobEvent, envelope), attempt);
+  },
+);
 
 export const handler = makeConsumer();

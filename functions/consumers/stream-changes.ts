@@ -6,8 +6,9 @@ import type { SetAside } from '#core/clients/queues.ts';
 import type { StatusChange } from '#core/domain/device.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
+import { handleOf } from '#core/store/handle-rows.ts';
 import { jobOf, jobUuidOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { deviceOf, handleOf, instanceOf, type Row } from '#core/store/rows.ts';
+import { deviceOf, instanceOf, type Row } from '#core/store/rows.ts';
 
 /** When a change was committed, and the stream's own name of it, the same whenever it is read. */
 export interface Occasion {

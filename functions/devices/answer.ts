@@ -22,5 +22,9 @@ export const deviceAnswer = z.strictObject({
 
 export const devicesAnswer = collection('devices', deviceAnswer);
 
-/** What has been freed, by uuid. */
-export const freedAnswer = z.strictObject({ device_uuid: uuid, attach_handles: z.array(uuid) });
+/** What has been freed, and what is free when its host has cleaned up; by uuid. */
+export const freedAnswer = z.strictObject({
+  device_uuid: uuid,
+  attach_handles: z.array(uuid),
+  cleaning: z.array(uuid),
+});

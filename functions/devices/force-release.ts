@@ -5,14 +5,33 @@ import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { freedAnswer } from './answer.ts';
 
-const forceReleaseBody = z.strictObject({ reason: z.string().max(1024).optional() }).optional();
+const forceReleaseBody = z
+  .strictObject({
+    reason: z.string().max(1024).optional(),
+    cleaned: z.boolean().optional().meta({
+      description: 'true: the operator has cleaned the device; it is freed without its host',
+    }),
+  })
+  .optional();
 
 /** Not Cyborg's: there nothing is in quarantine. */
 export const forceReleaseAction = action(
-  { query: noQuery, body: forceReleaseBody, answers: { 200: freedAnswer }, refuses: [404] },
+  {
+    query: noQuery,
+    body: forceReleaseBody,
+    // 202: the host was asked to clean up first.
+    answers: { 200: freedAnswer, 202: freedAnswer },
+    refuses: [404, 409],
+  },
   async ({ deps, caller, id, body }) => {
     const device = await findDevice(deps, id);
-    const attach_handles = await forceRelease(deps, caller, device, body?.reason);
-    return { body: { device_uuid: device.uuid, attach_handles } };
+    const { freed, cleaning } = await forceRelease(deps, caller, device, {
+      reason: body?.reason,
+      isCleaned: body?.cleaned === true,
+    });
+    return {
+      status: cleaning.length > 0 ? 202 : 200,
+      body: { device_uuid: device.uuid, attach_handles: freed, cleaning },
+    };
   },
 );

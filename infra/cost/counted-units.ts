@@ -52,7 +52,7 @@ export const countedUnits = {
   vgpu: {
     requests: 5,
     writes: 38,
-    reads: 24,
+    reads: 25,
     messages: 5,
     ruled: 2,
     changes: 4,
@@ -69,7 +69,7 @@ export const countedUnits = {
   fpga: {
     requests: 5,
     writes: 59,
-    reads: 47,
+    reads: 48,
     messages: 7,
     ruled: 2,
     changes: 6,
@@ -103,7 +103,7 @@ export const countedUnits = {
   fullReport: {
     requests: 0,
     writes: 3,
-    reads: 1,
+    reads: 2,
     messages: 1,
     ruled: 1,
     changes: 0,
@@ -156,8 +156,8 @@ export const countedUnits = {
   /** A host boots, and has to make the vGPU of one server again. */
   boot: {
     requests: 0,
-    writes: 18,
-    reads: 20,
+    writes: 20,
+    reads: 23,
     messages: 4,
     ruled: 2,
     changes: 3,

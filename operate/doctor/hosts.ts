@@ -73,6 +73,12 @@ async function examineHost(
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
     throw new Wrong('It has never reported.', remedy);
   }
+  if (host.conflict) {
+    const { since, boots } = host.conflict;
+    const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then npm run -s settle -- ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
+    throw new Wrong(`Two agents report as it since ${since}: boots ${seen.join(', ')}.`, remedy);
+  }
   if (isLost(host, deps.clock())) {
     const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
     throw new Wrong(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
@@ -98,7 +104,7 @@ async function examineHost(
   }
   if (withheld > 0) {
     const remedy =
-      'See handles-quarantined, and Restore, in docs/operations.md; cleaning is retried; force_release is for what no host will clean.';
+      'Cleaning is retried by itself. To have the host clean now: POST /v2/devices/<uuid>/force_release. What it cannot clean, clean by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
     throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
   const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';

@@ -4,6 +4,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ProviderUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { failBind } from '#core/operations/finish-bind.ts';
 import { routes } from '#functions/routes.ts';
@@ -147,7 +148,31 @@ describe('what takes more than a file', () => {
     const failed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
     expect([failed.status, failed.json.error]).toEqual([409, expect.stringContaining('on fire')]);
     note('GET', '/v2/accelerator_requests', failed);
+    await forceItsRelease(deployable as ProviderUuid);
   });
+
+  /** Of the region of which a bind has failed: its host is asked, and then has two agents. */
+  async function forceItsRelease(region: ProviderUuid): Promise<void> {
+    const { inventory, releases } = world.deps.store;
+    const stored = await inventory.provider(region);
+    const waiting = stored?.handles.find((handle) => handle.release);
+    const release = await releases.byId(waiting?.release ?? '');
+    if (!stored || !release) throw new Error('Nothing is being cleaned up.');
+    await releases.quarantine(release, 'The host did not answer.', new Date().toISOString());
+    const path = `/v2/devices/${stored.deployable.deviceUuid}/force_release`;
+    const asked = await world.ask('POST', path, { body: { reason: 'looked at it' } });
+    expect([asked.status, asked.json.cleaning]).toEqual([202, [waiting?.uuid]]);
+    note('POST', path, asked);
+
+    const now = new Date().toISOString();
+    expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
+    await inventory.putConflict('cmp1', { since: now, boots: [] }, 'test');
+    const refusal = await world.ask('POST', path, { body: {} });
+    expect([refusal.status, refusal.json.error]).toEqual([409, expect.stringContaining('agents')]);
+    note('POST', path, refusal);
+    const { host } = await inventory.host('cmp1');
+    expect(await inventory.endConflict(host, now)).toBe(true);
+  }
 
   it('a deployable has 64 attributes that were added, and no more', async () => {
     const body = { deployable_id: variables.REGION_1, key: 'k', value: 'v' };

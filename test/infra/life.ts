@@ -15,7 +15,7 @@ import {
 } from '#core/domain/ids.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, aReport, hasSettled } from '#test/support/reports.ts';
 import type { World } from '#test/support/world.ts';
 
 let world: World;
@@ -222,12 +222,17 @@ async function hostsEnd() {
   await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_FakeGpu'));
   await endBind(forHost, 'succeeded');
   const booted = { boot_id: '22222222-2222-4222-8222-222222222222' };
-  await publish('inventory-reports', aReport([aDevice({ handles: 1 }), mdevs], booted));
+  const devices = [aDevice({ handles: 1 }), mdevs];
+  await publish('inventory-reports', aReport(devices, booted));
+  const { inventory } = world.deps.store;
+  await eventually(async () => (await inventory.hostAlone('cmp1')).bootId).toBe(booted.boot_id);
+  await hasSettled(world.deps, 'cmp1');
+  await publish('inventory-reports', aReport(devices, { ...booted, sequence: 2 }));
   const state = async () => (await world.deps.store.arqs.binding(forHost))?.state;
   await eventually(state).toBe('provisioning');
   await end(forHost);
   const { placement } = world.deps.clients;
   await eventually(() => placement.getProvider(providerUuid('cmp1_FakeDevice'))).toBeDefined();
-  await publish('inventory-reports', aReport([mdevs], { ...booted, sequence: 2 }));
+  await publish('inventory-reports', aReport([mdevs], { ...booted, sequence: 3 }));
   await eventually(() => listed('devices')).toHaveLength(1);
 }

@@ -3,13 +3,13 @@ import type { Context, DynamoDBRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '#core/log.ts';
+import { handleRow } from '#core/store/handle-rows.ts';
 import { jobRow } from '#core/store/host-work-rows.ts';
 import * as rows from '#core/store/rows.ts';
 import {
   arqRow,
   deployableRow,
   deviceRow,
-  handleRow,
   hostKey,
   instanceRow,
   type Row,

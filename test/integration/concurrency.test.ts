@@ -11,7 +11,7 @@ import { createArqs } from '#core/operations/create-arqs.ts';
 import { createDeviceProfiles } from '#core/operations/create-device-profiles.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 /** Of each race; `npm run test:concurrency` runs a thousand in all. */
@@ -150,7 +150,7 @@ function race(): void {
     const arqs = await arqsOf(many / 4);
     const boot_id = `bbbbbbbb-0000-4000-8000-${String(instances).padStart(12, '0')}`;
     const report = aReport([aDevice({ handles: handleCount })], { boot_id, sequence: 1 });
-    const boot = applyReport(world.deps, 'cmp1', report, Date.now() + instances);
+    const boot = applySettled(world.deps, 'cmp1', report, Date.now() + instances);
     const won = await fulfilledOf(arqs.map((arq) => bind(arq, nextInstance())));
     await boot;
     expect(won).toBe(handleCount);

@@ -13,6 +13,7 @@ import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { createDeps } from '#core/deps.ts';
+import type { isSettling } from '#core/domain/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { reap } from '#core/operations/reap.ts';
 import { reconcile } from '#core/operations/reconcile.ts';
@@ -89,7 +90,13 @@ vi.mock('#functions/consumers/announcements.ts', async (original) => {
   return { handler: eachByItself('announcements', handler, announcedChanges) };
 });
 
-// On a slow machine its minute might come in between.
+vi.mock('#core/domain/identity.ts', async (original) => {
+  const identity = await original<{ settlingMs: number; isSettling: typeof isSettling }>();
+  const soon: typeof isSettling = (host, nowMs) => identity.isSettling(host, nowMs + 19_000);
+  return { ...identity, settlingMs: 1000, isSettling: soon };
+});
+
+// On a slow machine its minute might come in between. Boots wait for a second only.
 vi.mock('#local/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));

@@ -1,13 +1,18 @@
-// An admin has looked at one device: what is in quarantine on others stays there. The host's jobs go
-// nowhere; everything else is real.
+// An admin frees one device: what is in quarantine on others stays there. The host's jobs are noted;
+// everything else is real.
 
+import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument } from '#core/contracts/job-document.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { startRelease } from '#core/operations/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { deviceKey } from '#core/store/rows.ts';
+import { tableName } from '#core/store/tables.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -17,6 +22,7 @@ const providers = addresses.map((address) => providerUuid(`cmp1_${address}`));
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const [first, second] = providers as [ProviderUuid, ProviderUuid];
 
+const asked: JobDocument[] = [];
 let world: World;
 let deps: ConsumerDeps;
 
@@ -35,7 +41,7 @@ const gpuAt = (address: string) =>
 beforeAll(async () => {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' } });
   const jobs = {
-    create: async () => {},
+    create: async (_id: string, document: JobDocument) => void asked.push(document),
     cancel: async () => {},
     executionStatus: async () => undefined,
   };
@@ -67,21 +73,26 @@ async function handleOf(provider: ProviderUuid) {
   return (await deps.store.inventory.provider(provider))?.handles[0];
 }
 
-function force(address: string) {
+function force(address: string, word: object = { cleaned: true }) {
   const path = `/v2/devices/${deviceUuid('cmp1', address)}/force_release`;
-  return world.ask('POST', path, { body: { reason: 'looked at it' } });
+  return world.ask('POST', path, { body: { reason: 'looked at it', ...word } });
 }
 
-it('a device is freed by force, and no other that the same instance had', async () => {
+async function inQuarantine(): Promise<string> {
   await bindOneOfEach();
   await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
   const release = (await handleOf(first))?.release ?? '';
   await startRelease(deps, release);
   await sweep({ ...deps, clock: () => Date.now() + 10 * minuteMs });
+  asked.length = 0;
   expect(await handleOf(first)).toMatchObject({ release, quarantine: expect.any(String) });
+  return release;
+}
 
+it('a device that was cleaned is freed by force, and no other that the same instance had', async () => {
+  const release = await inQuarantine();
   const freed = await force(addresses[0]);
-  expect(freed.json.attach_handles).toEqual([(await handleOf(first))?.uuid]);
+  expect([freed.status, freed.json.attach_handles]).toEqual([200, [(await handleOf(first))?.uuid]]);
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
   expect(await handleOf(second)).toMatchObject({ release, quarantine: expect.any(String) });
 
@@ -89,4 +100,65 @@ it('a device is freed by force, and no other that the same instance had', async 
   expect(last.json.attach_handles).toEqual([(await handleOf(second))?.uuid]);
   expect(await handleOf(second)).not.toHaveProperty('release');
   expect(await deps.store.releases.byId(release)).toBeUndefined();
+  expect(asked).toEqual([]);
+  const { documents } = createDocuments();
+  const { Item } = await documents.send(
+    new GetCommand({
+      TableName: tableName(deps.settings.stage, 'inventory'),
+      Key: deviceKey('cmp1', deviceUuid('cmp1', addresses[0])),
+    }),
+  );
+  expect(Item?.forced).toMatchObject({ isCleaned: true, reason: 'looked at it' });
+});
+
+it('a device is cleaned by its host before it is freed by force', async () => {
+  const old = await inQuarantine();
+  const forced = await force(addresses[0], {});
+  const uuid = (await handleOf(first))?.uuid;
+  expect([forced.status, forced.json.attach_handles, forced.json.cleaning]).toEqual([
+    202,
+    [],
+    [uuid],
+  ]);
+  const held = await handleOf(first);
+  expect(held).toMatchObject({ quarantine: expect.any(String) });
+  expect(held?.release).not.toBe(old);
+  expect(await handleOf(second)).toMatchObject({ release: old });
+  // Asked again before its host has answered, it is not asked twice.
+  expect((await force(addresses[0], {})).json.cleaning).toEqual([uuid]);
+  expect((await handleOf(first))?.release).toBe(held?.release);
+
+  await startRelease(deps, held?.release ?? '');
+  expect(asked).toMatchObject([
+    { action: 'release', steps: [{ kind: 'remove-mdev', uuid, address: addresses[0] }] },
+  ]);
+  const release = await deps.store.releases.byId(held?.release ?? '');
+  if (!release) throw new Error('There is no release.');
+  await deps.store.releases.confirm(release);
+  expect(await handleOf(first)).not.toHaveProperty('quarantine');
+
+  // The host has still not cleaned up behind the other.
+  expect((await force(addresses[1], {})).status).toBe(202);
+  expect(await deps.store.releases.byId(old)).toBeUndefined();
+  expect((await force(addresses[1])).json.attach_handles).toHaveLength(1);
+});
+
+it('a device whose host is away is freed by no less than the word that it was cleaned', async () => {
+  const release = await inQuarantine();
+  const { host } = await deps.store.inventory.host('cmp1');
+  const at = new Date(Date.now() - 10 * minuteMs).toISOString();
+  await deps.store.inventory.putPresence('cmp1', { isConnected: false, at }, host.presence);
+  const { inventory } = deps.store;
+  const long = new Date(Date.now() - 60 * minuteMs).toISOString();
+  await inventory.takeLease('cmp1', 'test', long, long);
+  await inventory.putReport({ ...host, lastReportAt: long }, 'test');
+  const refused = await force(addresses[0], {});
+  expect(refused).toMatchObject({
+    status: 409,
+    json: { error: expect.stringContaining('the agent of host cmp1 is not connected') },
+  });
+  expect(refused.json.error).toContain('{"cleaned": true}');
+  expect(await handleOf(first)).toMatchObject({ release, quarantine: expect.any(String) });
+  expect((await force(addresses[0])).status).toBe(200);
+  expect((await force(addresses[1], { cleaned: 'yes' })).status).toBe(400);
 });

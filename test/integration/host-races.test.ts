@@ -7,7 +7,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
 import { sweep } from '#core/operations/sweep.ts';
-import { aReport } from '#test/support/reports.ts';
+import { applySettled, aReport } from '#test/support/reports.ts';
 import {
   bind,
   boot,
@@ -60,7 +60,7 @@ async function bootDying(
   } as ConsumerDeps;
   const report = aReport([gpu], { boot_id: boot_idOf(counts.boots), sequence: counts.sequence });
   const receivedAt = Date.now() + counts.boots;
-  await applyReport(dying, 'cmp1', report, receivedAt).catch(() => {});
+  await applySettled(dying, 'cmp1', report, receivedAt).catch(() => {});
   await makeAllAgain(d);
   return () => applyReport(deps, 'cmp1', report, receivedAt);
 }
@@ -319,7 +319,7 @@ it('a release that begins with the boot is asked of the new boot', async () => {
   const { instance } = await bound();
   await bootDying(deps, async () => {
     await remove(instance);
-    await startReleases();
+    await startReleases({ ...deps, clock: () => Date.now() + minutes });
   });
   const { host } = await deps.store.inventory.host('cmp1');
   const free = [...jobs.values()].find((d) => d.action === 'release');

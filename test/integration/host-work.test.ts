@@ -163,7 +163,7 @@ describe('a release', () => {
     expect(await stateOf((await bound()).instance)).toBe('Bound');
   });
 
-  it('that the host could not do is quarantined until an admin frees it by force', async () => {
+  it('that the host could not do is done again when an admin frees the handle by force', async () => {
     const { instance } = await bound();
     await remove(instance);
     await startReleases();
@@ -175,7 +175,13 @@ describe('a release', () => {
     const body = { reason: 'looked at it' };
     expect((await world.ask('POST', path, { token: 'manager-token', body })).status).toBe(403);
     const { status, json } = await world.ask('POST', path, { body });
-    expect([status, json.attach_handles]).toEqual([200, [held?.uuid]]);
+    expect([status, json.attach_handles, json.cleaning]).toEqual([202, [], [held?.uuid]]);
+    await startReleases();
+    expect([...jobs.values()]).toMatchObject([
+      { action: 'release', steps: [{ uuid: held?.uuid }] },
+    ]);
+    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    await end('free');
     expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
       [],
     );

@@ -5,7 +5,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { applyReport } from '#core/operations/apply-report.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const earlier = 'bbbbbbbb-0000-4000-8000-000000000001';
@@ -22,7 +22,7 @@ afterAll(() => world.stop());
 
 it('a boot counts its reports anew', async () => {
   const report = (model: string, given: Partial<InventoryReport>, receivedAt: number) =>
-    applyReport(deps, 'cmp9', aReport([aDevice({ model })], given), receivedAt);
+    applySettled(deps, 'cmp9', aReport([aDevice({ model })], given), receivedAt);
   await report('a', { boot_id: earlier, sequence: 5000 }, 1000);
   await report('b', { boot_id: later, sequence: 1 }, 2000);
   await report('c', { boot_id: later, sequence: 2 }, 3000);

@@ -285,6 +285,35 @@ describe('what is wrong is named', () => {
     expect(named('host cmp1', await findings())).toBe('ok');
   });
 
+  it('a host as which two agents report, until an operator says which is the host', async () => {
+    const { inventory } = createConsumerDeps('doctor').store;
+    const bootId = (await inventory.hostAlone('cmp1')).bootId ?? '';
+    const other = '00000000-0000-4000-8000-000000000001';
+    const since = new Date().toISOString();
+    // As a consumer of its reports; the agent's own may come in between.
+    await expect.poll(() => inventory.takeLease('cmp1', 'test', since, since), patience).toBe(true);
+    const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
+    await inventory.putConflict('cmp1', { since, boots }, 'test');
+    expect(named('host cmp1', await findings())).toMatch(
+      new RegExp(`Two agents report.*${bootId}.*${other}.*settle -- cmp1 --boot`),
+    );
+    const file = join(directory, 'environment.json');
+    writeFileSync(file, JSON.stringify(settingsOf(layout)));
+    const settle = (...more: string[]) =>
+      run('operate/settle.ts', {}, ['--environment', file, 'cmp1', ...more]);
+    const listed = settle();
+    expect(await listed.exited()).toBe(0);
+    expect(listed.output()).toContain(`boot ${other}, last report ${since}`);
+    const early = settle('--boot', bootId);
+    expect(await early.exited()).toBe(2);
+    expect(early.output()).toContain(`Boot ${other} has reported as cmp1`);
+    const silent = boots.map((each) => ({ ...each, lastAt: '2026-07-01T01:02:03.000Z' }));
+    await inventory.putSighting('cmp1', { since, boots: silent });
+    expect(await settle('--boot', bootId).exited()).toBe(0);
+    expect((await inventory.hostAlone('cmp1')).conflict).toBeUndefined();
+    expect(await settle('--boot', bootId).exited()).toBe(2);
+  });
+
   it('an API that is down', async () => {
     await system.kill('api');
     const found = await findings();

@@ -1,5 +1,6 @@
 // What is done to a cloud: by Nova, by operators, and by whoever stands beside a host.
 
+import { endConflict } from '#core/operations/end-conflict.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { deployableOf, deviceOf } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
@@ -37,6 +38,16 @@ export const plug =
   };
 
 export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
+
+/** An operator ends the agent of a clone, waits, and says which boot is the host's. */
+export const clone: Act = ({ hosts, timeline, depsFor, spawn }) => {
+  for (const host of hosts) {
+    host.clone(5000);
+    timeline.at(timeline.now() + 8 * 60_000, () => {
+      void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
+    });
+  }
+};
 
 /** One act, and later another. */
 export function inTurn(act: Act, afterMs: number, next: Act): Act {

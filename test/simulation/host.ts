@@ -62,6 +62,8 @@ export interface Host {
   /** Set back or forward, as a host's clock can be. */
   clockOffsetMs: number;
   bootId(): string;
+  /** Its image starts on another machine with a GPU like its own, and runs for so long. */
+  clone(forMs: number): void;
 }
 
 export interface HostParts {
@@ -131,6 +133,17 @@ export function createHost(parts: HostParts): Host {
     isUp: false,
     clockOffsetMs: 0,
     bootId: () => bootId,
+    clone: (forMs) => {
+      const process = parts.spawn(`agent clone of ${name}`);
+      const other: Hardware = { ...hardware, mdevs: new Map(), regionUsers: new Set() };
+      void live(process, host, other, new Map(files), random.uuid(), parts).catch(() =>
+        timeline.kill(process),
+      );
+      timeline.at(timeline.now() + forMs, () => {
+        timeline.kill(process);
+        iot.drop(thingName(parts.stage, name), unheardMs);
+      });
+    },
     killAgent: () => {
       if (agent) timeline.kill(agent);
     },

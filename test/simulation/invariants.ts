@@ -4,8 +4,9 @@ import type { Arq, HostRelease, InstanceBinding } from '#core/domain/arq.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { handleOf } from '#core/store/handle-rows.ts';
 import { releaseOf } from '#core/store/host-work-rows.ts';
-import { arqOf, deployableOf, deviceOf, handleOf, instanceOf } from '#core/store/rows.ts';
+import { arqOf, deployableOf, deviceOf, instanceOf } from '#core/store/rows.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 

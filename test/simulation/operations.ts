@@ -4,6 +4,7 @@
 import {
   type Act,
   boot,
+  clone,
   deleteLast,
   deleteProfile,
   first,
@@ -228,6 +229,11 @@ export const operations: Readonly<Record<string, Operation>> = {
       40_000,
       inTurn(isOut(false), 0, isUnheard(false)),
     ),
+  },
+  'a clone of the host': {
+    about: ['host'],
+    prepare: boot('vgpu'),
+    act: clone,
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };

@@ -25,6 +25,7 @@ export interface ApiBody {
   readonly devices: OneOrMore<typeof deviceAnswer>;
   readonly status: NonNullable<z.infer<typeof deviceAnswer>['status']>;
   readonly device_uuid: string;
+  readonly cleaning: z.infer<typeof freedAnswer>['cleaning'];
   readonly attach_handles: z.infer<typeof freedAnswer>['attach_handles'];
   readonly deployables: OneOrMore<typeof deployableAnswer>;
   readonly rp_uuid: string;

@@ -7,12 +7,11 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
 import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 export const region = providerUuid('cmp1_0000:0d:00.0_region0');
@@ -87,7 +86,7 @@ export function nextReport(
 }
 
 export async function receive(report: InventoryReport, given = deps): Promise<void> {
-  await applyReport(given, 'cmp1', report, Date.now() + report.sequence);
+  await applySettled(given, 'cmp1', report, Date.now() + report.sequence);
 }
 
 export async function glance(method: string, path: string, body: string | Uint8Array<ArrayBuffer>) {

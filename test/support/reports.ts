@@ -1,5 +1,7 @@
 // What hosts report, as a test needs it: it names only what matters to it.
 
+import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
 import {
   discoveredDevice,
@@ -7,6 +9,12 @@ import {
   type ReportedDevice,
 } from '#core/contracts/inventory-report.ts';
 import type { DiscoveredDevice } from '#core/domain/device.ts';
+import { settlingMs } from '#core/domain/identity.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { applyReport } from '#core/operations/apply-report.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { hostKey } from '#core/store/rows.ts';
+import { tableName } from '#core/store/tables.ts';
 
 export function aHandle(index: number, type: 'PCI' | 'TEST_PCI' | 'MDEV' = 'TEST_PCI') {
   return {
@@ -43,6 +51,40 @@ export function discovered(device: ReportedDevice): DiscoveredDevice {
 }
 
 export const bootId = '11111111-1111-4111-8111-111111111111';
+
+/**
+ * A report as its queue brings it: of a boot again when the host has settled. That is in the past then,
+ * so that what follows need not wait.
+ */
+export async function applySettled(
+  deps: ConsumerDeps,
+  ...[hostname, report, receivedAtMs]: [string, InventoryReport, number]
+): Promise<void> {
+  try {
+    await applyReport(deps, hostname, report, receivedAtMs);
+  } catch (error) {
+    if (!(error instanceof RetryLater)) throw error;
+    const later = { ...deps, clock: () => deps.clock() + settlingMs };
+    await applyReport(later, hostname, report, receivedAtMs).finally(() =>
+      hasSettled(deps, hostname),
+    );
+  }
+}
+
+/** As if the host's last boot were longer ago. */
+export async function hasSettled(
+  { settings, clock }: Pick<ConsumerDeps, 'settings' | 'clock'>,
+  hostname: string,
+): Promise<void> {
+  await createDocuments().documents.send(
+    new UpdateCommand({
+      TableName: tableName(settings.stage, 'inventory'),
+      Key: hostKey(hostname),
+      UpdateExpression: 'SET booted_at = :at',
+      ExpressionAttributeValues: { ':at': new Date(clock() - settlingMs).toISOString() },
+    }),
+  );
+}
 
 export function aReport(
   devices: readonly ReportedDevice[],

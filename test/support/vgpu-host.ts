@@ -6,12 +6,11 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import type { AttachHandle, Presence } from '#core/domain/device.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
 import { finishJob } from '#core/operations/finish-job.ts';
 import { makeAgain } from '#core/operations/make-again.ts';
 import { startBind } from '#core/operations/start-bind.ts';
 import { startRelease } from '#core/operations/start-release.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
@@ -114,7 +113,7 @@ export async function boot(given: ConsumerDeps = deps): Promise<void> {
   const boot_id = `bbbbbbbb-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
   // Some tests look ahead; a boot comes after whatever they have done.
   const later = { ...given, clock: () => Date.now() + 10 * minutes };
-  await applyReport(
+  await applySettled(
     later,
     'cmp1',
     aReport([gpu], { boot_id, sequence: counts.sequence }),
@@ -159,9 +158,9 @@ export async function startBindOf(instance: string): Promise<void> {
   if (binding) await startBind(deps, instance, binding.bindId as BindId);
 }
 
-export async function startReleases(): Promise<void> {
+export async function startReleases(given: ConsumerDeps = deps): Promise<void> {
   for (const id of new Set((await handles()).flatMap(({ release }) => release ?? []))) {
-    await startRelease(deps, id);
+    await startRelease(given, id);
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Device } from '#core/domain/device.ts';
 import { planDevice } from '#core/domain/device-plan.ts';
-import { planReport, type StoredHost } from '#core/domain/report-plan.ts';
+import { planReport, type StoredHost, withinBounds } from '#core/domain/report-plan.ts';
 import { aDevice, aReport, bootId, discovered } from '#test/support/reports.ts';
 
 function aHost(given: Partial<StoredHost> = {}): StoredHost {
@@ -11,6 +11,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
     bootId,
     epoch: 1,
     sequence: 0,
+    earlierBoots: [],
     lastReceivedAtMs: 1000,
     wanted: {},
     refused: {},
@@ -111,5 +112,34 @@ describe('planning a report', () => {
       standing: 'newer',
     });
     expect(plan(aHost({ sequence: 99, lastReceivedAtMs: 2000 }), [], report).standing).toBe('late');
+  });
+});
+
+describe('a host with more attach handles than any may have', () => {
+  const big = (bus: number, handles = 4096) =>
+    aDevice({ address: `0000:0${bus}:00.0`, provider_suffix: undefined, handles });
+
+  it('keeps what is stored, and what fits beside it; the rest stays wanted', () => {
+    const [first, second, third, small] = [big(1), big(2), big(3), big(4, 1)];
+    const described = [second, third, small];
+    const report = reportOf([first, ...described]);
+    const whole = planReport(
+      aHost(),
+      [stored(first)],
+      report.manifest,
+      described.map((device) => discovered(device)),
+    );
+    expect(whole.put).toHaveLength(3);
+    const plan = withinBounds(whole, [stored(first)]);
+    expect(plan.put.map(({ address }) => address)).toEqual([second.address]);
+    expect(Object.keys(plan.wanted)).toEqual([third.address, small.address]);
+  });
+
+  it('may exchange a device for another', () => {
+    const described = [big(1), big(2)].map((device) => ({ ...device, model: 'changed' }));
+    const report = reportOf(described);
+    const known = [stored(big(1)), stored(big(2))];
+    const whole = planReport(aHost(), known, report.manifest, described.map(discovered));
+    expect(withinBounds(whole, known)).toEqual(whole);
   });
 });

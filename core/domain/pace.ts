@@ -1,0 +1,30 @@
+// How many reports of one host are applied: some at once, as the parts of a large one, and then one every
+// few seconds. What is more waits, and is overtaken by the host's next. Pure.
+
+/** A report of a host with thousands of devices comes in so many parts at most, but for a few. */
+const burst = 30;
+const refillMs = 2000;
+
+/** How many may be applied at once, as of a moment in ms. */
+export interface Pace {
+  readonly left: number;
+  readonly atMs: number;
+}
+
+/** Milliseconds until another report may be applied; 0: now. */
+export function waitMs(pace: Pace | undefined, nowMs: number): number {
+  if (!pace) return 0;
+  return Math.max(0, (1 - leftAt(pace, nowMs)) * refillMs);
+}
+
+/** After one more report was applied. */
+export function afterOne(pace: Pace | undefined, nowMs: number): Pace {
+  return { left: Math.max(0, (pace ? leftAt(pace, nowMs) : burst) - 1), atMs: nowMs };
+}
+
+function leftAt({ left, atMs }: Pace, nowMs: number): number {
+  return Math.min(burst, left + Math.max(0, nowMs - atMs) / refillMs);
+}
+
+/** Of all devices of one host; the largest known have half as many virtual functions. */
+export const handlesPerHostMax = 8192;
