@@ -36,7 +36,7 @@ export const countedUnits = {
   pci: {
     requests: 5,
     writes: 21,
-    reads: 9,
+    reads: 9.5,
     messages: 1,
     ruled: 0,
     changes: 2,
@@ -52,7 +52,7 @@ export const countedUnits = {
   vgpu: {
     requests: 5,
     writes: 38,
-    reads: 25,
+    reads: 25.5,
     messages: 5,
     ruled: 2,
     changes: 4,
@@ -69,7 +69,7 @@ export const countedUnits = {
   fpga: {
     requests: 5,
     writes: 59,
-    reads: 48,
+    reads: 48.5,
     messages: 7,
     ruled: 2,
     changes: 6,
@@ -140,7 +140,7 @@ export const countedUnits = {
   sweep: {
     requests: 0,
     writes: 0,
-    reads: 9,
+    reads: 31.5,
     messages: 0,
     ruled: 0,
     changes: 0,

@@ -75,6 +75,7 @@ const worlds = Array.from({ length: Math.ceil(rounds / roundsPerWorld) }, (_, in
 describe.each(worlds)('world %i', (number) => {
   beforeAll(async () => {
     world = await startWorld();
+    boot = {};
     const report = aReport([aDevice({ handles: handleCount })]);
     await applyReport(world.deps, 'cmp1', report, Date.now());
     const groups = [{ 'resources:FPGA': '1' }];
@@ -86,6 +87,9 @@ describe.each(worlds)('world %i', (number) => {
   const own = Array.from({ length: Math.min(roundsPerWorld, rounds - before) }, (_, i) => i + 1);
   describe.each(own)('round %i', race);
 });
+
+/** What the host's reports name; an earlier one would be another agent's. */
+let boot: { readonly boot_id?: string } = {};
 
 function race(): void {
   it('gives the last handles to as many as there are, of many binds', async () => {
@@ -137,10 +141,13 @@ function race(): void {
   it('leaves nothing claimed of a device that vanishes meanwhile', async () => {
     const arqs = await arqsOf(handleCount);
     const sequence = 10 * instances;
-    const vanish = applyReport(world.deps, 'cmp1', aReport([], { sequence }), Date.now());
+    const vanish = applyReport(world.deps, 'cmp1', aReport([], { ...boot, sequence }), Date.now());
     await Promise.allSettled([...arqs.map((arq) => bind(arq, nextInstance())), vanish]);
     await cleanUp(arqs);
-    const back = aReport([aDevice({ handles: handleCount })], { sequence: sequence + 1 });
+    const back = aReport([aDevice({ handles: handleCount })], {
+      ...boot,
+      sequence: sequence + 1,
+    });
     await applyReport(world.deps, 'cmp1', back, Date.now());
     const stored = await world.deps.store.inventory.provider(provider);
     expect(stored?.handles.filter(({ isGone }) => !isGone)).toHaveLength(handleCount);
@@ -149,10 +156,11 @@ function race(): void {
   it('leaves nothing claimed twice of a host that boots meanwhile', async () => {
     const arqs = await arqsOf(many / 4);
     const boot_id = `bbbbbbbb-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+    boot = { boot_id };
     const report = aReport([aDevice({ handles: handleCount })], { boot_id, sequence: 1 });
-    const boot = applySettled(world.deps, 'cmp1', report, Date.now() + instances);
+    const booting = applySettled(world.deps, 'cmp1', report, Date.now() + instances);
     const won = await fulfilledOf(arqs.map((arq) => bind(arq, nextInstance())));
-    await boot;
+    await booting;
     expect(won).toBe(handleCount);
     expect(new Set((await claims()).map(({ arqUuid }) => arqUuid)).size).toBe(handleCount);
     await cleanUp(arqs);

@@ -146,7 +146,7 @@ describe('a release', () => {
     await startReleases();
     await sweep({ ...deps, clock: () => Date.now() + 6 * minutes });
     expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
-    expect(await bind()).toMatchObject({ status: 404, error: expect.stringContaining('free') });
+    expect(await bind()).toMatchObject({ status: 409, error: expect.stringContaining('free') });
     await end('free');
     expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
       [],

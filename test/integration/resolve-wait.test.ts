@@ -7,12 +7,12 @@ import {
   end,
   remove,
   startBindOf,
-  startVgpuHost,
+  startVgpuHostWith,
   stateOf,
   world,
 } from '#test/support/vgpu-host.ts';
 
-beforeAll(() => startVgpuHost({ CYBORG_RESOLVE_WAIT_SECONDS: '25' }));
+beforeAll(() => startVgpuHostWith({ CYBORG_RESOLVE_WAIT_SECONDS: '25' }));
 afterAll(() => world.stop());
 beforeEach(bootAfresh);
 

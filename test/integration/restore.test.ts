@@ -156,7 +156,7 @@ async function tryToBind(name: 'fpga' | 'late' = 'fpga') {
 }
 
 /** No handle is free. */
-const refused = { status: 404, reason: expect.stringContaining('attach handle') };
+const refused = { status: 409, reason: expect.stringContaining('attach handle') };
 
 /** A server as Nova boots it: allocated, then bound. */
 async function boot(name: 'fpga' | 'late' = 'fpga'): Promise<string> {

@@ -43,7 +43,12 @@ export const gpu = aDevice({
   ],
 });
 
-export async function startVgpuHost(settings: Record<string, string> = {}): Promise<void> {
+export function startVgpuHost(): Promise<void> {
+  return startVgpuHostWith({});
+}
+
+/** @param settings beside the usual ones */
+export async function startVgpuHostWith(settings: Record<string, string>): Promise<void> {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
