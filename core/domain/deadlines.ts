@@ -9,8 +9,8 @@ export const sweepSeconds = 60;
 export const provisioningDueMs = 5 * 60_000;
 
 /**
- * How long a failed bind is shown. Nova deletes its ARQs within minutes, unless the delete does not
- * reach us; they hold no device.
+ * After how long the ARQs of a failed bind are deleted, if no host has their server, and after how long that
+ * is looked at again. Nova deletes them within minutes, unless the delete does not reach us.
  */
 export const failedBindKeptMs = 30 * 60_000;
 

@@ -107,10 +107,20 @@ const end: Readonly<Record<DueKind, End>> = {
   },
 };
 
-/** Nova waits for it no longer, and it holds no device. */
+/**
+ * Its ARQs hold no device, and Nova has deleted them by now unless the delete did not reach us. Those of a
+ * server that lost its device by a reboot of its host are kept: a host has that server, and its ARQs say
+ * why it has no device.
+ */
 async function forgetFailedBind(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  const now = deps.clock();
   const failedMs = Date.parse(binding.resolvedAt ?? binding.startedAt);
-  if (deps.clock() - failedMs < failedBindKeptMs) return;
+  if (now - failedMs < failedBindKeptMs) return;
+  const server = await deps.clients.nova.server(binding.instanceUuid);
+  if (server !== 'not-found' && server.host !== null) {
+    await deps.store.bindings.postpone(binding, new Date(now + failedBindKeptMs).toISOString());
+    return;
+  }
   await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
   deps.log.info('Deleted ARQs of a bind that failed.', {
     instance: binding.instanceUuid,

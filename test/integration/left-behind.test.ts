@@ -149,9 +149,12 @@ describe('ARQs that hold no device and that Nova does not delete', () => {
     const binding = await world.deps.store.arqs.binding(instance);
     if (!binding) throw new TypeError('It is not bound.');
     await failBind(withNova(null), binding, { cause: 'host', reason: 'a test' });
-    await sweep(withNova('cmp1', 29 * minutes));
+    await sweep(withNova(null, 29 * minutes));
     expect(await boundArqs()).toHaveLength(2);
+    // A host has the server: it lost its device by a reboot, and its ARQs say so.
     await sweep(withNova('cmp1', 31 * minutes));
+    expect(await boundArqs()).toHaveLength(2);
+    await sweep(withNova(null, 62 * minutes));
     expect(await boundArqs()).toEqual([]);
     expect((await world.deps.store.arqs.byUuids(arqs)).size).toBe(0);
   });

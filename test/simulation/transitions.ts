@@ -21,7 +21,8 @@ export function createTransitions(violate: Violate): Transitions {
   return {
     seen,
     see: ({ before, after }) => {
-      if (after?.kind !== 'arq' || before?.state === after.state) return;
+      const isArq = String(after?.pk).startsWith('ARQ#');
+      if (!after || !isArq || before?.state === after.state) return;
       const to = after.state as ArqState;
       if (!before) {
         if (to !== 'Initial') violate('I3', `an ARQ begins as ${to}`);
