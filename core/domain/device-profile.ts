@@ -24,7 +24,9 @@ export const acceleratorsPerProfileMax = 32;
 
 const traitName = /^[A-Z][A-Z0-9_]*$/;
 const nameLengthMax = 255;
-const groupKeysMax = 64;
+export const profileNameMax = nameLengthMax;
+export const profileNamePattern = /^[a-zA-Z0-9_-]+$/;
+export const groupKeysMax = 64;
 /** All of it is text of ASCII. A row of DynamoDB may have 400 KB. */
 const groupsBytesMax = 300_000;
 
@@ -48,12 +50,12 @@ export interface ImageQuery {
 
 /** Whether there can be a profile of that name at all. */
 export function isProfileName(name: string): boolean {
-  return /^[a-zA-Z0-9_-]+$/.test(name) && !name.endsWith('\n') && name.length <= nameLengthMax;
+  return profileNamePattern.test(name) && !name.endsWith('\n') && name.length <= nameLengthMax;
 }
 
 /** @throws InvalidInput unless the name can be a profile's. */
 export function checkProfileName(name: string): void {
-  if (!/^[a-zA-Z0-9_-]+$/.test(name) || name.endsWith('\n')) {
+  if (!profileNamePattern.test(name) || name.endsWith('\n')) {
     throw new InvalidInput(
       `Device profile name ${JSON.stringify(name)} may hold letters, digits, '-' and '_' only.`,
     );

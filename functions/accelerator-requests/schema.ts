@@ -28,18 +28,28 @@ const operation = z.object({
 });
 type Operation = z.infer<typeof operation>;
 
+const bindPaths = ['/hostname', '/device_rp_uuid', '/instance_uuid'] as const;
+
 /** As many ARQs as fit into one transaction, with their handles and the instance's row. */
 const arqsMax = 49;
 
 /** ARQ uuid → JSON patch. */
 export const updateBody = z.record(z.string(), z.array(operation).min(1).max(16));
+/** What the OpenAPI document says of it: the rules of `readUpdate`, as far as JSON Schema has words for them. */
+export const documentedUpdate = z
+  .record(
+    z.guid(),
+    z
+      .array(operation.extend({ path: z.enum([...bindPaths, '/project_id']) }))
+      .min(1)
+      .max(bindPaths.length + 1),
+  )
+  .meta({ minProperties: 1, maxProperties: arqsMax });
 export type UpdateBody = z.infer<typeof updateBody>;
 
 export type Update =
   | { readonly kind: 'bind'; readonly targets: readonly BindTarget[] }
   | { readonly kind: 'unbind'; readonly arqUuids: readonly ArqUuid[] };
-
-const bindPaths = ['/hostname', '/device_rp_uuid', '/instance_uuid'] as const;
 
 /** Uuids are stored in lower case. */
 export function arqUuid(text: string): ArqUuid {

@@ -6,11 +6,17 @@ import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
 import { unbindArqs } from '#core/operations/unbind-arqs.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { namesProject, readUpdate, type Update, updateBody } from './schema.ts';
+import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
 /** Binds or unbinds. 202 in either case; a bind that needs nothing from its host is done by then. */
 export const update = action(
-  { query: noQuery, body: updateBody, answers: { 202: null }, refuses: [404, 409] },
+  {
+    query: noQuery,
+    body: updateBody,
+    documentedBody: documentedUpdate,
+    answers: { 202: null },
+    refuses: [404, 409],
+  },
   async ({ deps, caller, body, microversion, about }) => {
     const wanted = readUpdate(body, microversion);
     about(subjectOf(wanted));

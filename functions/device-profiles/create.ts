@@ -8,14 +8,14 @@ import { validate } from '../http/body.ts';
 import { noQuery } from '../http/query.ts';
 import { createdProfiles } from './answer.ts';
 import { bySpecification } from './dialect.ts';
-import { createBody, type ProfileBody } from './schema.ts';
+import { createBody, documentedBody, type ProfileBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 export const create = action(
   {
     query: noQuery,
     body: z.unknown().refine((body) => body !== undefined),
-    documentedBody: createBody,
+    documentedBody,
     answers: { 201: createdProfiles, 204: null },
     refuses: [409, 422],
   },

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { groupKeysMax, profileNameMax, profileNamePattern } from '#core/domain/device-profile.ts';
 import { commaList, pageQuery } from '../http/query.ts';
 
 export const profileRequest = z.strictObject({
@@ -15,6 +16,30 @@ export type ProfileBody = z.infer<typeof profileRequest>;
 export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {
   error: 'The body is a device profile, or a list of them',
 });
+
+/**
+ * What the OpenAPI document says of it: the rules of core/domain/device-profile.ts, as far as JSON Schema has
+ * words for them. The code answers those rules with sentences of its own.
+ */
+const documentedProfile = profileRequest.extend({
+  name: z.string().regex(profileNamePattern).max(profileNameMax),
+  uuid: z.guid().nullish(),
+  groups: z
+    .array(
+      z
+        .record(
+          z
+            .string()
+            .regex(/^(resources|trait|accel):.+/)
+            .max(300),
+          z.union([z.string().max(255), z.number().int()]),
+        )
+        .meta({ minProperties: 1, maxProperties: groupKeysMax }),
+    )
+    .min(1)
+    .max(32),
+});
+export const documentedBody = z.union([documentedProfile, z.array(documentedProfile).min(1)]);
 
 export const listQuery = z.strictObject({ name: commaList(z.string()).optional(), ...pageQuery });
 
