@@ -118,7 +118,7 @@ describe('every file', () => {
     const entries = [
       // Bundles take the last two of these in place of packages.
       /^infra\/(app|biome|bundle-agent|cost\/main|lambda-credentials|unneeded-clients)\.ts$/,
-      /^local\/(main|demo|openapi|event-schemas|part)\.ts$/,
+      /^local\/(main|demo|record-demo|openapi|event-schemas|part)\.ts$/,
       /^operate\/[a-z]+\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^test\//,
