@@ -2,7 +2,8 @@
 // npm run test:simulation -- --seeds=500       so many, --from=1 on
 // npm run test:simulation -- --races           each step of each operation, stalled while another happens
 // npm run test:simulation -- --life=seed/4711  one life again; with --trace each of its effects
-// npm run test:simulation -- --guards          which life misses which guard, into guards.json
+// npm run test:simulation -- --guards          which life misses which guard, into guards.json;
+//                                              --sample=6 lives every sixth race only
 //
 // A life that fails is written into regressions.json; npm test lives those again.
 
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     races: { type: 'boolean', default: false },
     guards: { type: 'boolean', default: false },
+    sample: { type: 'string', default: '1' },
   },
 });
 
@@ -37,7 +39,7 @@ function say(line: string): void {
 }
 
 async function main(): Promise<boolean> {
-  if (values.guards) return printGuards(await findGuards(say, knownGuards()));
+  if (values.guards) return printGuards(await findGuards(say, knownGuards(), Number(values.sample)));
   const startedAt = Date.now();
   const { lives, failures } = values.life
     ? await again(values.life)
