@@ -10,6 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
 import type { HostState } from '#core/domain/census.ts';
+import type { FunctionName } from './access.ts';
 import {
   apiMetric,
   deadQueueNames,
@@ -20,11 +21,14 @@ import {
   queueMetric,
   sumOf,
   tableMetric,
+  unauthorized,
 } from './metrics.ts';
 
 export interface Watched {
   readonly stage: string;
   readonly apiId: string;
+  /** Functions with a reservation, which is their limit as well. */
+  readonly limited: readonly FunctionName[];
   /** What is told of each change of state. */
   readonly action: IAlarmAction | undefined;
 }
@@ -41,7 +45,7 @@ interface AlarmRow {
 const minute = { period: Duration.minutes(1) };
 
 /** What operators are told of. Each metric of each costs $0.10 a month. */
-function rowsOf({ stage, apiId }: Watched): AlarmRow[] {
+function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
   const failures = (['deadline', 'host', 'device', 'quarantine'] as const).map((cause) =>
     ownMetric(stage, 'ArqsFailed', cause),
   );
@@ -58,6 +62,9 @@ function rowsOf({ stage, apiId }: Watched): AlarmRow[] {
     })),
 
     { name: 'api-errors', metric: apiMetric(apiId, '5xx'), threshold: 5, periods: 1 },
+    // Clients renew their tokens before they expire, so a cloud has a few in an hour. The throttled
+    // routes alone let 6,000 through in five minutes.
+    { name: 'unauthorized', metric: unauthorized(stage), threshold: 1_000, periods: 1 },
     // Whatever follows from a committed change waits behind the streams. A bind has 240 s.
     {
       name: 'changes-late',
@@ -91,7 +98,7 @@ function rowsOf({ stage, apiId }: Watched): AlarmRow[] {
       name: 'functions-throttled',
       metric: sumOf(
         'throttles',
-        (['accelerator-requests', 'changes'] as const).map((name) =>
+        [...new Set<FunctionName>(['accelerator-requests', 'changes', ...limited])].map((name) =>
           functionMetric(stage, name, 'Throttles'),
         ),
       ),

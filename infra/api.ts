@@ -1,4 +1,3 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
 import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
   type CfnStage,
@@ -10,10 +9,10 @@ import {
   LogGroupLogDestination,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
-import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
 import { type Noun, routes } from '#functions/routes.ts';
+import { createAccessLog } from './access-log.ts';
 import { constructId } from './construct-id.ts';
 import { serveUnder } from './domain.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
@@ -87,12 +86,7 @@ export class Api extends Construct {
   }
 
   #addStage(httpApi: HttpApi, { settings }: Surroundings): HttpStage {
-    const log = new LogGroup(this, 'AccessLog', {
-      // Logs below this path share one resource policy; others would each need a place in it.
-      logGroupName: `/aws/vendedlogs/${settings.stage}-cyborg-api`,
-      retention: settings.logRetention,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const { log, format } = createAccessLog(this, settings);
     const { throttling } = settings;
     const stage = new HttpStage(this, 'Stage', {
       httpApi,
@@ -101,7 +95,7 @@ export class Api extends Construct {
       throttle: { rateLimit: throttling.others, burstLimit: burstOf(throttling.others) },
       accessLogSettings: {
         destination: new LogGroupLogDestination(log),
-        format: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
+        format: AccessLogFormat.custom(format),
       },
     });
     (stage.node.defaultChild as CfnStage).routeSettings = novaRouteSettings(throttling);
@@ -120,21 +114,3 @@ function isTaken(route: GatewayRoute): boolean {
 function routeId({ path }: GatewayRoute): string {
   return path === '$default' ? 'DefaultRoute' : `Route ${path.replaceAll('/', ' ').trim()}`;
 }
-
-/**
- * What the functions' own logs cannot say: that one of them failed, how long the whole took, and what
- * was turned away. No header and no query is among it, and so no token.
- */
-const accessLogFields = {
-  time: '$context.requestTimeEpoch',
-  request: '$context.requestId',
-  from: '$context.identity.sourceIp',
-  method: '$context.httpMethod',
-  path: '$context.path',
-  route: '$context.routeKey',
-  status: '$context.status',
-  ms: '$context.responseLatency',
-  function_ms: '$context.integrationLatency',
-  error: '$context.integrationErrorMessage',
-  refused: '$context.error.message',
-};

@@ -19,6 +19,8 @@ const rules: readonly Rule[] = [
   })),
   lacks('domainName', 'certificateArn', 'a domain is served with a certificate'),
   lacks('certificateArn', 'domainName', 'a certificate is for a domain'),
+  lacks('truststoreUri', 'domainName', 'clients show certificates under a domain name only'),
+  lacks('truststoreVersion', 'truststoreUri', 'a version is of a truststore'),
   lacks('subnetIds', 'securityGroupIds', 'functions in subnets need a security group'),
   lacks('securityGroupIds', 'subnetIds', 'a security group is for functions in subnets'),
   {

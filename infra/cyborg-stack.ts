@@ -2,6 +2,7 @@ import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
+import type { FunctionName } from './access.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { Consumers } from './consumers.ts';
@@ -40,7 +41,8 @@ export class CyborgStack extends Stack {
     const { stage } = settings;
     const { apiId } = api;
     const action = createNotification(this, settings);
-    const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, action });
+    const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
+    const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, limited, action });
     const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, alarms });
 
     new CfnOutput(this, 'Endpoint', {

@@ -1,6 +1,13 @@
 import { CfnOutput } from 'aws-cdk-lib';
-import { ApiMapping, DomainName, type HttpApi, type HttpStage } from 'aws-cdk-lib/aws-apigatewayv2';
+import {
+  ApiMapping,
+  DomainName,
+  type HttpApi,
+  type HttpStage,
+  type MTLSConfig,
+} from 'aws-cdk-lib/aws-apigatewayv2';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
+import { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 
 /** The deployment's own name of the API, instead of the one that AWS chooses. */
@@ -8,21 +15,41 @@ export interface Domain {
   readonly name: string;
   /** In AWS Certificate Manager, in the stack's region. */
   readonly certificateArn: string;
+  /** Mutual TLS: only clients with a certificate of these authorities are let in. */
+  readonly truststore?: Truststore;
+}
+
+/** A file of certificates in PEM, in S3. */
+export interface Truststore {
+  /** `s3://bucket/key` */
+  readonly uri: string;
+  /** Without it API Gateway reads a changed file only when the domain name changes. */
+  readonly version?: string;
 }
 
 /** The name is to be pointed, by an alias or a CNAME, to what the stack prints as `DomainTarget`. */
 export function serveUnder(
   scope: Construct,
-  { name, certificateArn }: Domain,
+  { name, certificateArn, truststore }: Domain,
   { api, stage }: { api: HttpApi; stage: HttpStage },
 ): void {
   const domainName = new DomainName(scope, 'Domain', {
     domainName: name,
     certificate: Certificate.fromCertificateArn(scope, 'Certificate', certificateArn),
+    ...(truststore && { mtls: trusting(scope, truststore) }),
   });
   new ApiMapping(scope, 'DomainMapping', { api, domainName, stage });
   new CfnOutput(scope, 'Target', {
     value: domainName.regionalDomainName,
     description: `What ${name} is to be an alias of, in DNS`,
   }).overrideLogicalId('DomainTarget');
+}
+
+function trusting(scope: Construct, { uri, version }: Truststore): MTLSConfig {
+  const [bucketName = '', ...key] = uri.slice('s3://'.length).split('/');
+  return {
+    bucket: Bucket.fromBucketName(scope, 'Truststore', bucketName),
+    key: key.join('/'),
+    ...(version && { version }),
+  };
 }

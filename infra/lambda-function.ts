@@ -87,6 +87,7 @@ export class LambdaFunction extends NodejsFunction {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
     });
     logGroup.grantWrite(role);
+    const reserved = settings.reservedConcurrency[name];
     super(scope, `${id}Function`, {
       functionName,
       role,
@@ -98,6 +99,7 @@ export class LambdaFunction extends NodejsFunction {
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(timeoutSeconds),
       memorySize: memoryMb,
+      ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
       ...encryptionOf(scope, id, name, settings),

@@ -108,6 +108,13 @@ export function apiMetric(
   return metric('AWS/ApiGateway', what, { ApiId: apiId }, how);
 }
 
+/** Answers of 401, counted in the access log. */
+export const unauthorizedMetric = { namespace: 'Cyborg/Api', name: 'Unauthorized' } as const;
+
+export function unauthorized(stage: string): Metric {
+  return metric(unauthorizedMetric.namespace, unauthorizedMetric.name, { stage }, {});
+}
+
 /** Several as one; of those that say nothing at a time, only the others count. */
 export function sumOf(label: string, parts: readonly Metric[]): MathExpression {
   const usingMetrics = Object.fromEntries(parts.map((part, index) => [`m${index}`, part]));

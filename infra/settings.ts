@@ -9,6 +9,11 @@ import { loadSettings, SettingsInvalid } from '#core/settings.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
 import type { Network } from './network.ts';
+import {
+  faultsOfQuota,
+  type ReservedConcurrency,
+  reservedConcurrencySchema,
+} from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
 
 export interface DeploymentSettings {
@@ -29,6 +34,8 @@ export interface DeploymentSettings {
   /** By X-Ray, of the functions of access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
+  /** Of the functions that are named in it. */
+  readonly reservedConcurrency: ReservedConcurrency;
   /** Without it the API has the name that AWS chooses. */
   readonly domain?: Domain;
   /** Without it functions reach OpenStack over the internet. */
@@ -130,11 +137,22 @@ const own = z.object({
       'not the ARN of a certificate in AWS Certificate Manager',
     )
     .optional(),
+  truststoreUri: z
+    .string()
+    .regex(/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\/[\w!.*'()/-]{1,1024}$/, 'not an S3 URI')
+    .optional(),
+  truststoreVersion: z
+    .string()
+    .regex(/^[\w.+/=-]{1,1024}$/, 'not the version of an object in S3')
+    .optional(),
   subnetIds: idList(/^subnet-[0-9a-f]{8,17}$/, 'subnet'),
   securityGroupIds: idList(/^sg-[0-9a-f]{8,17}$/, 'security group'),
   /** With the others together within the smallest quota that AWS gives an account, 2,500 a second. */
   novaRequestsPerSecond: perSecond.default(2000),
   otherRequestsPerSecond: perSecond.default(20),
+  reservedConcurrency: reservedConcurrencySchema,
+  /** The account's concurrent executions; new accounts may have fewer than Lambda's default. */
+  concurrencyQuota: z.coerce.number('not a number').int().min(100).max(1_000_000).default(1000),
   alarmTopicArn: z
     .string()
     .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, 'not the ARN of an SNS topic')
@@ -168,6 +186,9 @@ export function readSettings(node: Node): DeploymentSettings {
       : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...contradictionsIn(given),
+    ...(parsed.success
+      ? faultsOfQuota(parsed.data.reservedConcurrency, parsed.data.concurrencyQuota)
+      : []),
     ...unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]),
   ];
   if (!parsed.success || faults.length > 0) {
@@ -177,7 +198,8 @@ export function readSettings(node: Node): DeploymentSettings {
     );
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
-  const { domainName, certificateArn, subnetIds, securityGroupIds } = parsed.data;
+  const { domainName, certificateArn, truststoreUri, truststoreVersion } = parsed.data;
+  const { subnetIds, securityGroupIds } = parsed.data;
   const { alarmTopicArn, alarmEmail, environmentKeyArn } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
@@ -194,7 +216,20 @@ export function readSettings(node: Node): DeploymentSettings {
       nova: parsed.data.novaRequestsPerSecond,
       others: parsed.data.otherRequestsPerSecond,
     },
-    ...(domainName && certificateArn && { domain: { name: domainName, certificateArn } }),
+    reservedConcurrency: parsed.data.reservedConcurrency,
+    ...(domainName &&
+      certificateArn && {
+        domain: {
+          name: domainName,
+          certificateArn,
+          ...(truststoreUri && {
+            truststore: {
+              uri: truststoreUri,
+              ...(truststoreVersion && { version: truststoreVersion }),
+            },
+          }),
+        },
+      }),
     ...(subnetIds && securityGroupIds && { network: { subnetIds, securityGroupIds } }),
     ...(alarmTopicArn && { alarmTopicArn }),
     ...(alarmEmail && { alarmEmail }),

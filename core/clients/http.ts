@@ -12,6 +12,8 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** Instead of the client's own limit, for the answer and a second attempt together. */
+  readonly timeoutMs?: number;
 }
 
 export interface HttpAnswer {
@@ -33,12 +35,21 @@ export class ServiceUnavailable extends Error {
   readonly url: string;
   /** Whether the same call may succeed later without anybody changing a setting. */
   readonly isWorthRetrying: boolean;
+  /** When to ask again, where that is known. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(service: string, url: string, reason: string, isWorthRetrying: boolean) {
+  constructor(
+    service: string,
+    url: string,
+    reason: string,
+    isWorthRetrying: boolean,
+    retryAfterSeconds?: number,
+  ) {
     super(`${service} at ${url} is unavailable: ${reason}`);
     this.service = service;
     this.url = url;
     this.isWorthRetrying = isWorthRetrying;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
@@ -72,11 +83,13 @@ export interface HttpOptions {
 export function createHttp(options: HttpOptions = {}): Http {
   const timeoutMs = options.timeoutMs ?? timeoutMsByDefault;
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
-  return async (request) => {
-    let outcome = await attempt(send, request, timeoutMs);
+  return async (given) => {
+    const request = { ...given, timeoutMs: given.timeoutMs ?? timeoutMs };
+    const limit = AbortSignal.timeout(request.timeoutMs);
+    let outcome = await attempt(send, request, limit);
     // Once more at most, and only what changes nothing: longer patience is the caller's to have.
     if (outcome.isPassing && request.method === 'GET') {
-      outcome = await attempt(send, request, timeoutMs);
+      outcome = await attempt(send, request, limit);
     }
     if ('failure' in outcome) throw outcome.failure;
     return outcome.answer;
@@ -87,20 +100,26 @@ type Outcome =
   | { readonly answer: HttpAnswer; readonly isPassing: false }
   | { readonly failure: ServiceUnavailable; readonly isPassing: boolean };
 
-async function attempt(send: Fetch, request: HttpRequest, timeoutMs: number): Promise<Outcome> {
+type LimitedRequest = HttpRequest & { readonly timeoutMs: number };
+
+async function attempt(send: Fetch, request: LimitedRequest, limit: AbortSignal): Promise<Outcome> {
   try {
-    const answer = await exchange(send, request, timeoutMs);
+    const answer = await exchange(send, request, limit);
     if (answer.status < 500 && answer.status !== 429) return { answer, isPassing: false };
     // Proxies answer these while what is behind them restarts. After a 429 we must not ask again.
     const isPassing = [502, 503, 504].includes(answer.status);
     return { failure: refusedToServe(request, answer), isPassing };
   } catch (error) {
     // A connection kept alive is often found closed. A timeout has spent the caller's time already.
-    return { failure: unreachable(request, error, timeoutMs), isPassing: isConnectionLost(error) };
+    return { failure: unreachable(request, error), isPassing: isConnectionLost(error) };
   }
 }
 
-async function exchange(send: Fetch, request: HttpRequest, timeoutMs: number): Promise<HttpAnswer> {
+async function exchange(
+  send: Fetch,
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
   const response = await send(request.url, {
     method: request.method,
     headers: {
@@ -110,7 +129,7 @@ async function exchange(send: Fetch, request: HttpRequest, timeoutMs: number): P
       ...request.headers,
     },
     ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
-    signal: AbortSignal.timeout(timeoutMs),
+    signal,
     // fetch would carry our token along to wherever the answer points.
     redirect: 'manual',
   });
@@ -184,8 +203,8 @@ function refusedToServe(request: HttpRequest, answer: HttpAnswer): ServiceUnavai
   return new ServiceUnavailable(request.service, request.url, reason, canHeal);
 }
 
-function unreachable(request: HttpRequest, error: unknown, timeoutMs: number): ServiceUnavailable {
-  const { service, url } = request;
+function unreachable(request: LimitedRequest, error: unknown): ServiceUnavailable {
+  const { service, url, timeoutMs } = request;
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new ServiceUnavailable(service, url, `no answer within ${timeoutMs} ms`, true);
   }

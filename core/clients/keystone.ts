@@ -1,10 +1,10 @@
 // Keystone: who a caller is, and who we are. What Keystone cannot be asked about is never allowed:
 // every method throws ServiceUnavailable then.
 
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
+import { createCircuitBreaker } from './circuit-breaker.ts';
 import {
   createHttp,
   type Http,
@@ -17,6 +17,7 @@ import {
 } from './http.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
 import type { ServiceIdentity } from './service-calls.ts';
+import { createTokenCache, tokenKey } from './token-cache.ts';
 
 export interface TokenIdentity {
   readonly userId: string;
@@ -53,39 +54,49 @@ export interface KeystoneOptions {
   readonly clock: () => number;
   readonly log: Log;
   readonly ownTokenStore?: OwnTokenStore;
-  /** 0 ≤ x < 1; spreads the renewals of containers that share a token. */
+  /** 0 ≤ x < 1; spreads what containers would do all at once: renewals of our token, and probes. */
   readonly random?: () => number;
 }
 
-// How long a revoked token still works, at most: keystonemiddleware's default, too.
-const cacheMs = 300_000;
-// A token may become known a moment later (replicas); a client's loop must not become Keystone's.
-const unknownCacheMs = 3_000;
-const cacheEntriesMax = 1_000;
+// A slow Keystone must not hold executions for long: this is for all calls of one validation, a login
+// of ours included.
+const validationMs = 4_000;
 
-interface Entry {
-  readonly identity: TokenIdentity | undefined;
-  readonly staleAt: number;
-}
+const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
+
+/**
+ * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet token
+ * has about 200 characters, and 22 more for each group of a federated user.
+ */
+const tokenForm = /^[\w.~+/=-]{1,4096}$/;
 
 export function createKeystone(options: KeystoneOptions): Keystone {
-  const { settings, clock } = options;
+  const { settings, clock, log } = options;
   const http = options.http ?? createHttp();
   const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
-  const cache = new Map<string, Entry>();
+  const cache = createTokenCache(clock);
   const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
+  // In front of validations only: consumers, who call other services, retry by their queues.
+  const throughBreaker = createCircuitBreaker({
+    ...breakerLimits,
+    clock,
+    random: options.random ?? (() => 0),
+    // A refusal of our own password or role is an answer, and comes at once.
+    isFailure: (error) => error instanceof ServiceUnavailable && error.isWorthRetrying,
+    refusal: (waitMs) => {
+      const reason = 'its last answers failed or came too late, and it is given time to recover';
+      const retryAfter = Math.max(Math.ceil(waitMs / 1_000), 1);
+      return new ServiceUnavailable('identity', identityUrl(settings), reason, true, retryAfter);
+    },
+    onOpen: (waitMs) => log.warn('Keystone circuit breaker opened', { open_ms: waitMs }),
+    onClose: () => log.info('Keystone circuit breaker closed'),
+  });
 
   async function validateToken(token: string, { allowExpired }: ValidateOptions) {
-    // Nothing else can be a header's value, so Keystone cannot have given it out.
-    if (!/^[\x21-\x7e]{1,8192}$/.test(token)) return undefined;
-    // Memory dumps and logs of keys shall hold no tokens.
-    const digest = createHash('sha256').update(token).digest('base64');
-    const key = `${digest} ${allowExpired}`;
-    const entry = cache.get(key);
-    if (entry && entry.staleAt > clock()) {
-      keep(key, entry);
-      return entry.identity;
-    }
+    if (!tokenForm.test(token)) return undefined;
+    const key = tokenKey(token, allowExpired);
+    const verdict = cache.find(key);
+    if (verdict) return verdict.identity;
     const asked = underWay.get(key) ?? ask(key, token, allowExpired);
     underWay.set(key, asked);
     return asked;
@@ -93,35 +104,24 @@ export function createKeystone(options: KeystoneOptions): Keystone {
 
   async function ask(key: string, token: string, allowExpired: boolean) {
     try {
-      const identity = await askKeystone(token, allowExpired);
-      keep(key, { identity, staleAt: staleAt(identity, allowExpired) });
+      const identity = await throughBreaker(() => askKeystone(token, allowExpired));
+      cache.keep(key, { identity }, allowExpired);
       return identity;
     } finally {
       underWay.delete(key);
     }
   }
 
-  function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
-    if (!identity) return clock() + unknownCacheMs;
-    const latest = clock() + cacheMs;
-    return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
-  }
-
-  /** A Map keeps insertion order: the first key is the one that was used longest ago. */
-  function keep(key: string, entry: Entry): void {
-    cache.delete(key);
-    cache.set(key, entry);
-    const [oldest] = cache.keys();
-    if (cache.size > cacheEntriesMax && oldest !== undefined) cache.delete(oldest);
-  }
-
   async function askKeystone(token: string, allowExpired: boolean) {
-    const ownToken = await own.ownToken();
-    let [request, answer] = await call(ownToken, token, allowExpired);
+    const endsAt = clock() + validationMs;
+    const leftMs = () => Math.max(endsAt - clock(), 1);
+    const ownToken = await own.ownToken(leftMs());
+    let [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     if (answer.status === 401) {
       // 401 is about our token, 404 about the caller's.
       own.dropOwnToken(ownToken);
-      [request, answer] = await call(await own.ownToken(), token, allowExpired);
+      const renewed = await own.ownToken(leftMs());
+      [request, answer] = await call(renewed, token, allowExpired, leftMs());
     }
     if (saysAbsent(answer, 'error')) return undefined;
     if (answer.status !== 200) {
@@ -132,13 +132,14 @@ export function createKeystone(options: KeystoneOptions): Keystone {
     return readIdentity(request, answer);
   }
 
-  async function call(ownToken: string, token: string, allowExpired: boolean) {
+  async function call(ownToken: string, token: string, allowExpired: boolean, timeoutMs: number) {
     const request: HttpRequest = {
       service: 'identity',
       method: 'GET',
       // The catalog would be most of the answer, and is not asked for.
       url: `${identityUrl(settings)}/auth/tokens?nocatalog${allowExpired ? '&allow_expired=1' : ''}`,
       headers: { 'X-Auth-Token': ownToken, 'X-Subject-Token': token },
+      timeoutMs,
     };
     return [request, await http(request)] as const;
   }

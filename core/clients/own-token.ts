@@ -59,24 +59,24 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     candidate.token !== refusedToken &&
     candidate.expiresAt - renewBeforeMs > clock();
 
-  async function obtain(): Promise<OwnToken> {
+  async function obtain(withinMs?: number): Promise<OwnToken> {
     if (isUsable(current)) return current;
-    renewal ??= renew().finally(() => {
+    renewal ??= renew(withinMs).finally(() => {
       renewal = undefined;
     });
     return renewal;
   }
 
-  async function renew(): Promise<OwnToken> {
+  async function renew(withinMs: number | undefined): Promise<OwnToken> {
     const shared = await readStore();
-    current = isUsable(shared) ? shared : await logIn();
+    current = isUsable(shared) ? shared : await logIn(withinMs);
     return current;
   }
 
-  async function logIn(): Promise<OwnToken> {
+  async function logIn(withinMs: number | undefined): Promise<OwnToken> {
     if (hold && hold.until > clock()) throw hold.error;
     try {
-      const token = await authenticate(options);
+      const token = await authenticate(options, withinMs);
       catalogReadAt = clock();
       await writeStore(token);
       return token;
@@ -116,7 +116,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
   }
 
   return {
-    ownToken: async () => (await obtain()).token,
+    ownToken: async (withinMs) => (await obtain(withinMs)).token,
     dropOwnToken: (refused) => {
       refusedToken = refused;
     },
@@ -150,7 +150,10 @@ const tokenBody = z.object({
   }),
 });
 
-async function authenticate({ settings, http }: OwnTokenOptions): Promise<OwnToken> {
+async function authenticate(
+  { settings, http }: OwnTokenOptions,
+  timeoutMs: number | undefined,
+): Promise<OwnToken> {
   const request: HttpRequest = {
     service: 'identity',
     method: 'POST',
@@ -158,6 +161,7 @@ async function authenticate({ settings, http }: OwnTokenOptions): Promise<OwnTok
     body: {
       auth: settings.applicationCredentialId ? byCredential(settings) : byPassword(settings),
     },
+    ...(timeoutMs !== undefined && { timeoutMs }),
   };
   const answer = await http(request);
   const token = answer.headers.get('X-Subject-Token');

@@ -5,7 +5,8 @@ import type { Http, HttpAnswer, HttpRequest, Method } from './http.ts';
 
 /** Who we are to other services, and where they are; {@link createKeystone} makes one. */
 export interface ServiceIdentity {
-  ownToken(): Promise<string>;
+  /** @param withinMs how long a login may take, where one is needed */
+  ownToken(withinMs?: number): Promise<string>;
   /** A service refused this token; the next {@link ownToken} is another one. */
   dropOwnToken(refused: string): void;
   endpoint(serviceType: string): Promise<string>;

@@ -45,7 +45,8 @@ export function faultOf(error: unknown): Fault | undefined {
   }
   if (error instanceof ServiceUnavailable) {
     const sentence = `${error.service} cannot be asked right now.`;
-    return { status: 503, sentence, headers: { 'Retry-After': '1' } };
+    const retryAfter = String(error.retryAfterSeconds ?? 1);
+    return { status: 503, sentence, headers: { 'Retry-After': retryAfter } };
   }
   return undefined;
 }

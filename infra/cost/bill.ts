@@ -66,6 +66,8 @@ export function billOfIdleHost(): Bill {
 export interface Standing {
   /** Metrics that alarms watch: one that computes with two is charged for two. */
   readonly watched: number;
+  /** Metrics that are counted in the access log. */
+  readonly filters: number;
   readonly dashboards: number;
 }
 
@@ -78,10 +80,10 @@ export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
 }, 0);
 
 /** What it costs in a month, whatever happens. */
-export function billOfStanding({ watched, dashboards }: Standing): Bill {
+export function billOfStanding({ watched, filters, dashboards }: Standing): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
   return sum([
-    { alarm: watched, dashboard: dashboards, metric: ownMetricsMax, secret: 1 },
+    { alarm: watched, dashboard: dashboards, metric: ownMetricsMax + filters, secret: 1 },
     scaled(
       { ...ofUnits(countedUnits.sweep), ...ofFunction(1, taken.openStackMs * 2, memory.consumer) },
       minutes,

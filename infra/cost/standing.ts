@@ -14,6 +14,7 @@ export function standingOf(resources: readonly Resource[]): Standing {
         count + (Metrics ? Metrics.filter(({ MetricStat }) => MetricStat).length : 1),
       0,
     ),
+    filters: ofType('AWS::Logs::MetricFilter').length,
     dashboards: ofType('AWS::CloudWatch::Dashboard').length,
   };
 }

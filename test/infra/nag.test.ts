@@ -46,6 +46,12 @@ const deployments = {
     domainName: 'accelerator.cloud.test',
     certificateArn: 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b',
   },
+  'with mutual TLS and reservations': {
+    domainName: 'accelerator.cloud.test',
+    certificateArn: 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b',
+    truststoreUri: 's3://authorities/all.pem',
+    reservedConcurrency: { 'accelerator-requests': 400, changes: 40 },
+  },
   'on trial': { keepData: 'false' },
   'untraced, under a key': {
     tracing: 'false',

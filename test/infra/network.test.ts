@@ -75,6 +75,40 @@ describe('a deployment with a domain', () => {
   });
 });
 
+describe('a deployment with a truststore', () => {
+  const context = {
+    domainName: 'accelerator.cloud.test',
+    certificateArn: 'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b',
+    truststoreUri: 's3://cloud-authorities/cyborg/clients.pem',
+  };
+  const mutualTls = (given: Readonly<Record<string, string>>) =>
+    synthesize(given).ofType('AWS::ApiGatewayV2::DomainName')[0]?.properties
+      .MutualTlsAuthentication;
+
+  it('lets in clients with a certificate of its authorities', () => {
+    expect(mutualTls(context)).toEqual({ TruststoreUri: context.truststoreUri });
+  });
+
+  it('may name the version of the truststore', () => {
+    expect(mutualTls({ ...context, truststoreVersion: 'Yv2jT_9s.qL' })).toEqual({
+      TruststoreUri: context.truststoreUri,
+      TruststoreVersion: 'Yv2jT_9s.qL',
+    });
+  });
+
+  it('has no name that takes clients without a certificate', () => {
+    const stack = synthesize(context);
+    const [api] = stack.ofType('AWS::ApiGatewayV2::Api');
+    expect(api?.properties.DisableExecuteApiEndpoint).toBe(true);
+    expect(stack.ofType('AWS::ApiGatewayV2::DomainName')).toHaveLength(1);
+  });
+
+  it('asks for no certificate where there is none', () => {
+    const { truststoreUri: _, ...withoutTruststore } = context;
+    expect(mutualTls(withoutTruststore)).toBeUndefined();
+  });
+});
+
 it('without either, the API is where AWS puts it', () => {
   const stack = synthesize();
   expect(stack.ofType('AWS::ApiGatewayV2::DomainName')).toEqual([]);

@@ -94,6 +94,51 @@ function shownOnDashboard(): Named[] {
     });
 }
 
+describe('what the access log counts', () => {
+  const [served] = stack.ofType('AWS::ApiGatewayV2::Stage');
+  const [filter, ...others] = stack.ofType('AWS::Logs::MetricFilter');
+  const { FilterPattern, MetricTransformations, LogGroupName } = filter?.properties ?? {};
+  const [transformation] = MetricTransformations;
+
+  /** The line that API Gateway writes: the format, with what it puts in place of its variables. */
+  function lineOf(status: number): Record<string, string> {
+    const { Format } = served?.properties.AccessLogSettings ?? {};
+    const text = Format.replaceAll('$context.status', `${status}`);
+    return z.record(z.string(), z.string()).parse(JSON.parse(text));
+  }
+
+  /** Only what our filter is made of: `{ $.field = "text" }`. */
+  function isCounted(entry: Record<string, string>): boolean {
+    const [, field = '', text] = /^\{ \$\.(\w+) = "(.*)" \}$/.exec(FilterPattern) ?? [];
+    return entry[field] === text;
+  }
+
+  it('is each answer of 401, and no other', () => {
+    expect(others).toEqual([]);
+    expect([200, 400, 401, 403, 404, 503].filter((status) => isCounted(lineOf(status)))).toEqual([
+      401,
+    ]);
+    expect(transformation).toMatchObject({ MetricValue: '1' });
+    expect(served?.properties.AccessLogSettings.DestinationArn).toContain(LogGroupName);
+  });
+
+  it('is what the alarm watches, by the fields of the line', () => {
+    const [alarm] = stack
+      .ofType('AWS::CloudWatch::Alarm')
+      .filter(({ properties }) => properties.AlarmName === `${stage}-unauthorized`);
+    const { Namespace, MetricName, Dimensions } = alarm?.properties ?? {};
+    const { MetricNamespace, MetricName: counted, Dimensions: fields } = transformation;
+    expect([Namespace, MetricName]).toEqual([MetricNamespace, counted]);
+    const entry = lineOf(401);
+    expect(Dimensions).toEqual(
+      fields.map(({ Key, Value }: { Key: string; Value: string }) => ({
+        Name: Key,
+        Value: entry[Value.replace('$.', '')],
+      })),
+    );
+  });
+});
+
 describe('what functions publish', () => {
   it('has for each metric the unit of the table', () => {
     for (const { name, unit } of metrics) {

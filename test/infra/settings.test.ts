@@ -57,6 +57,9 @@ describe('the deployment', () => {
   it.each([
     ['domainName', { domainName: 'https://accelerator.cloud.test', certificateArn }],
     ['certificateArn', { domainName: 'accelerator.cloud.test', certificateArn: 'mine' }],
+    ['truststoreUri', { domainName: 'a.cloud.test', certificateArn, truststoreUri: 'https://x/y' }],
+    ['truststoreUri', { domainName: 'a.cloud.test', certificateArn, truststoreUri: 's3://bucket' }],
+    ['concurrencyQuota', { concurrencyQuota: 'enough' }],
     ['subnetIds', { subnetIds: 'mine', securityGroupIds: 'sg-01234567' }],
     ['securityGroupIds', { subnetIds: 'subnet-01234567', securityGroupIds: [] }],
     ['novaRequestsPerSecond', { novaRequestsPerSecond: 0 }],
@@ -68,6 +71,8 @@ describe('the deployment', () => {
   it.each([
     ['domainName: .*; give certificateArn, too', { domainName: 'accelerator.cloud.test' }],
     ['certificateArn: .*; give domainName, too', { certificateArn }],
+    ['truststoreUri: .*; give domainName, too', { truststoreUri: 's3://authorities/all.pem' }],
+    ['truststoreVersion: .*; give truststoreUri, too', { truststoreVersion: '1' }],
     ['subnetIds: .*; give securityGroupIds, too', { subnetIds: 'subnet-01234567' }],
     ['securityGroupIds: .*; give subnetIds, too', { securityGroupIds: 'sg-01234567' }],
     ['leave out username', { applicationCredentialId: 'a', username: 'cyborg' }],
@@ -92,6 +97,7 @@ describe('the deployment', () => {
     const together = [
       { applicationCredentialId: 'a', regionName: 'one' },
       { domainName: 'accelerator.cloud.test', certificateArn },
+      { domainName: 'a.cloud.test', certificateArn, truststoreUri: 's3://authorities/all.pem' },
       { subnetIds: ['subnet-01234567', 'subnet-01234568'], securityGroupIds: 'sg-01234567' },
       { mdevOwner: 'nova', attachTypes: 'PCI,MDEV' },
       { requireServiceToken: 'false', serviceTokenRoles: [] },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { gatewayRoutes } from '#functions/gateway.ts';
 import { burstOf, isOnNovaPath, routeKey } from '#infra/throttling.ts';
-import { synthesize } from './synthesized.ts';
+import { stage as stageName, synthesize } from './synthesized.ts';
 
 /** Of an account in the regions that have the least: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
 const quota = { perSecond: 2500, burst: 1250 };
@@ -64,7 +64,9 @@ describe('the access log', () => {
   });
 
   it('has no header and no query, and so no token', () => {
-    for (const value of Object.values(format)) {
+    const { stage: ofMetric, ...variables } = format;
+    expect(ofMetric).toBe(stageName);
+    for (const value of Object.values(variables)) {
       expect(value).toMatch(/^\$context\.[a-zA-Z.]+$/);
       expect(value).not.toMatch(/header|querystring|authorizer/i);
     }

@@ -39,7 +39,8 @@ function say(line: string): void {
 }
 
 async function main(): Promise<boolean> {
-  if (values.guards) return printGuards(await findGuards(say, knownGuards(), Number(values.sample)));
+  if (values.guards)
+    return printGuards(await findGuards(say, knownGuards(), Number(values.sample)));
   const startedAt = Date.now();
   const { lives, failures } = values.life
     ? await again(values.life)

@@ -134,6 +134,15 @@ describe('a second try', () => {
     expect(service.asked).toHaveLength(1);
   });
 
+  it('has what the first try left of the time', async () => {
+    let left = 1;
+    service = await aService(() => (left-- > 0 ? { status: 503 } : new Promise<never>(() => {})));
+    const request = { ...get(service.url), timeoutMs: 200 };
+    const failed = await failure(createHttp()(request));
+    expect(failed.message).toContain('no answer within 200 ms');
+    expect(service.asked).toHaveLength(2);
+  });
+
   it('is not made when there is no time left, or too much was asked', async () => {
     service = await aService(({ path }) =>
       path === '/busy' ? { status: 429 } : new Promise<never>(() => {}),

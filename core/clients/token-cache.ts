@@ -1,0 +1,72 @@
+// What Keystone said about tokens, for a while. Unknown tokens have a cache of their own: a flood of
+// them must not evict the tokens of callers.
+
+import { createHash } from 'node:crypto';
+import type { TokenIdentity } from './keystone.ts';
+
+// How long a revoked token still works, at most: keystonemiddleware's default, too.
+const knownMs = 300_000;
+const knownMax = 1_000;
+// A replica of Keystone may know a token a moment later. Clients take a new token after a 401.
+const unknownMs = 30_000;
+const unknownMax = 10_000;
+
+export interface TokenCache {
+  /** Undefined where Keystone must be asked. */
+  find(key: string): Verdict | undefined;
+  keep(key: string, verdict: Verdict, allowExpired: boolean): void;
+}
+
+/** No identity: Keystone does not know the token. */
+export interface Verdict {
+  readonly identity: TokenIdentity | undefined;
+}
+
+interface Entry extends Verdict {
+  readonly staleAt: number;
+}
+
+/** Memory dumps and logs of keys must not hold tokens. */
+export function tokenKey(token: string, allowExpired: boolean): string {
+  return `${createHash('sha256').update(token).digest('base64')} ${allowExpired}`;
+}
+
+export function createTokenCache(clock: () => number): TokenCache {
+  const known = new Map<string, Entry>();
+  const unknown = new Map<string, Entry>();
+
+  function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
+    if (!identity) return clock() + unknownMs;
+    const latest = clock() + knownMs;
+    return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
+  }
+
+  /** A Map keeps insertion order: the first key is the one that was used longest ago. */
+  function put(entries: Map<string, Entry>, entriesMax: number, key: string, entry: Entry): void {
+    entries.delete(key);
+    entries.set(key, entry);
+    const [oldest] = entries.keys();
+    if (entries.size > entriesMax && oldest !== undefined) entries.delete(oldest);
+  }
+
+  function putByKind(key: string, entry: Entry): void {
+    if (entry.identity) put(known, knownMax, key, entry);
+    else put(unknown, unknownMax, key, entry);
+  }
+
+  return {
+    find: (key) => {
+      const entry = known.get(key) ?? unknown.get(key);
+      if (!entry) return undefined;
+      if (entry.staleAt > clock()) {
+        putByKind(key, entry);
+        return entry;
+      }
+      known.delete(key);
+      unknown.delete(key);
+      return undefined;
+    },
+    keep: (key, { identity }, allowExpired) =>
+      putByKind(key, { identity, staleAt: staleAt(identity, allowExpired) }),
+  };
+}

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { App } from 'aws-cdk-lib';
+import { describe, expect, it } from 'vitest';
+import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
+import { contextOfProject, stage, synthesize } from './synthesized.ts';
+
+const reserved = {
+  'accelerator-requests': 400,
+  'device-profiles': 100,
+  changes: 40,
+  sweep: 2,
+  'nova-events': 20,
+};
+
+/** Of functions of this stack, by name without the stage. */
+function reservationsIn(context: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(
+    synthesize(context)
+      .ofType('AWS::Lambda::Function')
+      .filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined)
+      .map(({ properties }) => [
+        properties.FunctionName.slice(`${stage}-`.length),
+        properties.ReservedConcurrentExecutions,
+      ]),
+  );
+}
+
+function read(context: Readonly<Record<string, unknown>>) {
+  return readSettings(new App({ context: { ...contextOfProject(), ...context } }).node);
+}
+
+describe('reserved concurrency', () => {
+  it('is given to no function unless a setting says so', () => {
+    expect(reservationsIn({})).toEqual({});
+  });
+
+  it('is given to each function that the setting names, as JSON or as text', () => {
+    expect(reservationsIn({ reservedConcurrency: reserved })).toEqual(reserved);
+    expect(reservationsIn({ reservedConcurrency: JSON.stringify(reserved) })).toEqual(reserved);
+  });
+
+  it('is watched: a function that reaches it is throttled', () => {
+    const watched = synthesize({ reservedConcurrency: reserved })
+      .ofType('AWS::CloudWatch::Alarm')
+      .find(({ properties }) => properties.AlarmName === `${stage}-functions-throttled`)
+      ?.properties.Metrics.flatMap(
+        (part: { MetricStat?: { Metric: { Dimensions: { Value: string }[] } } }) =>
+          part.MetricStat?.Metric.Dimensions[0]?.Value ?? [],
+      );
+    expect(watched.sort()).toEqual(
+      Object.keys(reserved)
+        .map((name) => `${stage}-${name}`)
+        .sort(),
+    );
+  });
+
+  it('is taken as the guide shows it', () => {
+    const guide = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8');
+    const [, shown = ''] = /```json\n("reservedConcurrency": [^`]*)```/.exec(guide) ?? [];
+    const context = JSON.parse(`{${shown}}`);
+    expect(read(context).reservedConcurrency).toEqual(context.reservedConcurrency);
+  });
+
+  it('may take all of the quota but what Lambda keeps for other functions', () => {
+    const most = { reservedConcurrency: { changes: 900 } };
+    expect(read(most).reservedConcurrency).toEqual({ changes: 900 });
+    const more = { reservedConcurrency: { changes: 2900 }, concurrencyQuota: 3000 };
+    expect(read(more).reservedConcurrency).toEqual({ changes: 2900 });
+  });
+
+  it.each([
+    ['not a JSON object', 'many'],
+    ['not a JSON object', [20]],
+    ['there is no function change; the functions are .*changes', { change: 20 }],
+    ['changes must be an integer from 1', { changes: 0 }],
+    ['sweep must be an integer from 1', { sweep: 'two' }],
+    ['nova-events must be at least 20', { 'nova-events': 19 }],
+    ['901 reserved of 1000 executions', { changes: 500, sweep: 401 }],
+  ])('is refused where %s', (fault, reservedConcurrency) => {
+    const refused = () => read({ reservedConcurrency });
+    expect(refused).toThrow(DeploymentInvalid);
+    expect(refused).toThrow(new RegExp(`reservedConcurrency: .*${fault}.*cdk\\.json`));
+  });
+
+  it('is checked against the quota that the account has', () => {
+    const refused = () => read({ reservedConcurrency: { changes: 20 }, concurrencyQuota: 100 });
+    expect(refused).toThrow('20 reserved of 100 executions (concurrencyQuota)');
+  });
+});

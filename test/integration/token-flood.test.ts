@@ -1,0 +1,77 @@
+// A flood of unknown tokens while Keystone does not answer, against the deployed handlers.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type KeystoneStandIn, startKeystone } from '#local/openstack/keystone.ts';
+import { type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
+import { patience } from '#test/support/patience.ts';
+import { type Answer, startWorld, type World } from '#test/support/world.ts';
+
+const path = '/v2/device_profiles';
+const senders = 8;
+const perSender = 50;
+
+let keystone: KeystoneStandIn;
+let wire: FaultProxy;
+let world: World;
+let validations = 0;
+/** While it is there Keystone takes requests and answers none. */
+let silence: PromiseWithResolvers<void> | undefined;
+
+beforeAll(async () => {
+  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
+  const target = keystone.url.replace(/\/v3$/, '');
+  wire = await startFaultProxy('Keystone', target, async ({ name, phase }) => {
+    if (phase === 'after') return;
+    if (name === 'Keystone GET') validations += 1;
+    await silence?.promise;
+  });
+  world = await startWorld({ settings: { KEYSTONE_URL: `${wire.url}/v3` } });
+});
+afterAll(async () => {
+  silence?.resolve();
+  await world?.stop();
+  await wire?.stop();
+  await keystone?.stop();
+});
+
+it('costs Keystone few calls, and a caller with a validated token is served meanwhile', async () => {
+  expect((await world.ask('GET', path, { token: 'demo-token' })).status).toBe(200);
+  silence = Promise.withResolvers<void>();
+  validations = 0;
+  let isOver = false;
+  const callsMax = 2 * senders;
+
+  const flood = async (sender: number) => {
+    const answers: Answer[] = [];
+    // A flood that costs more than it may ends early: the test fails, and says by how much.
+    for (let count = 0; count < perSender && validations <= callsMax; count += 1) {
+      answers.push(await world.ask('GET', path, { token: `bogus-${sender}-${count}` }));
+    }
+    return answers;
+  };
+  const caller = async () => {
+    const answers: Answer[] = [];
+    while (!isOver) answers.push(await world.ask('GET', path, { token: 'demo-token' }));
+    return answers;
+  };
+  const served = caller();
+  const refused = (await Promise.all(Array.from({ length: senders }, (_, at) => flood(at)))).flat();
+  isOver = true;
+
+  expect(validations).toBeLessThanOrEqual(callsMax);
+  expect(refused).toHaveLength(senders * perSender);
+  for (const { status, headers } of refused) {
+    expect(status).toBe(503);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  }
+  const good = await served;
+  expect(good.length).toBeGreaterThan(1);
+  for (const { status } of good) expect(status).toBe(200);
+
+  // Keystone is back: a token that was never seen is validated by the probe.
+  silence.resolve();
+  silence = undefined;
+  const status = async () => (await world.ask('GET', path, { token: 'reader-token' })).status;
+  await expect.poll(status, patience).toBe(200);
+  expect((await world.ask('GET', path, { token: 'bogus-0-0' })).status).toBe(401);
+});
