@@ -208,14 +208,18 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
 
 /**
  * An mdev that was made for an earlier claim of its handle holds what that claim's tenant left in it. Its
- * mark names the claim by the handle's epoch. After a boot, or a change of agents, one without a
- * mark is the same claim's: that job only makes again what its instance has.
+ * mark names the claim by the handle's epoch. One without a mark is not this agent's to remove, and
+ * must not be given to the claim either. Only after a boot, or a change of agents, it is the same
+ * claim's: that job makes again what its instance has.
+ *
+ * @throws StepFailed where an mdev without a mark is in the way
  */
 async function removeOthers(context: Context, driver: MakesMdevs, step: CreateMdevStep) {
   const mark = context.checkpoint.mdev(step.uuid);
-  const isSame = mark?.epoch === step.epoch;
-  if (step.epoch === undefined || (mark ? isSame : context.job.action === 'reconcile')) return;
+  const isSame = mark ? mark.epoch === step.epoch : context.job.action === 'reconcile';
+  if (step.epoch === undefined || isSame) return;
   if (!(await isThere(driver, step))) return;
+  if (!mark) throw new StepFailed(`${step.uuid} is there, and was not made by this agent.`);
   await claim(context, { ...step, kind: 'remove-mdev' });
   const { address, type, uuid } = step;
   await driver.removeMdev({ address, type, uuid });

@@ -100,7 +100,7 @@ async function cleanAgain(
   if (!(await isAwaitedElsewhere(deps, device, old))) await deps.store.releases.confirm(old);
 }
 
-/** Of what the same instance had on other devices, nobody has said anything. */
+/** What the same instance had on other devices stays as it is. */
 async function confirmHere(deps: Deps, device: Device, release: HostRelease): Promise<void> {
   const isElsewhere = await isAwaitedElsewhere(deps, device, release);
   const here = isElsewhere ? handlesHere(device, release) : undefined;

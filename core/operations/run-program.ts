@@ -85,7 +85,7 @@ export async function endProgram(
   else deps.log.info('A region was programmed.', names);
 }
 
-/** Nobody gets the region until its host has come to rest there, or has booted, or an admin has seen to it. */
+/** The region is not claimed until its host has come to rest there, or has booted, or an admin frees it. */
 export async function doubtProgram(
   deps: ConsumerDeps,
   release: HostRelease,

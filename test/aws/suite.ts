@@ -39,6 +39,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/restore-programs.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/restore.test.ts', needs: everywhere },
   { file: 'test/integration/shared-region.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/token-flood.test.ts', needs: everywhere },
   { file: 'test/integration/two-agents.test.ts', needs: everywhere },
   { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
 ];

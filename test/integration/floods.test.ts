@@ -86,7 +86,7 @@ it('what is overtaken is not applied although the host names devices that it nev
   expect(asked).toEqual(['hostAlone']);
 });
 
-it('some are applied at once, the others one every two seconds, and another host’s now', async () => {
+it('applies some at once, the others one every two seconds, and those of another host at once', async () => {
   let sequence = 0;
   let applied = 0;
   while (sequence < 40) {

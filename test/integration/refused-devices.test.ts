@@ -85,7 +85,7 @@ describe('a device is refused, and the others of its host are stored', () => {
       /offers\.traits\.0: trait "MISC_SHARES_VIA_AGGREGATE" is not CUSTOM_/,
     ],
     ['a trait of compute', { offers: { ...offers, traits: ['COMPUTE_NODE'] } }, /COMPUTE_NODE/],
-    ['a region’s trait', { regions: [{ ...region, traits: ['HW_CPU_X86_AVX'] }] }, /HW_CPU/],
+    ['a trait of a region', { regions: [{ ...region, traits: ['HW_CPU_X86_AVX'] }] }, /HW_CPU/],
     ['more than its handles', { offers: { ...offers, num_accelerators: 2 } }, /num_accelerators/],
     [
       'two equal handles',
@@ -98,7 +98,7 @@ describe('a device is refused, and the others of its host are stored', () => {
       { offers: { ...offers, attach_handles: [{ type: 'PCI', info: { path: '/etc' } }] } },
       /offers\.attach_handles\.0\.info/,
     ],
-    ['the name of another’s provider', { provider_suffix: goodAddress }, /provider_suffix/],
+    ['the name of another provider', { provider_suffix: goodAddress }, /provider_suffix/],
   ])('%s', async (_what, given, reason) => {
     expect(await deliver([good, bad(given)])).toBe(true);
     expect(await stored()).toEqual([goodAddress]);
@@ -109,7 +109,7 @@ describe('a device is refused, and the others of its host are stored', () => {
     expect(lines.map(({ message }) => message)).toContain('Devices of a report are refused.');
   });
 
-  it('whose provider would have the name of another device’s', async () => {
+  it('whose provider would have the name of another provider', async () => {
     const first = { ...good, provider_suffix: 'same' };
     expect(await deliver([first, bad({ provider_suffix: 'same' })])).toBe(true);
     expect(await stored()).toEqual([goodAddress]);

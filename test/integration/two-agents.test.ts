@@ -284,7 +284,7 @@ describe('an operator ends the conflict', () => {
     expect(await conflict()).toBeDefined();
   });
 
-  it('and the host’s own agent brings back what it has', async () => {
+  it('brings back what the agent of the host has', async () => {
     const { instance } = await inConflict();
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
@@ -322,7 +322,7 @@ describe('an operator ends the conflict', () => {
     expect([...jobs.values()]).toMatchObject([{ action: 'release', boot_id: original() }]);
   });
 
-  it('and it begins again with the clone’s next report', async () => {
+  it('begins again with the next report of the clone', async () => {
     await inConflict();
     await endConflict(later(), 'cmp1', original());
     await says(cloned(), { afterMs: 8 * minutes });

@@ -167,7 +167,7 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
   if (!host.isUp) return;
   const wanted = [...stored.handles.values()].filter(
     ({ type, claim, providerUuid }) =>
-      type === 'MDEV' && claim && isOn(world, providerUuid, host.name),
+      type === 'MDEV' && claim && addressOn(world, providerUuid, host.name) !== '',
   );
   const bound = wanted.filter(
     ({ claim }) => stored.arqs.get(claim?.arqUuid ?? '')?.state === 'Bound',
@@ -216,8 +216,13 @@ function checkQuarantine(world: World, { handles, releases }: Stored): void {
     if (quarantine?.includes('not made by this agent') && !isForeign) {
       throw new Violation('L3', `mdev ${uuid} is ours, and the agent does not know it`);
     }
+    // One job cleans all that an instance had on the host, and waits for a device that is gone.
+    const providers = release?.handles.map((each) => each.providerUuid) ?? [providerUuid];
     const canClean = hosts.some(
-      ({ name, isUp, hardware }) => isUp && !hardware.isBroken && isOn(world, providerUuid, name),
+      ({ name, isUp, hardware }) =>
+        isUp &&
+        !hardware.isBroken &&
+        providers.every((each) => hardware.present.has(addressOn(world, each, name))),
     );
     if (quarantine && canClean && !isForeign) {
       throw new Violation('L3', `handle ${uuid} stays in quarantine: ${quarantine}`);
@@ -262,15 +267,12 @@ function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
   }
 }
 
-function isOn({ database }: World, provider: string, hostname: string): boolean {
-  return database
-    .rows('inventory')
-    .some(
-      (row) =>
-        row.pk === `RP#${provider}` &&
-        row.sk === 'DEPLOYABLE' &&
-        deployableOf(row).hostname === hostname,
-    );
+/** Of the device that has the provider; empty where the host has none such. */
+function addressOn({ database }: World, provider: string, hostname: string): string {
+  const rows = database.rows('inventory');
+  const row = rows.find(({ pk, sk }) => pk === `RP#${provider}` && sk === 'DEPLOYABLE');
+  const device = row && rows.find(({ sk }) => sk === `DEVICE#${deployableOf(row).deviceUuid}`);
+  return device && deviceOf(device).hostname === hostname ? deviceOf(device).address : '';
 }
 
 function checkPlacement({ database, openstack, hosts, takenOut }: World): void {

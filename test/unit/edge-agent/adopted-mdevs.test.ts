@@ -89,16 +89,17 @@ describe('an mdev with the uuid of a handle', () => {
     },
   );
 
-  it('of which nothing is known is made again for a bind, and kept after a boot', async () => {
+  it('is kept after a boot, and never removed or given to a bind, where it has no mark', async () => {
     mdevs.set(uuid, mdev);
     await run('reconcile', 'create-mdev', 6);
-    expect(calls).toEqual([]);
     rmSync(join(directory, 'state'), { recursive: true });
-    await run('prepare', 'create-mdev', 6);
-    expect(calls).toEqual(['remove', 'create']);
+    const reason = `Step 1/1: ${uuid} is there, and was not made by this agent.`;
+    expect(await run('prepare', 'create-mdev', 6)).toMatchObject({ status: 'FAILED', reason });
+    expect(calls).toEqual([]);
+    expect(mdevs.size).toBe(1);
   });
 
-  it('fails the job where it cannot be removed, and stays the agent’s own', async () => {
+  it('fails the job where it cannot be removed, and stays marked as one of the agent', async () => {
     await run('prepare', 'create-mdev', 6);
     fault = 'remove';
     const reason = 'Step 1/1: EBUSY: remove';

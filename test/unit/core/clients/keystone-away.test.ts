@@ -35,8 +35,8 @@ describe('when Keystone cannot be asked, no token is valid and none is unknown',
   it.each([
     { what: 'it is broken', answer: { status: 500 } },
     { what: 'it is busy', answer: { status: 429 } },
-    { what: 'the URL leads to somebody else', answer: { status: 404, body: '<html>' } },
-    { what: 'somebody else answers', answer: { status: 200, body: { hello: 'world' } } },
+    { what: 'the URL leads to another service', answer: { status: 404, body: '<html>' } },
+    { what: 'another service answers', answer: { status: 200, body: { hello: 'world' } } },
     { what: 'we may not ask', answer: { status: 403, body: { error: { message: 'no' } } } },
   ])('$what', async ({ answer }) => {
     interfere = (ask) => (isValidation(ask) ? answer : undefined);

@@ -132,7 +132,7 @@ describe('the lease on messages that are worked on', () => {
   });
 });
 
-it('a message that failed comes again after the queue’s own time', async () => {
+it('a message that failed is delivered again after the visibility time of its queue', async () => {
   const { hidden, failed } = await consume([aRecord('1', { name: 'broken' })]);
   expect(failed).toEqual(['1']);
   expect(hidden[0]?.VisibilityTimeout).toBe(30);
