@@ -140,7 +140,8 @@ export const steps: readonly Step[] = [
       ...[arq(answers), 'cmp1', none, none],
       ...(client === currentClient ? [] : ['project']),
     ],
-    refused(/service token/),
+    // The current client looks for the server at Nova first.
+    refused(/service token|No Server found/),
   ),
   step(
     'arq unbind, without a service token',
