@@ -3,7 +3,8 @@
 // npm run test:simulation -- --races           each step of each operation, stalled while another happens
 // npm run test:simulation -- --life=seed/4711  one life again; with --trace each of its effects
 // npm run test:simulation -- --guards          which life misses which guard, into guards.json;
-//                                              --sample=6 lives every sixth race only
+//                                              --sample=6 lives every sixth race only; guards that no life
+//                                              misses go into unproven-guards.json
 //
 // A life that fails is written into regressions.json; npm test lives those again.
 
@@ -16,6 +17,7 @@ import { describeSummary } from './summary.ts';
 
 const regressionsFile = new URL('regressions.json', import.meta.url);
 const guardsFile = new URL('guards.json', import.meta.url);
+const unprovenFile = new URL('unproven-guards.json', import.meta.url);
 
 const { values } = parseArgs({
   options: {
@@ -93,6 +95,8 @@ function printGuards(results: readonly GuardResult[]): boolean {
   const missed = results.filter(({ life }) => life !== undefined);
   const table = Object.fromEntries(missed.map(({ guard, life }) => [guard, life]));
   writeFileSync(guardsFile, `${JSON.stringify(table, null, 2)}\n`);
+  const unproven = results.flatMap(({ guard, life }) => (life === undefined ? [guard] : []));
+  writeFileSync(unprovenFile, `${JSON.stringify(unproven, null, 2)}\n`);
   say(`${results.length} guards, ${missed.length} of them missed by some life`);
   return missed.length === results.length;
 }
