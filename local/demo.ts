@@ -70,7 +70,7 @@ async function boot(layout: Layout): Promise<void> {
     () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
     ({ devices }) => devices.length === 5,
   );
-  done(`the agent’s devices are there: ${devices.map(({ type }) => type).join(', ')}`);
+  done(`the devices of the agent are there: ${devices.map(({ type }) => type).join(', ')}`);
 
   const inventory = await eventually(
     'Placement to offer 16 FPGA',

@@ -26,7 +26,7 @@ export interface LocalDynamoDb extends Running {
   readonly port: number;
   /** By which a stream's reader knows when to ask the engine. Only with a file. */
   readonly writes?: EngineWrites;
-  /** Resolves when the engine has ended, whoever ended it. */
+  /** Resolves when the engine has ended, for whatever reason. */
   readonly ended: Promise<void>;
 }
 

@@ -23,10 +23,10 @@ export interface Forced {
 }
 
 /**
- * Frees the handles of a device that are in quarantine, or put back from a backup: an operator has seen
- * to it that nobody has them. The host cleans up first, since an mdev of the last holder may be there
- * still; only by the operator's explicit word that the device was cleaned they are free at once.
- * Who said so is in the device's row, and in the log.
+ * Frees the handles of a device that are in quarantine, or restored from a backup; the operator has made
+ * sure that no instance has them. The host cleans up first, since an mdev of the last holder may still
+ * be there. Only if the operator states that the device was cleaned, the handles are free at once. The
+ * device's row and the log keep the operator's user id.
  *
  * @throws CleaningImpossible where the host is not there to clean up; then nothing has changed
  */

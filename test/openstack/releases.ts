@@ -12,7 +12,7 @@ export interface Release {
   /** Path of a program of the release, e.g. `nova-manage`. */
   program(name: string): string;
   readonly pasteFile: string;
-  /** Since 2025 Nova and Placement bring no server of their own: any WSGI server does. */
+  /** Since 2025 Nova and Placement bring no server of their own: a WSGI server of the operator's choice serves them. */
   readonly servesByWaitress: boolean;
 }
 
