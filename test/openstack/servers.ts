@@ -137,3 +137,19 @@ export async function assertNeverActive(stage: Stage, id: string): Promise<strin
     await sleep(50);
   }
 }
+
+/** All vGPUs of one type can be had by one server, so none of them is held any more. */
+export async function assertAllVgpusFree(stage: Stage): Promise<void> {
+  const built = await eventually(
+    async () => {
+      const each = await build(stage, 'all-vgpus');
+      if (each.status !== 'ACTIVE') await remove(stage, each.id);
+      return each;
+    },
+    ({ status }) => status === 'ACTIVE',
+    180,
+  );
+  await assertHas(stage, built, 2);
+  await remove(stage, built.id);
+  await assertNothingLeft(stage, built.id);
+}

@@ -7,10 +7,9 @@ import { eventually } from '../rest.ts';
 import type { Scenario } from '../scenario.ts';
 import {
   arqsOf,
+  assertAllVgpusFree,
   assertHas,
-  assertNothingLeft,
   type Built,
-  build,
   create,
   remove,
   show,
@@ -48,18 +47,7 @@ export const killed: readonly Scenario[] = Object.entries(victims).map(([name, v
     const ends: string[] = [];
     for (let boot = 0; boot < boots; boot++) ends.push(await bootAndKill(stage, victim, boot));
     // All that there is of this type can be had at once, so nothing of it is held any more.
-    const built = await eventually(
-      async () => {
-        const each = await build(stage, 'all-vgpus');
-        if (each.status !== 'ACTIVE') await remove(stage, each.id);
-        return each;
-      },
-      ({ status }) => status === 'ACTIVE',
-      180,
-    );
-    await assertHas(stage, built, 2);
-    await remove(stage, built.id);
-    await assertNothingLeft(stage, built.id);
+    await assertAllVgpusFree(stage);
     return `servers ended ${ends.join(', ')}`;
   },
 }));

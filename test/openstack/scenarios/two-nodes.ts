@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { act, hostOf, joinSecondNode, losePower, restorePower, scheduleOnlyTo } from '../nodes.ts';
 import { eventually } from '../rest.ts';
 import type { Scenario } from '../scenario.ts';
-import { assertHas, assertNothingLeft, build, flavorId, remove } from '../servers.ts';
+import {
+  assertAllVgpusFree,
+  assertHas,
+  assertNothingLeft,
+  build,
+  flavorId,
+  remove,
+} from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const unshelveCount = 5;
@@ -109,17 +116,6 @@ export const twoNodes: readonly Scenario[] = [
 async function assertAllVgpusOn(stage: Stage, host: string): Promise<void> {
   await flavorId(stage, 'all-vgpus');
   await scheduleOnlyTo(stage, host);
-  const built = await eventually(
-    async () => {
-      const each = await build(stage, 'all-vgpus');
-      if (each.status !== 'ACTIVE') await remove(stage, each.id);
-      return each;
-    },
-    ({ status }) => status === 'ACTIVE',
-    120,
-  );
-  await assertHas(stage, built, 2);
-  await remove(stage, built.id);
-  await assertNothingLeft(stage, built.id);
+  await assertAllVgpusFree(stage);
   await scheduleOnlyTo(stage);
 }
