@@ -4,7 +4,7 @@ import type { Caller } from '#core/domain/caller.ts';
 
 /** Most host-made binds take 0.3 to 3 s; the step doubles from the first value to the second. */
 const firstStepMs = 100;
-const stepMsMax = 1000;
+const stepMsMax = 250;
 
 /**
  * Waits while the bind of an instance is under way, for at most `resolveWaitSeconds`.

@@ -39,15 +39,20 @@ export const plug =
 
 export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
 
-/** An operator ends the agent of a clone, waits, and says which boot is the host's. */
-export const clone: Act = ({ hosts, timeline, depsFor, spawn }) => {
+/** The image of each host starts on a second machine; its agent runs for 5 s. */
+export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.clone(5000));
+
+/** An operator says that the boot of the original is the host's. */
+export const endConflicts: Act = ({ hosts, depsFor, spawn }) => {
   for (const host of hosts) {
-    host.clone(5000);
-    timeline.at(timeline.now() + 8 * 60_000, () => {
-      void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
-    });
+    void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
   }
 };
+
+export function isPlacementOut(isOut: boolean): Act {
+  return ({ openstack }) =>
+    isOut ? openstack.outages.add('Placement') : openstack.outages.delete('Placement');
+}
 
 /** One act, and later another. */
 export function inTurn(act: Act, afterMs: number, next: Act): Act {

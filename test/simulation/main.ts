@@ -3,8 +3,8 @@
 // npm run test:simulation -- --races           each step of each operation, stalled while another happens
 // npm run test:simulation -- --life=seed/4711  one life again; with --trace each of its effects
 // npm run test:simulation -- --guards          which life misses which guard, into guards.json;
-//                                              --sample=6 lives every sixth race only; guards that no life
-//                                              misses go into unproven-guards.json
+//                                              --sample=6 plays every sixth race only; guards without a
+//                                              run go into unproven-guards.json
 //
 // A life that fails is written into regressions.json; npm test lives those again.
 
@@ -41,8 +41,7 @@ function say(line: string): void {
 }
 
 async function main(): Promise<boolean> {
-  if (values.guards)
-    return printGuards(await findGuards(say, knownGuards(), Number(values.sample)));
+  if (values.guards) return writeGuards();
   const startedAt = Date.now();
   const { lives, failures } = values.life
     ? await again(values.life)
@@ -88,17 +87,30 @@ function knownGuards(): Record<string, string> {
   return JSON.parse(readFileSync(guardsFile, 'utf8'));
 }
 
-function printGuards(results: readonly GuardResult[]): boolean {
-  for (const { guard, life, failure = '', lives } of results) {
-    say(`${String(lives).padStart(5)}  ${guard}  |  ${life ?? 'MISSED BY NONE'}  |  ${failure}`);
-  }
-  const missed = results.filter(({ life }) => life !== undefined);
-  const table = Object.fromEntries(missed.map(({ guard, life }) => [guard, life]));
-  writeFileSync(guardsFile, `${JSON.stringify(table, null, 2)}\n`);
-  const unproven = results.flatMap(({ guard, life }) => (life === undefined ? [guard] : []));
-  writeFileSync(unprovenFile, `${JSON.stringify(unproven, null, 2)}\n`);
-  say(`${results.length} guards, ${missed.length} of them missed by some life`);
-  return missed.length === results.length;
+/** Writes both files with each guard found, so that a search that is ended early has not been in vain. */
+async function writeGuards(): Promise<boolean> {
+  const known = knownGuards();
+  const found: Record<string, string> = {};
+  const write = (table: Readonly<Record<string, string>>, all: readonly string[]) => {
+    const sorted = Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
+    writeFileSync(guardsFile, `${JSON.stringify(sorted, null, 2)}\n`);
+    const unproven = all.filter((guard) => table[guard] === undefined).sort();
+    writeFileSync(unprovenFile, `${JSON.stringify(unproven, null, 2)}\n`);
+  };
+  const before = [
+    ...Object.keys(known),
+    ...(JSON.parse(readFileSync(unprovenFile, 'utf8')) as string[]),
+  ];
+  const keepFound = ({ guard, life, failure = '' }: GuardResult) => {
+    if (life === undefined) return;
+    say(`${guard}  |  ${life}  |  ${failure}`);
+    found[guard] = life;
+    write({ ...known, ...found }, before);
+  };
+  const guards = await findGuards(known, Number(values.sample), keepFound, say);
+  write(found, guards);
+  say(`${guards.length} guards, ${Object.keys(found).length} of them killed by a run`);
+  return Object.keys(found).length === guards.length;
 }
 
 process.exitCode = (await main()) ? 0 : 1;

@@ -4,9 +4,10 @@
 import {
   type Act,
   boot,
-  clone,
+  cloneHosts,
   deleteLast,
   deleteProfile,
+  endConflicts,
   first,
   forget,
   forgetPresence,
@@ -16,6 +17,7 @@ import {
   isForgetful,
   isOfThePast,
   isOut,
+  isPlacementOut,
   isUnheard,
   keepImages,
   killAgents,
@@ -231,9 +233,30 @@ export const operations: Readonly<Record<string, Operation>> = {
     ),
   },
   'a clone of the host': {
-    about: ['host'],
+    about: ['host', 'GPU'],
     prepare: boot('vgpu'),
-    act: clone,
+    act: inTurn(cloneHosts, 8 * minuteMs, endConflicts),
+  },
+  'a clone of a host whose NIC is gone': {
+    about: ['host'],
+    prepare: inTurn(isPlacementOut(true), 0, unplug(nicAddress)),
+    act: inTurn(
+      inTurn(cloneHosts, minuteMs, isPlacementOut(false)),
+      8 * minuteMs,
+      inTurn(endConflicts, minuteMs, plug(nicAddress)),
+    ),
+  },
+  'an end of a conflict of identity': {
+    about: ['host', 'GPU', 'instance'],
+    prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
+    prepareMs: 8 * minuteMs,
+    act: endConflicts,
+  },
+  'an end of a conflict on a host whose NIC is gone': {
+    about: ['host'],
+    prepare: inTurn(inTurn(isPlacementOut(true), 0, unplug(nicAddress)), 20_000, cloneHosts),
+    prepareMs: 8 * minuteMs,
+    act: inTurn(endConflicts, 2 * minuteMs, isPlacementOut(false)),
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };

@@ -4,14 +4,17 @@ import {
   bindOthers,
   bindUnknown,
   boot,
+  cloneHosts,
   deleteLast,
   deleteProfile,
+  endConflicts,
   freeByForce,
   giveBack,
   goRound,
   inTurn,
   isBroken,
   isOut,
+  isPlacementOut,
   isUnheard,
   killAgents,
   last,
@@ -161,6 +164,21 @@ export const rivals: Readonly<Record<string, Rival>> = {
       world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
       inTurn(reboot, 15_500, reboot)(world);
     },
+  },
+  'Placement, and a look at each provider': {
+    about: ['host'],
+    of: ['a clone of a host whose NIC is gone', 'an end of a conflict on a host whose NIC is gone'],
+    act: inTurn(isPlacementOut(false), 100, goRound),
+  },
+  'an operator who ends the conflict': {
+    about: ['host'],
+    of: ['an end of a conflict of identity'],
+    act: endConflicts,
+  },
+  'a clone of the host': {
+    about: ['host'],
+    of: ['an end of a conflict of identity', 'a boot of the host'],
+    act: cloneHosts,
   },
   'AWS IoT, just in time': {
     about: ['instance'],

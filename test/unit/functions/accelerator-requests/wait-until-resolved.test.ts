@@ -27,11 +27,11 @@ function deps(resolveWaitSeconds: number) {
   return { given, waitedMs: () => now, reads: () => reads };
 }
 
-it('gives up below the gateway limit of 30 s, after few reads', async () => {
+it('gives up below the gateway limit of 30 s, at four reads a second', async () => {
   const { given, waitedMs, reads } = deps(25);
   expect(await waitUntilResolved(given, started)).toEqual(started);
   expect(waitedMs()).toBe(25_000);
-  expect(reads()).toBeLessThanOrEqual(30);
+  expect(reads()).toBeLessThanOrEqual(105);
 });
 
 it('does not wait when the setting is 0', async () => {
