@@ -216,6 +216,36 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   await world.api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
 }
 
+/** ARQs of the last server's profile, bound to nothing. */
+export const createSpare: Act = async (world) => {
+  const { json } = await world.api(world.spawn('nova'), 'POST', '/accelerator_requests', {
+    device_profile_name: last(world)?.profile.name,
+  });
+  world.spareArqs.push(...json.arqs.map(({ uuid }: { uuid: string }) => uuid));
+};
+
+export const deleteSpare: Act = (world) =>
+  world.api(
+    world.spawn('nova'),
+    'DELETE',
+    `/accelerator_requests?arqs=${world.spareArqs.join(',')}`,
+  );
+
+/** For an instance that Nova does not know, past Placement. */
+export const bindSpare: Act = async (world) => {
+  const [bound] = Object.values(last(world)?.patch ?? {}) as Operation[][];
+  if (!bound) return;
+  const value = world.random.uuid();
+  const target = bound.map((operation) =>
+    operation.path === '/instance_uuid' ? { ...operation, value } : operation,
+  );
+  const process = world.spawn('nova rival');
+  const patch = Object.fromEntries(world.spareArqs.map((uuid) => [uuid, target]));
+  await world.api(process, 'PATCH', '/accelerator_requests', patch);
+  await world.timeline.sleep(process, 40_000);
+  await world.api(process, 'DELETE', `/accelerator_requests?instance=${value}`);
+};
+
 interface Operation {
   readonly path: string;
   readonly value?: unknown;

@@ -162,7 +162,11 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     ...deps,
     clients: {
       ...deps.clients,
-      placement: { ...deps.clients.placement, getAllocations: async () => ({}) },
+      placement: {
+        ...deps.clients.placement,
+        allocationsOf: async () => ({}),
+        getAllocations: async () => ({}),
+      },
     },
   }),
   'sync looks afterwards': (deps, process) => {

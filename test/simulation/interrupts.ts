@@ -22,6 +22,8 @@ export interface Interrupt {
   readonly how: (typeof interruptions)[number];
   /** What happens while the process stalls, or before its write arrives again. */
   readonly meanwhile?: (world: World) => unknown;
+  /** For how long, if not for as long as most functions may run. */
+  readonly lateMs?: number;
 }
 
 export interface Interrupts {
@@ -45,8 +47,8 @@ export interface InterruptParts {
   readonly say: (line: string) => void;
 }
 
-/** As long as the function's time allows. */
-function lateMs({ name }: Process): number {
+/** As long as most functions may run. */
+function usualLateMs({ name }: Process): number {
   return name === 'host-presence' ? 9000 : 18_000;
 }
 
@@ -54,6 +56,7 @@ export function createInterrupts({ interrupt, kill, meanwhile, say }: InterruptP
   const steps: string[] = [];
   const stalls: { process: string; step: string; milliseconds: number }[] = [];
   let isArmed = false;
+  const lateMs = (process: Process) => interrupt?.lateMs ?? usualLateMs(process);
   const isNow = (how: Interrupt['how'], { name }: Process) =>
     isArmed && !isOutside(name) && interrupt?.how === how && interrupt.step === steps.length;
 

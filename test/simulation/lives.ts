@@ -56,8 +56,13 @@ export async function liveOnce(
 ): Promise<Violation | undefined> {
   if (life.kind === 'seed') return (await runSeed(life.seed, options)).violation;
   const { step, how } = life;
-  const meanwhile = life.kind === 'race' ? rivals[life.rival]?.act : undefined;
-  const interrupt: Interrupt = { step, how, ...(meanwhile && { meanwhile }) };
+  const rival = life.kind === 'race' ? rivals[life.rival] : undefined;
+  const interrupt: Interrupt = {
+    step,
+    how,
+    ...(rival && { meanwhile: rival.act }),
+    ...(rival?.lateMs && { lateMs: rival.lateMs }),
+  };
   try {
     await runOperation(life.operation, { ...options, interrupt });
     return undefined;

@@ -57,6 +57,8 @@ export interface NovaParts {
   /** Whether the control plane has heard of the host's boot: before, it cannot know what was lost. */
   readonly knowsBoot: (host: Host) => boolean;
   readonly spawn: (name: string) => Process;
+  /** How often another caller competes with a bind, from 0 to 1. */
+  readonly rivalry: number;
   /** As if a failed bind were listed, and no error. */
   readonly seesFailedBinds: boolean;
 }
@@ -139,7 +141,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       ]),
     );
     server.patch = patch;
-    if (random.chance(0.15)) compete(server, patch);
+    if (random.chance(parts.rivalry)) compete(server, patch);
     const bound = await api(process, 'PATCH', '/accelerator_requests', patch);
     if (bound.status >= 400) {
       await deleteByUuid(process, uuids);

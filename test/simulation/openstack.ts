@@ -102,7 +102,11 @@ export function createOpenStack(
       bytes: Buffer.from(JSON.stringify(request.body) ?? ''),
       requestId: 'req',
     };
-    if (!openstack.hasAllocations && url.pathname.startsWith('/allocations/')) {
+    if (
+      !openstack.hasAllocations &&
+      request.method === 'GET' &&
+      /\/allocations\b/.test(url.pathname)
+    ) {
       return { status: 200, body: { allocations: {} }, headers: new Headers() };
     }
     const { status, body } = await answerTo(['admin'], ask, { now: state, save: () => {} });

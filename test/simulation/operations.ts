@@ -5,8 +5,10 @@ import {
   type Act,
   boot,
   cloneHosts,
+  createSpare,
   deleteLast,
   deleteProfile,
+  deleteSpare,
   endConflicts,
   first,
   forget,
@@ -36,7 +38,6 @@ import { makeProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
-/** One host, and of each of its devices two handles. */
 const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
 const peaceMs = 25 * minuteMs;
@@ -95,6 +96,18 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['NIC', 'GPU', 'FPGA', 'host', 'instance'],
     prepare: boot('all'),
     act: (world) => world.nova.delete(first(world)),
+  },
+  'a delete of ARQs that are not bound': {
+    about: ['NIC'],
+    prepare: inTurn(boot('nic'), 10_000, createSpare),
+    act: deleteSpare,
+  },
+  'a delete of one of three while their host boots': {
+    about: ['FPGA', 'host', 'instance'],
+    // The boot is known for 15 s: nothing has followed from it.
+    prepare: inTurn(boot('all'), 30_000, reboot),
+    prepareMs: 47_000,
+    act: snatchOne(-1),
   },
   'a delete of one of two': {
     about: ['NIC', 'instance'],

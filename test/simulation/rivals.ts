@@ -2,6 +2,7 @@
 
 import {
   bindOthers,
+  bindSpare,
   bindUnknown,
   boot,
   cloneHosts,
@@ -39,6 +40,8 @@ const minuteMs = 60_000;
 interface Rival extends Pick<Operation, 'about' | 'act'> {
   /** Where one thing is the point: whose only. */
   readonly of?: readonly string[];
+  /** For how long the step stalls, where it is another time than usual. */
+  readonly lateMs?: number;
 }
 
 export const rivals: Readonly<Record<string, Rival>> = {
@@ -68,6 +71,27 @@ export const rivals: Readonly<Record<string, Rival>> = {
     act: (world) => {
       const server = last(world);
       return server && world.nova.rob(server);
+    },
+  },
+  'an operator who unbinds and binds at once': {
+    about: ['instance'],
+    act: (world) => {
+      const server = last(world);
+      return server && world.nova.rob(server, 100);
+    },
+  },
+  'a bind of ARQs that are not bound': {
+    about: ['NIC'],
+    of: ['a delete of ARQs that are not bound'],
+    act: bindSpare,
+  },
+  'a boot of the host in a long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
+  'two reports, the first of which takes long': {
+    about: ['NIC'],
+    of: ['a device that comes', 'a device that comes back', 'a NIC that is replaced'],
+    act: (world) => {
+      world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
+      inTurn(unplug(nicAddress), 15_500, plug(nicAddress))(world);
     },
   },
   'a plain bind': { about: ['NIC'], act: boot('nic') },
@@ -178,7 +202,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
   'a clone of the host': {
     about: ['host'],
     of: ['an end of a conflict of identity', 'a boot of the host'],
-    act: cloneHosts,
+    act: inTurn(cloneHosts, 9 * minuteMs, endConflicts),
   },
   'AWS IoT, just in time': {
     about: ['instance'],

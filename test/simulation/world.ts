@@ -73,6 +73,8 @@ export interface World {
   readonly profiles: readonly Profile[];
   /** Devices of which operators were told that they are in maintenance. */
   readonly takenOut: Set<string>;
+  /** ARQs that no server has asked for. */
+  readonly spareArqs: string[];
   readonly transitions: Transitions;
   readonly violations: Violation[];
   readonly violate: Violate;
@@ -145,7 +147,7 @@ export function createWorld(
     CYBORG_STAGE: stage,
     CYBORG_ATTACH_TYPES: 'PCI,MDEV',
     // The specification's style is one that no Nova understands: then its wait runs out.
-    CYBORG_EVENT_STYLE: random.chance(0.05) ? 'spec' : 'nova',
+    CYBORG_EVENT_STYLE: !rates && random.chance(0.05) ? 'spec' : 'nova',
     KEYSTONE_URL: 'http://keystone/v3',
     CYBORG_OS_PASSWORD: 'secret',
   });
@@ -262,12 +264,11 @@ export function createWorld(
   }
 
   const api = createApi(timeline, depsFor, spawn, rates && violate);
-  const handles = {
-    nic: random.between(1, 3),
-    gpu: random.between(1, 3),
-    fpga: random.between(1, 2),
-  };
-  const hosts = Array.from({ length: random.between(1, 2) }, (_, index) => {
+  // An operation that is looked at alone has the same surroundings each time.
+  const handles = rates
+    ? { nic: 2, gpu: 2, fpga: 2 }
+    : { nic: random.between(1, 3), gpu: random.between(1, 3), fpga: random.between(1, 2) };
+  const hosts = Array.from({ length: rates ? 1 : random.between(1, 2) }, (_, index) => {
     const name = `cmp${index + 1}`;
     const root = random.uuid();
     openstack.placement.providers[root] = {
@@ -295,6 +296,7 @@ export function createWorld(
     violate,
     knowsBoot,
     spawn,
+    rivalry: rates ? 0 : 0.15,
     seesFailedBinds: strip.isStripped('failed bind is an error'),
   });
 
@@ -325,6 +327,7 @@ export function createWorld(
     api,
     profiles,
     takenOut: new Set(),
+    spareArqs: [],
     transitions,
     violations,
     violate,
