@@ -100,6 +100,12 @@ export const metrics = [
     meaning: 'reports that were not applied, since two agents report as one host',
   },
   {
+    name: 'DevicesRefused',
+    unit: 'Count',
+    from: 'inventory-reports',
+    meaning: 'devices of reports that were refused, since their report breaks the contract',
+  },
+  {
     name: 'Handles',
     unit: 'Count',
     dimension: { name: 'kind', values: handleUses },

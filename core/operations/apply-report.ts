@@ -245,7 +245,7 @@ async function askForReport(
 }
 
 function logOutcome(
-  deps: Deps,
+  deps: ConsumerDeps,
   hostname: string,
   report: AcceptedReport,
   { put, retire, wanted }: ReportPlan,
@@ -258,7 +258,9 @@ function logOutcome(
       retired: retire.map((device) => device.address),
     });
   }
-  if (Object.keys(report.refused ?? {}).length > 0) {
+  const refused = Object.keys(report.refused ?? {});
+  if (refused.length > 0) {
+    deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
     deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
   }
   if (report.failed_drivers.length > 0) {

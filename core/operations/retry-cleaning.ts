@@ -2,7 +2,8 @@ import type { ConsumerDeps } from '../consumer-deps.ts';
 import type { Deps } from '../deps.ts';
 import type { HostRelease } from '../domain/arq.ts';
 import { cleaningRetryMs } from '../domain/deadlines.ts';
-import type { ReleaseId } from '../domain/ids.ts';
+import type { DeviceUuid, ReleaseId } from '../domain/ids.ts';
+import { itemsPerReplacementMax } from '../store/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
 import { timeIn } from './quarantine.ts';
 
@@ -13,8 +14,9 @@ const nextSweepMs = 60_000;
 const conflictRetryMs = 5 * 60_000;
 
 /**
- * Asks the host again to clean up what is in quarantine, by another release in the place of this one: its
- * job has an id of its own, and what the earlier job still says changes nothing.
+ * Asks the host again to clean up what is in quarantine, by other releases in the place of this one: their
+ * jobs have ids of their own, and what the earlier job still says changes nothing. Each device has a
+ * release of its own, so that one that cannot be cleaned does not hold up the others.
  *
  * @param asked by host, how many jobs this run of the sweep has made
  */
@@ -51,32 +53,51 @@ export async function retryCleaning(
     await deps.store.releases.postpone(release, timeIn(deps, cleaningRetryMs(retries)));
     return;
   }
-  const handles = await waitingHandles(deps, release);
-  if (handles.length === 0) return deps.store.releases.confirm(release);
+  const waiting = await waitingHandles(deps, release);
+  if (waiting.length === 0) return deps.store.releases.confirm(release);
   // What an operator wanted there has failed by now: the region is only to come to rest.
   const { program: _, ...base } = release;
   const dueAt = timeIn(deps, cleaningRetryMs(retries));
-  const next: HostRelease = {
-    ...base,
-    id: deps.uuid() as ReleaseId,
-    handles,
-    startedAt: new Date(now).toISOString(),
-    retryAt: dueAt,
-    retries,
-  };
+  const next = byDevice(waiting).map(
+    (handles): HostRelease => ({
+      ...base,
+      id: deps.uuid() as ReleaseId,
+      handles,
+      startedAt: new Date(now).toISOString(),
+      retryAt: dueAt,
+      retries,
+    }),
+  );
   if (!(await deps.store.releases.replace(release, next, dueAt))) return;
   deps.log.info('Cleaning is tried again.', {
-    ...{ host: hostname, release: next.id, replaces: release.id, retries, reason },
-    handles: handles.length,
+    ...{ host: hostname, replaces: release.id, retries, reason },
+    releases: next.map(({ id }) => id),
+    handles: waiting.length,
   });
 }
 
-async function waitingHandles(deps: Deps, release: HostRelease): Promise<HostRelease['handles']> {
+type Handle = HostRelease['handles'][number];
+
+interface WaitingHandle extends Handle {
+  readonly deviceUuid: DeviceUuid;
+}
+
+/** All as one where the transaction would be too large. */
+function byDevice(waiting: readonly WaitingHandle[]): Handle[][] {
+  const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
+  const parts = devices.length + waiting.length > itemsPerReplacementMax ? [waiting] : devices;
+  return parts.map((handles) =>
+    handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
+  );
+}
+
+async function waitingHandles(deps: Deps, release: HostRelease): Promise<WaitingHandle[]> {
   const waiting = await Promise.all(
     release.handles.map(async (each) => {
       const provider = await deps.store.inventory.provider(each.providerUuid);
       const handle = provider?.handles.find(({ uuid }) => uuid === each.handleUuid);
-      return handle?.release === release.id ? [each] : [];
+      if (!provider || handle?.release !== release.id) return [];
+      return [{ ...each, deviceUuid: provider.deployable.deviceUuid }];
     }),
   );
   return waiting.flat();

@@ -10,10 +10,19 @@ import { releaseOf, releaseRow } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
 import { deviceKey, handleKey, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
-import { transact, transactItemsMax, updateIf } from './writes.ts';
+import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
 
 /** Each is written in the transaction, beside the release. */
 export const handlesPerReleaseMax = transactItemsMax - 1;
+export const itemsPerReplacementMax = transactItemsMax;
+
+/** What becomes of each handle of a release that begins, and on what condition. */
+type HandleUpdate = Required<
+  Pick<
+    NonNullable<TransactItem['Update']>,
+    'UpdateExpression' | 'ConditionExpression' | 'ExpressionAttributeValues'
+  >
+>;
 
 export interface ReleaseStore {
   byId(id: string): Promise<HostRelease | undefined>;
@@ -28,10 +37,11 @@ export interface ReleaseStore {
   /** What is in quarantine is retried at that time. */
   postpone(release: HostRelease, retryAt: string): Promise<void>;
   /**
-   * Another release of the same handles, which takes the place of one in quarantine; false if a handle
-   * waits for another one by now.
+   * Other releases of the same handles, which take the place of one in quarantine. All or none: false if
+   * a handle no longer waits for the old release. At most {@link itemsPerReplacementMax} handles and
+   * releases.
    */
-  replace(release: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
+  replace(old: HostRelease, next: readonly HostRelease[], dueAt: string): Promise<boolean>;
   /** What is in quarantine behind the old waits for the next instead; all or none. Not handed out before. */
   cleanAgain(old: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
   /** Keeps who released handles of the device by force. */
@@ -60,6 +70,24 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       if (waits) waiting += 1;
     }
     return waiting;
+  };
+  /** Stores the releases, and changes each of their handles; all or none. */
+  const begin = async (
+    releases: readonly HostRelease[],
+    dueAt: string,
+    update: (release: HostRelease) => HandleUpdate,
+  ) => {
+    const items = releases.flatMap((release): TransactItem[] => [
+      { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
+      ...release.handles.map(({ providerUuid, handleUuid }) => ({
+        Update: {
+          TableName: tables.inventory,
+          Key: handleKey(providerUuid, handleUuid),
+          ...update(release),
+        },
+      })),
+    ]);
+    return (await transact(client, items)) === 'done';
   };
   const deleteRow = (release: HostRelease) =>
     client.send(new DeleteCommand({ TableName: tables.arqs, Key: releaseKey(release.id) }));
@@ -108,37 +136,22 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    async replace(release, next, dueAt) {
-      const outcome = await transact(client, [
-        { Put: { TableName: tables.arqs, Item: releaseRow(next, dueAt) } },
-        ...next.handles.map(({ providerUuid, handleUuid }) => ({
-          Update: {
-            TableName: tables.inventory,
-            Key: handleKey(providerUuid, handleUuid),
-            UpdateExpression: 'SET release_id = :next',
-            ConditionExpression: 'release_id = :release',
-            ExpressionAttributeValues: { ':release': release.id, ':next': next.id },
-          },
-        })),
-      ]);
-      if (outcome === 'done') await deleteRow(release);
-      return outcome === 'done';
+    async replace(old, next, dueAt) {
+      const isReplaced = await begin(next, dueAt, ({ id }) => ({
+        UpdateExpression: 'SET release_id = :next',
+        ConditionExpression: 'release_id = :old',
+        ExpressionAttributeValues: { ':old': old.id, ':next': id },
+      }));
+      if (isReplaced) await deleteRow(old);
+      return isReplaced;
     },
 
-    async cleanAgain(old, next, dueAt) {
-      const outcome = await transact(client, [
-        { Put: { TableName: tables.arqs, Item: releaseRow(next, dueAt) } },
-        ...next.handles.map(({ providerUuid, handleUuid }) => ({
-          Update: {
-            TableName: tables.inventory,
-            Key: handleKey(providerUuid, handleUuid),
-            UpdateExpression: 'SET release_id = :next REMOVE unknown_since',
-            ConditionExpression: 'release_id = :old AND attribute_exists(quarantine)',
-            ExpressionAttributeValues: { ':old': old.id, ':next': next.id },
-          },
-        })),
-      ]);
-      return outcome === 'done';
+    cleanAgain(old, next, dueAt) {
+      return begin([next], dueAt, ({ id }) => ({
+        UpdateExpression: 'SET release_id = :next REMOVE unknown_since',
+        ConditionExpression: 'release_id = :old AND attribute_exists(quarantine)',
+        ExpressionAttributeValues: { ':old': old.id, ':next': id },
+      }));
     },
 
     async noteForce({ hostname, uuid }, note) {
@@ -163,21 +176,12 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    async trustWhenClean(release, dueAt) {
-      const outcome = await transact(client, [
-        { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
-        ...release.handles.map(({ providerUuid, handleUuid }) => ({
-          Update: {
-            TableName: tables.inventory,
-            Key: handleKey(providerUuid, handleUuid),
-            UpdateExpression: 'SET release_id = :release REMOVE unknown_since',
-            ConditionExpression:
-              'attribute_exists(unknown_since) AND attribute_not_exists(arq_uuid)',
-            ExpressionAttributeValues: { ':release': release.id },
-          },
-        })),
-      ]);
-      return outcome === 'done';
+    trustWhenClean(release, dueAt) {
+      return begin([release], dueAt, ({ id }) => ({
+        UpdateExpression: 'SET release_id = :release REMOVE unknown_since',
+        ConditionExpression: 'attribute_exists(unknown_since) AND attribute_not_exists(arq_uuid)',
+        ExpressionAttributeValues: { ':release': id },
+      }));
     },
   };
 }

@@ -14,10 +14,11 @@
 //                     UUID#<uuid>                         its name (a uuid is taken once, too)
 //   service-tokens    OWN#<hash>                          our own token at Keystone, sealed
 //
-// All that Nova's calls touch is found by these keys alone, with consistent reads: a bind needs its
-// ARQs, one partition per provider and the instance's row, however many others are stored.
+// All that decides a bind or a release is found by these keys alone, with consistent reads: a bind needs
+// its ARQs, one partition per provider and the instance's row, however many others are stored. The one
+// index read on Nova's path counts a project's unbound ARQs, for a limit that may be exceeded by a few.
 //
-// Indexes serve listings and deadlines only. Those of ARQs hold keys alone, so that a change of state
+// Indexes serve listings, deadlines and that limit only. Those of ARQs hold keys alone, so that a change of state
 // costs nothing in them; their uuids are ordered by time, so one index gives both sort orders of the
 // API. Devices change seldom: their indexes hold whole rows, and the database filters listings.
 //

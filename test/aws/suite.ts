@@ -16,6 +16,7 @@ const withStreams = [...everywhere, 'dynamodb-streams'] as const;
 export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
+  { file: 'test/integration/cleaning-by-device.test.ts', needs: everywhere },
   { file: 'test/integration/concurrency.test.ts', needs: everywhere },
   { file: 'test/integration/delete-races.test.ts', needs: everywhere },
   { file: 'test/integration/device-status.test.ts', needs: withStreams },
