@@ -55,7 +55,7 @@ export const followedChanges: ChangePatterns = {
   ],
 };
 
-/** Those of which others are told; see core/operations/events-of-fact.ts. */
+/** Those of which others are told; see core/operations/outbox/events-of-change.ts. */
 export const announcedChanges: ChangePatterns = {
   arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }), endOfClaim],
   inventory: [

@@ -6,8 +6,8 @@
 import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { type Comparison, compareHost } from '#core/operations/compare-host.ts';
-import { syncProviders } from '#core/operations/sync-providers.ts';
+import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
+import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { sentenceOf } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 

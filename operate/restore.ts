@@ -4,7 +4,7 @@
 
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
-import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { sentenceOf } from './arguments.ts';

@@ -5,7 +5,7 @@
 
 import { parseArgs } from 'node:util';
 import { createDeps } from '#core/deps.ts';
-import { endConflict } from '#core/operations/end-conflict.ts';
+import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { sentenceOf } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 

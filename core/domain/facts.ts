@@ -1,5 +1,5 @@
 // What a committed change of a row tells the world: a bind that ended, a device that came or went. It is
-// counted (core/operations/count-facts.ts) and announced (core/operations/announce.ts); what has to be
+// counted (core/operations/outbox/count-changes.ts) and announced (core/operations/outbox/announce.ts); what has to be
 // done because of a change is in outbox.ts.
 
 import type { BindFailureCause, InstanceBinding } from './arq.ts';

@@ -4,13 +4,13 @@ import type { InstanceBinding } from '../domain/arq.ts';
 import { bindDueMs, failedBindKeptMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { DueKind } from '../store/shards.ts';
-import { askAboutJob } from './ask-about-job.ts';
-import { releaseDeadlineSeconds } from './cleaning.ts';
-import { failBind } from './finish-bind.ts';
-import { quarantine } from './quarantine.ts';
-import { releaseArqs } from './release-arqs.ts';
-import { retryCleaning } from './retry-cleaning.ts';
-import { startOverAlone } from './start-over.ts';
+import { askAboutJob } from './host-work/ask-about-job.ts';
+import { releaseDeadlineSeconds } from './release/cleaning.ts';
+import { failBind } from './bind/finish-bind.ts';
+import { quarantine } from './release/quarantine.ts';
+import { releaseArqs } from './release/release-arqs.ts';
+import { retryCleaning } from './release/retry-cleaning.ts';
+import { startOverAlone } from './host-work/after-reboot.ts';
 
 /** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
 const askAgainMs = 60 * 60_000;

@@ -1,4 +1,4 @@
-import { createArqs } from '#core/operations/create-arqs.ts';
+import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { arqsAnswer } from './answer.ts';

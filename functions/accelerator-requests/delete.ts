@@ -1,5 +1,5 @@
 import { InvalidInput } from '#core/domain/errors.ts';
-import { deleteArqs, deleteArqsOfInstance } from '#core/operations/delete-arqs.ts';
+import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { action } from '../http/action.ts';
 import { arqUuid, deleteQuery } from './schema.ts';
 

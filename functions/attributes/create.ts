@@ -1,4 +1,4 @@
-import { addAttribute } from '#core/operations/change-attributes.ts';
+import { addAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { attributeAnswer } from './answer.ts';

@@ -1,6 +1,6 @@
 import { AttributeNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
-import { deleteAttribute } from '#core/operations/change-attributes.ts';
+import { deleteAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 

@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/attribute.ts';
 import { DeployableNotFound } from '#core/domain/errors.ts';
-import { findDeployable } from '#core/operations/find-by-id.ts';
+import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
 import type { Page } from '#core/store/index-pages.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';

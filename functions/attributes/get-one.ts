@@ -1,6 +1,6 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
-import { findAttribute } from '#core/operations/change-attributes.ts';
+import { findAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { attributeAnswer } from './answer.ts';

@@ -3,7 +3,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/events.ts';
 import { createSetAside } from '#core/clients/queues.ts';
 import { createLog } from '#core/log.ts';
-import { type Announcer, announce, eventsOfChange } from '#core/operations/announce.ts';
+import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
 import { loadSettings } from '#core/settings.ts';
 import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';

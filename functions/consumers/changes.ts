@@ -1,6 +1,6 @@
 import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { consequencesOf, relayChanges } from '#core/operations/relay-changes.ts';
+import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 export type StreamHandler = (

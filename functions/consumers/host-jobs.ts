@@ -1,9 +1,9 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type HostJobMessage, hostJobMessage } from '#core/contracts/queue-messages.ts';
 import type { BindId } from '#core/domain/ids.ts';
-import { makeAgain } from '#core/operations/make-again.ts';
-import { startBind } from '#core/operations/start-bind.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { makeAgain } from '#core/operations/host-work/reprovision.ts';
+import { startBind } from '#core/operations/bind/start-bind.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { type Delivery, queueConsumer } from './queue-consumer.ts';
 
 /** A host has something to do, or to clean up → an IoT job. */

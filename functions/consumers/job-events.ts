@@ -1,6 +1,6 @@
 import { jobEvent } from '#core/contracts/job-document.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { finishJob } from '#core/operations/finish-job.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 

@@ -1,5 +1,5 @@
 import { novaEventMessage } from '#core/contracts/queue-messages.ts';
-import { tellNova } from '#core/operations/tell-nova.ts';
+import { tellNova } from '#core/operations/outbox/tell-nova.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** Bindings resolved → tell Nova. */

@@ -1,6 +1,6 @@
 import { providerSyncMessage } from '#core/contracts/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import { syncProviders } from '#core/operations/sync-providers.ts';
+import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A device changed → make Placement match. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import {
   createDeviceProfiles,
   type ProfileRequest,
-} from '#core/operations/create-device-profiles.ts';
+} from '#core/operations/profiles/create-device-profiles.ts';
 import { action } from '../http/action.ts';
 import { validate } from '../http/body.ts';
 import { noQuery } from '../http/query.ts';

@@ -1,5 +1,5 @@
 import { InvalidInput } from '#core/domain/errors.ts';
-import { deleteDeviceProfiles } from '#core/operations/delete-device-profiles.ts';
+import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { findProfiles } from './find.ts';

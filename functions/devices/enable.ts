@@ -1,4 +1,4 @@
-import { setDeviceStatus } from '#core/operations/set-device-status.ts';
+import { setDeviceStatus } from '#core/operations/inventory/set-device-status.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { findDevice } from '#core/operations/find-by-id.ts';
-import { forceRelease } from '#core/operations/force-release.ts';
+import { findDevice } from '#core/operations/inventory/find-by-id.ts';
+import { forceRelease } from '#core/operations/release/force-release.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { freedAnswer } from './answer.ts';

@@ -1,4 +1,4 @@
-import { findDevice } from '#core/operations/find-by-id.ts';
+import { findDevice } from '#core/operations/inventory/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { deviceAnswer } from './answer.ts';

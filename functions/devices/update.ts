@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { DeviceStatus } from '#core/domain/device.ts';
-import { setDeviceStatus } from '#core/operations/set-device-status.ts';
+import { setDeviceStatus } from '#core/operations/inventory/set-device-status.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 

@@ -2,7 +2,7 @@
 
 import { RequestRefused } from '#core/clients/http.ts';
 import { ownIdentity } from '#core/clients/keystone.ts';
-import { lookAtOthers } from '#core/operations/look-at-others.ts';
+import { lookAtOthers } from '#core/operations/release/visibility.ts';
 import { type Check, type Patient, Unseen, Wrong } from './check.ts';
 
 const asAdmin =

@@ -3,7 +3,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { announceHost } from '#local/announce-host.ts';
 import { chooseLayout, type Layout, replacedBy } from '#local/layout.ts';
 import { apiUrl } from '#local/parts.ts';

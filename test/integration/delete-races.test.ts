@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
-import { bindArqs } from '#core/operations/bind-arqs.ts';
-import { createArqs } from '#core/operations/create-arqs.ts';
-import { createDeviceProfiles } from '#core/operations/create-device-profiles.ts';
-import { deleteArqs } from '#core/operations/delete-arqs.ts';
-import { unbindArqs } from '#core/operations/unbind-arqs.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
+import { createArqs } from '#core/operations/bind/create-arqs.ts';
+import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
+import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
+import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { receiveReport } from '#core/operations/receive-report.ts';
+import { receiveReport } from '#core/operations/inventory/receive-report.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 

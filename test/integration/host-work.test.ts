@@ -2,7 +2,7 @@
 // and ended by the test; everything else is real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { aReport } from '#test/support/reports.ts';
 import {

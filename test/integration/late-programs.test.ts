@@ -4,10 +4,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ImageUnusable } from '#core/clients/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { bindArqs } from '#core/operations/bind-arqs.ts';
-import { createArqs } from '#core/operations/create-arqs.ts';
-import { programDeployable } from '#core/operations/program-deployable.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
+import { createArqs } from '#core/operations/bind/create-arqs.ts';
+import { programDeployable } from '#core/operations/host-work/program-deployable.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
 import {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import {
   anImage,

@@ -7,7 +7,7 @@ import { createGlance } from '#core/clients/glance.ts';
 import { createHttp } from '#core/clients/http.ts';
 import { JobTooLarge } from '#core/clients/iot-jobs.ts';
 import { createStaging } from '#core/clients/staging.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { freePort } from '#local/ports.ts';
 import {
   anImage,

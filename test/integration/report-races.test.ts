@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 

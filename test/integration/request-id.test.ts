@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
-import { attestHandles } from '#core/operations/attest-handles.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { attestHandles } from '#core/operations/restore/reinstate-handles.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';

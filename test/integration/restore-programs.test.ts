@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import {
   anImage,

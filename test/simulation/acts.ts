@@ -1,6 +1,6 @@
 // What is done to a cloud: by Nova, by operators, and by whoever stands beside a host.
 
-import { endConflict } from '#core/operations/end-conflict.ts';
+import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { deployableOf, deviceOf } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';

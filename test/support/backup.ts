@@ -2,7 +2,7 @@
 // names and without streams.
 
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { restoreBackup } from '#core/operations/restore-backup.ts';
+import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { tableName, tables } from '#core/store/tables.ts';

@@ -11,7 +11,7 @@ import {
 import type { DiscoveredDevice } from '#core/domain/device.ts';
 import { settlingMs } from '#core/domain/identity.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { applyReport } from '#core/operations/apply-report.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { hostKey } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';

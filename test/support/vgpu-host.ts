@@ -6,10 +6,10 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import type { AttachHandle, Presence } from '#core/domain/device.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { finishJob } from '#core/operations/finish-job.ts';
-import { makeAgain } from '#core/operations/make-again.ts';
-import { startBind } from '#core/operations/start-bind.ts';
-import { startRelease } from '#core/operations/start-release.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { makeAgain } from '#core/operations/host-work/reprovision.ts';
+import { startBind } from '#core/operations/bind/start-bind.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

@@ -5,7 +5,7 @@ import { metrics as table } from '#core/contracts/metrics.ts';
 import type { Fact } from '#core/domain/facts.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { createMetrics } from '#core/metrics.ts';
-import { sumOf, valuesOf } from '#core/operations/count-facts.ts';
+import { sumOf, valuesOf } from '#core/operations/outbox/count-changes.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
 const two = ['arq-1', 'arq-2'] as ArqUuid[];

@@ -1,0 +1,209 @@
+import type { Deps } from '../../deps.ts';
+import type { Arq, InstanceBinding } from '../../domain/arq.ts';
+import {
+  type BindTarget,
+  needsHost,
+  type PlannedClaim,
+  planBind,
+  type StoredProvider,
+} from '../../domain/bind-plan.ts';
+import { type Caller, isAdmin, maySee } from '../../domain/caller.ts';
+import { bindDueMs } from '../../domain/deadlines.ts';
+import {
+  AgentAway,
+  ArqNotFound,
+  BindTargetMismatch,
+  Forbidden,
+  HostInConflict,
+  HostPaused,
+  NoFreeHandle,
+} from '../../domain/errors.ts';
+import { pausedUntil } from '../../domain/host-pause.ts';
+import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/ids.ts';
+import { isLost } from '../../domain/presence.ts';
+import { replaceBinding } from './replace-binding.ts';
+
+/** Rounds of reading and claiming; each lost round means that somebody else's claim went through. */
+const roundsMax = 30;
+
+/**
+ * Binds ARQs to one instance, all or none. The same call again finds them bound and changes nothing.
+ *
+ * A claim that lost a handle to another instance's is made anew with the next free one: contention
+ * is never the caller's concern.
+ *
+ * @throws DomainError for what lasts; then nothing has changed.
+ */
+export async function bindArqs(
+  deps: Deps,
+  caller: Caller,
+  targets: readonly BindTarget[],
+): Promise<void> {
+  const { instanceUuid, hostname } = onePlace(targets);
+  for (let round = 1; round <= roundsMax; round++) {
+    const [arqs, providers] = await Promise.all([
+      visibleArqs(deps, caller, targets),
+      readProviders(deps, targets),
+    ]);
+    if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return;
+    const claims = await planOrReplace(deps, instanceUuid, targets, arqs, providers);
+    if (!claims) continue;
+    const first = claims[0]?.arq as Arq;
+    const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
+    if (isForHost) await refuseAbsentOrFailing(deps, hostname);
+    const now = new Date(deps.clock()).toISOString();
+    const binding: InstanceBinding = {
+      instanceUuid,
+      bindId: deps.uuid() as BindId,
+      state: isForHost ? 'BindStarted' : 'Bound',
+      hostname,
+      projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
+      arqUuids: targets.map((target) => target.arqUuid),
+      startedAt: now,
+      requestId: caller.requestId,
+    };
+    const dueAt = isForHost ? dueTime(deps) : undefined;
+    if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'claimed') {
+      deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
+        instance: instanceUuid,
+        arqs: binding.arqUuids,
+        host: hostname,
+      });
+      return;
+    }
+    await replaceOther(deps, instanceUuid, targets, arqs);
+  }
+  throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
+}
+
+function dueTime(deps: Deps): string {
+  return new Date(deps.clock() + bindDueMs(deps.settings.bindDeadlineSeconds)).toISOString();
+}
+
+/** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
+async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
+  const { host } = await deps.store.inventory.host(hostname);
+  if (host.conflict) throw new HostInConflict(hostname);
+  if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
+  const until = pausedUntil(host, deps.clock());
+  if (until && host.failedJobs) throw new HostPaused(hostname, host.failedJobs, until);
+}
+
+function onePlace(targets: readonly BindTarget[]): {
+  instanceUuid: InstanceUuid;
+  hostname: string;
+} {
+  const [first, ...others] = targets as [BindTarget, ...BindTarget[]];
+  for (const other of others) {
+    if (other.instanceUuid !== first.instanceUuid) {
+      throw new BindTargetMismatch(
+        `One request binds to one instance, not to ${first.instanceUuid} and ${other.instanceUuid}.`,
+      );
+    }
+    if (other.hostname !== first.hostname) {
+      throw new BindTargetMismatch(
+        `Instance ${first.instanceUuid} cannot be on hosts ${first.hostname} and ${other.hostname}.`,
+      );
+    }
+  }
+  return first;
+}
+
+async function visibleArqs(
+  deps: Deps,
+  caller: Caller,
+  targets: readonly BindTarget[],
+): Promise<Map<ArqUuid, Arq>> {
+  const wanted = targets.map((target) => target.arqUuid);
+  const arqs = await deps.store.arqs.byUuids(wanted);
+  const missing = wanted.filter((uuid) => {
+    const arq = arqs.get(uuid);
+    return !arq || !maySee(caller, arq.projectId);
+  });
+  if (missing.length > 0) throw new ArqNotFound(missing);
+  return arqs;
+}
+
+function isBoundAs(arq: Arq | undefined, target: BindTarget): boolean {
+  return (
+    arq?.binding?.instanceUuid === target.instanceUuid &&
+    arq.binding.hostname === target.hostname &&
+    arq.binding.providerUuid === target.providerUuid
+  );
+}
+
+async function readProviders(
+  deps: Deps,
+  targets: readonly BindTarget[],
+): Promise<Map<ProviderUuid, StoredProvider>> {
+  const uuids = [...new Set(targets.map((target) => target.providerUuid))];
+  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
+  return new Map(
+    uuids.flatMap((uuid, index) => {
+      const provider = providers[index];
+      return provider ? [[uuid, provider] as const] : [];
+    }),
+  );
+}
+
+/**
+ * An ARQ belongs to the project of its instance. That is its creator's, but an admin who evacuates
+ * or unshelves creates ARQs for a tenant's instance, and only Nova knows whose it is.
+ */
+async function owningProject(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: InstanceUuid,
+  creatorsProject: string,
+): Promise<string> {
+  if (caller.hasServiceToken && !isAdmin(caller)) return creatorsProject;
+  const server = await deps.clients.nova.server(instanceUuid);
+  const project = server === 'not-found' ? undefined : server.projectId;
+  if (!caller.hasServiceToken && !isAdmin(caller) && project !== caller.projectId) {
+    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  }
+  return project ?? creatorsProject;
+}
+
+/**
+ * The claims, or undefined where the instance itself held what is wanted and holds it no longer: Nova
+ * may have given up its allocation, and offer the same devices again.
+ *
+ * @throws DomainError
+ */
+async function planOrReplace(
+  deps: Deps,
+  instanceUuid: InstanceUuid,
+  targets: readonly BindTarget[],
+  arqs: ReadonlyMap<ArqUuid, Arq>,
+  providers: ReadonlyMap<ProviderUuid, StoredProvider>,
+): Promise<PlannedClaim[] | undefined> {
+  const { attachTypes } = deps.settings;
+  try {
+    return planBind({ targets, arqs, providers, attachTypes, random: deps.random });
+  } catch (error) {
+    const isTaken = error instanceof NoFreeHandle;
+    if (isTaken && (await replaceOther(deps, instanceUuid, targets, arqs))) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Whether the instance had a binding of other ARQs, which is released now.
+ *
+ * @throws InstanceAlreadyBound
+ */
+async function replaceOther(
+  deps: Deps,
+  instanceUuid: InstanceUuid,
+  targets: readonly BindTarget[],
+  arqs: ReadonlyMap<ArqUuid, Arq>,
+): Promise<boolean> {
+  const binding = await deps.store.arqs.binding(instanceUuid);
+  const isOther = binding?.arqUuids.some(
+    (uuid) => !targets.some((target) => target.arqUuid === uuid),
+  );
+  if (!binding || !isOther) return false;
+  await replaceBinding(deps, binding, [...arqs.values()]);
+  return true;
+}

@@ -1,0 +1,48 @@
+import type { Deps } from '../../deps.ts';
+import { type Caller, isAdmin } from '../../domain/caller.ts';
+import { Forbidden } from '../../domain/errors.ts';
+
+/**
+ * What a hypervisor holds may be taken away by Nova only (CVE-2026-40214). Where the deployment does
+ * not ask for service tokens, the caller must own the instance at Nova.
+ */
+export async function refuseWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (caller.hasServiceToken) return;
+  refuseWhereTokensAreRequired(deps, caller, action);
+  if (isAdmin(caller)) return;
+  const server = await deps.clients.nova.server(instanceUuid);
+  if (server === 'not-found' || server.projectId !== caller.projectId) {
+    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  }
+}
+
+/**
+ * As above, of a delete. An admin may delete what no hypervisor holds: what is bound for an instance that Nova
+ * has on no host, or no longer has.
+ */
+export async function refuseDeleteWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (!caller.hasServiceToken && isAdmin(caller)) {
+    const server = await deps.clients.nova.server(instanceUuid);
+    if (server === 'not-found' || server.host === null) return;
+  }
+  await refuseWithoutServiceToken(deps, caller, instanceUuid, action);
+}
+
+/** Whatever the request is about. */
+export function refuseWhereTokensAreRequired(deps: Deps, caller: Caller, action: string): void {
+  if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;
+  throw new Forbidden(
+    `This request (${action}) requires a service token. In nova.conf set ` +
+      '[service_user] send_service_user_token = true.',
+  );
+}

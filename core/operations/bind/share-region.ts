@@ -1,0 +1,85 @@
+// A region of an FPGA can have several attach handles, and so several instances; programmed for one of
+// them, it is programmed for all.
+
+import { ImageUnusable } from '../../clients/glance.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import { type InstanceBinding, isResolved } from '../../domain/arq.ts';
+import { needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
+import { type ImageQuery, wantedImage } from '../../domain/device-profile.ts';
+import type { InstanceUuid } from '../../domain/ids.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import type { BoundArq } from '../../store/binding-items.ts';
+
+/** A bind, in the boot that its host is in. */
+export interface BindInBoot {
+  readonly binding: InstanceBinding;
+  readonly bootId: string | undefined;
+}
+
+export function behindOthers(): RetryLater {
+  return new RetryLater('Another instance has the region programmed.', 1);
+}
+
+/** A bind that waits ends by its deadline, and messages come again a few hundred times only. */
+const behindBindSeconds = 5;
+
+/** ARQs of other instances that hold a part of the region. */
+export async function neighboursIn(
+  deps: ConsumerDeps,
+  { handles }: StoredProvider,
+  instanceUuid: InstanceUuid,
+): Promise<BoundArq[]> {
+  const others = handles.flatMap(({ claim }) =>
+    claim && claim.instanceUuid !== instanceUuid ? [claim.arqUuid] : [],
+  );
+  if (others.length === 0) return [];
+  const arqs = await deps.store.arqs.byUuids(others);
+  return [...arqs.values()].filter((arq): arq is BoundArq => arq.binding !== undefined);
+}
+
+/** Whether another image may come into the region for one of them, whose bind is not over yet. */
+export function isBeingProgrammed(
+  neighbours: readonly BoundArq[],
+  { deployable }: StoredProvider,
+): boolean {
+  return neighbours.some(
+    ({ state, group }) => !isResolved(state) && needsProgram(group, deployable),
+  );
+}
+
+/**
+ * Who programs a region for instances that had it together when their host booted: the first by its
+ * bind's id; the others find it done.
+ *
+ * @throws ImageUnusable where it is not theirs together
+ * @throws RetryLater while it is somebody else's turn
+ */
+export async function takeTurn(
+  deps: ConsumerDeps,
+  { binding, bootId }: BindInBoot,
+  wanted: readonly ImageQuery[],
+  neighbours: readonly BoundArq[],
+): Promise<'program' | 'done'> {
+  const isSame = ({ group }: BoundArq) =>
+    wanted.every(({ by, value }) => {
+      const other = wantedImage(group);
+      return other?.by === by && other.value === value;
+    });
+  const unlike = neighbours.filter((neighbour) => !isSame(neighbour));
+  if (binding.state !== 'provisioning' || unlike.some(({ state }) => state !== 'BindStarted')) {
+    throw new ImageUnusable('The region cannot be programmed: another instance uses it.');
+  }
+  // Whoever has come since may have looked before the boot was known, and be Bound; if not, it waits for
+  // this one until its deadline.
+  if (unlike.length > 0) {
+    throw new RetryLater('Another instance is being bound to the region.', behindBindSeconds);
+  }
+  const instances = new Set(neighbours.map((arq) => arq.binding.instanceUuid));
+  const others = await Promise.all([...instances].map((uuid) => deps.store.arqs.binding(uuid)));
+  if (others.some((other) => other?.state === 'Bound' && other.bootId === bootId)) return 'done';
+  const isMine = others.every(
+    (other) => other?.state === 'provisioning' && binding.bindId < other.bindId,
+  );
+  if (!isMine) throw behindOthers();
+  return 'program';
+}

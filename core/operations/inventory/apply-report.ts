@@ -1,0 +1,279 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
+import { jobId } from '../../contracts/job-ids.ts';
+import type { Deps } from '../../deps.ts';
+import type { Device } from '../../domain/device.ts';
+import { planRetirement } from '../../domain/device-plan.ts';
+import { type BootReport, isSettling, replacedBoots, settlingMs } from '../../domain/identity.ts';
+import { derivedUuid } from '../../domain/ids.ts';
+import { afterOne, waitMs } from '../../domain/pace.ts';
+import {
+  changesNothing,
+  planReport,
+  type ReportPlan,
+  type StoredHost,
+  withinBounds,
+} from '../../domain/report-plan.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
+import { providersOf, putDevice } from './put-device.ts';
+import { retryAfterReport } from '../release/quarantine.ts';
+import { startOver } from '../host-work/after-reboot.ts';
+
+/** Whose name the lease of the host is in. */
+type LeaseDeps = ConsumerDeps & { readonly holder: string };
+
+/** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
+const leaseSeconds = 90;
+const leaseRetrySeconds = 3;
+
+/**
+ * Makes the stored inventory of one host what it reports. Each row's write is repeatable and the
+ * report counts as applied only when all are done, so a delivery that died half-way is cured by
+ * the next.
+ *
+ * @param hostname from the topic, not from the report
+ * @param known of the host, as read just before
+ * @throws RetryLater while another consumer works on the same host
+ */
+export async function applyReport(
+  deps: ConsumerDeps,
+  hostname: string,
+  report: AcceptedReport,
+  receivedAtMs: number,
+  known?: StoredHost,
+): Promise<void> {
+  if (known && isOvertaken(planOf(known, [], report, receivedAtMs))) return;
+  const holder = deps.uuid();
+  const isHeartbeat = report.devices.length === 0;
+  const own = { ...deps, holder };
+  if (isHeartbeat && (await noteHeartbeat(own, hostname, report, receivedAtMs))) return;
+  const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
+  if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
+    throw leaseTaken(hostname);
+  }
+  try {
+    await applyUnderLease(own, hostname, report, receivedAtMs);
+  } finally {
+    await deps.store.inventory.endLease(hostname, holder);
+  }
+}
+
+/** @throws RetryLater where the host has reported more often than any has to */
+export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
+  const ms = waitMs(pace, deps.clock());
+  if (ms > 0) throw new RetryLater(`Host ${hostname} reports too often.`, Math.ceil(ms / 1000));
+}
+
+/** A newer report was applied, and has described all that this one does. */
+function isOvertaken({ standing, put }: ReportPlan): boolean {
+  return standing === 'late' && put.length === 0;
+}
+
+/**
+ * A report that changes nothing needs no lease. It is noted in one write, in the name of whoever had the
+ * lease last; whoever worked on the host since its rows were read has changed that name.
+ *
+ * @returns false where there is more to do, or another one at work
+ */
+async function noteHeartbeat(
+  deps: LeaseDeps,
+  hostname: string,
+  report: AcceptedReport,
+  receivedAtMs: number,
+): Promise<boolean> {
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host, devices, holder, leasedUntil } = inventory;
+  const plan = planOf(host, devices, report, receivedAtMs);
+  if (isOvertaken(plan)) return true;
+  if (host.conflict) {
+    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
+    return true;
+  }
+  checkPace(deps, host);
+  const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
+  if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
+  const applied = reported(deps, host, plan, report, receivedAtMs);
+  if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
+  logOutcome(deps, hostname, report, plan);
+  await retryAfterReport(deps, { host, devices }, report);
+  return true;
+}
+
+function settling(hostname: string): RetryLater {
+  const seconds = settlingMs / 1000;
+  return new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
+}
+
+export function leaseTaken(hostname: string): RetryLater {
+  return new RetryLater(`Another report of ${hostname} is being applied.`, leaseRetrySeconds);
+}
+
+async function applyUnderLease(
+  deps: LeaseDeps,
+  hostname: string,
+  report: AcceptedReport,
+  receivedAtMs: number,
+): Promise<void> {
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host: known, devices } = inventory;
+  const whole = planOf(known, devices, report, receivedAtMs);
+  const plan = withinBounds(whole, devices);
+  if (plan.put.length < whole.put.length) {
+    deps.log.error('A host has more attach handles than any may have.', { host: hostname });
+  }
+  const bootReport = bootReportOf(report, receivedAtMs);
+  if (known.conflict) return noteSighting(deps, inventory, bootReport);
+  if (plan.standing === 'conflict') {
+    if (!(await beginConflict(deps, inventory, bootReport))) throw leaseTaken(hostname);
+    return;
+  }
+  const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
+  const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  // It says nothing of the boot either: what the boot's own report says may not be stored yet.
+  if (isOvertaken(plan)) return;
+  if (host.isStartingOver && isSettling(host, deps.clock())) throw settling(hostname);
+  const stored = new Map(devices.map((device) => [device.address, device]));
+  for (const discovered of plan.put) {
+    const was = stored.get(discovered.address);
+    await putDevice(deps, hostname, was, discovered);
+  }
+  for (const device of plan.retire) {
+    await deps.store.inventory.putDevice(
+      planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
+    );
+  }
+  await takeBack(deps, devices);
+  const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
+  if (host.isStartingOver) await startOver(deps, host, undescribed);
+  const applied = reported(deps, host, plan, report, receivedAtMs);
+  if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
+  logOutcome(deps, hostname, report, plan);
+  if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
+  // A part of a large report is followed by others; a heartbeat is not.
+  const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
+  if (isLost) await askForReport(deps, hostname, report);
+}
+
+function planOf(
+  host: StoredHost,
+  devices: readonly Device[],
+  report: AcceptedReport,
+  receivedAtMs: number,
+): ReportPlan {
+  const manifest = {
+    bootId: report.boot_id,
+    sequence: report.sequence,
+    receivedAtMs,
+    manifest: report.manifest,
+    failedDrivers: report.failed_drivers,
+    refused: report.refused ?? {},
+  };
+  return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
+}
+
+function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport {
+  return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
+}
+
+/** The host when all that the report says has been done. */
+function reported(
+  deps: Deps,
+  host: StoredHost,
+  plan: ReportPlan,
+  report: AcceptedReport,
+  receivedAtMs: number,
+): StoredHost {
+  return {
+    ...host,
+    ...(plan.standing === 'newer' && {
+      sequence: report.sequence,
+      agentVersion: report.agent_version,
+      // Not when it was read: a report that has waited says nothing of the time since.
+      lastReportAt: new Date(receivedAtMs).toISOString(),
+      lastReceivedAtMs: receivedAtMs,
+    }),
+    wanted: plan.wanted,
+    refused: plan.refused,
+    pace: afterOne(host.pace, deps.clock()),
+    // What a device holds after the boot is not known until it is described.
+    isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
+  };
+}
+
+/**
+ * Before anything follows from a boot it is written down: jobs that are made from now on are for it, and
+ * what has to be started over is, even if this consumer dies.
+ */
+async function noteBoot(
+  deps: LeaseDeps,
+  known: StoredHost,
+  report: AcceptedReport,
+  receivedAtMs: number,
+): Promise<StoredHost> {
+  const host: StoredHost = {
+    ...known,
+    bootId: report.boot_id,
+    epoch: known.epoch + 1,
+    // One less, so that this very report is still news when it comes again.
+    sequence: report.sequence - 1,
+    lastReceivedAtMs: receivedAtMs,
+    lastReportAt: new Date(receivedAtMs).toISOString(),
+    bootedAt: nowOf(deps),
+    earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
+    isStartingOver: true,
+    // What an earlier boot's report had named says nothing of this one.
+    wanted: {},
+  };
+  if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
+  return host;
+}
+
+/** What the manifest names and nobody has described was lost on its way: the agent says it all again. */
+async function askForReport(
+  deps: ConsumerDeps,
+  hostname: string,
+  report: AcceptedReport,
+): Promise<void> {
+  const uuid = derivedUuid('look', hostname, report.boot_id, String(report.sequence));
+  await deps.clients.jobs.create(jobId(deps.settings.stage, 'look', uuid), {
+    version: 1,
+    action: 'discover',
+    host: hostname,
+    boot_id: report.boot_id,
+  });
+}
+
+function logOutcome(
+  deps: ConsumerDeps,
+  hostname: string,
+  report: AcceptedReport,
+  { put, retire, wanted }: ReportPlan,
+): void {
+  const fields = { host: hostname, sequence: report.sequence };
+  if (put.length > 0 || retire.length > 0) {
+    deps.log.info('Inventory changed.', {
+      ...fields,
+      put: put.map((device) => device.address),
+      retired: retire.map((device) => device.address),
+    });
+  }
+  const refused = Object.keys(report.refused ?? {});
+  if (refused.length > 0) {
+    deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
+    deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
+  }
+  if (report.failed_drivers.length > 0) {
+    deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
+  }
+  if (Object.keys(wanted).length > 0) {
+    deps.log.warn('Devices of the manifest are not described yet.', {
+      ...fields,
+      addresses: Object.keys(wanted),
+    });
+  }
+}
+
+function nowOf(deps: Deps): string {
+  return new Date(deps.clock()).toISOString();
+}

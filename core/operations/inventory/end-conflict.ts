@@ -1,0 +1,44 @@
+import type { Deps } from '../../deps.ts';
+import { settled } from '../../domain/identity.ts';
+
+/** Longer than an agent that lives is silent: heartbeats come every five minutes. */
+const silentMs = 360_000;
+
+/** What an operator asks for cannot be done; the message says why. */
+export class ConflictStays extends Error {
+  override readonly name = 'ConflictStays';
+}
+
+/**
+ * Ends a conflict of identity: from now on the host is the boot that the operator names. The host's next
+ * report does the rest: what was bound there is made again where another boot had it, and the devices
+ * are offered again. Releases that began meanwhile stay in quarantine.
+ *
+ * @throws ConflictStays where there is none, the boot is unknown, or another agent still reports
+ */
+export async function endConflict(deps: Deps, hostname: string, bootId: string): Promise<void> {
+  const host = await deps.store.inventory.hostAlone(hostname);
+  const { conflict } = host;
+  if (!conflict) throw new ConflictStays(`Host ${hostname} is in no conflict of identity.`);
+  const own = conflict.boots.find((boot) => boot.bootId === bootId.toLowerCase());
+  const known = conflict.boots.map((boot) => `${boot.bootId} (last report ${boot.lastAt})`);
+  if (!own) {
+    throw new ConflictStays(
+      `Boot ${bootId} has not reported as ${hostname}; these have: ${known.join(', ')}.`,
+    );
+  }
+  const nowMs = deps.clock();
+  for (const { bootId: other, lastAt } of conflict.boots) {
+    const silentAt = Date.parse(lastAt) + silentMs;
+    if (other === own.bootId || silentAt <= nowMs) continue;
+    throw new ConflictStays(
+      `Boot ${other} has reported as ${hostname} at ${lastAt}: end its agent, or enrol it as another host. ` +
+        `If it stays silent, this can be asked again at ${new Date(silentAt).toISOString()}.`,
+    );
+  }
+  const after = { ...host, ...settled(conflict, own, nowMs), epoch: host.epoch + 1 };
+  if (!(await deps.store.inventory.endConflict(after, conflict.since))) {
+    throw new ConflictStays(`The conflict of host ${hostname} has changed: look again.`);
+  }
+  deps.log.warn('A conflict of identity was ended.', { host: hostname, boot: own.bootId });
+}

@@ -1,0 +1,62 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { Device } from '../../domain/device.ts';
+import { type BootReport, conflictOf, withSighting } from '../../domain/identity.ts';
+import type { HostInventory } from '../../store/hosts.ts';
+
+/**
+ * Sets a host aside of which two agents report: nothing is taken from either, its binds are `unknown`, and
+ * nothing of it is offered, until an operator has said which is the host's. Under the lease of the
+ * host's reports.
+ *
+ * @returns false if the lease is not the holder's
+ */
+export async function beginConflict(
+  deps: ConsumerDeps & { readonly holder: string },
+  { host, devices }: HostInventory,
+  report: BootReport,
+): Promise<boolean> {
+  const conflict = conflictOf(host, report, new Date(deps.clock()).toISOString());
+  if (!(await deps.store.inventory.putConflict(host.hostname, conflict, deps.holder))) return false;
+  deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
+  deps.log.error('Two agents report as one host.', {
+    host: host.hostname,
+    boots: conflict.boots.map(({ bootId }) => bootId),
+  });
+  await setAside(deps, devices, conflict.since);
+  return true;
+}
+
+/** Notes that one of the agents has reported again, and does what a death has left undone. */
+export async function noteSighting(
+  deps: ConsumerDeps,
+  { host, devices }: HostInventory,
+  report: BootReport,
+): Promise<void> {
+  const { hostname, conflict } = host;
+  if (!conflict) return;
+  deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
+  deps.log.warn('A report of a host in conflict was not applied.', {
+    host: hostname,
+    boot: report.bootId,
+  });
+  const seen = withSighting(conflict, report);
+  if (seen) await deps.store.inventory.putSighting(hostname, seen);
+  await setAside(deps, devices, conflict.since);
+}
+
+/** The conflict is over, and so is what was set aside because of it. Repeatable. */
+export async function takeBack(deps: ConsumerDeps, devices: readonly Device[]): Promise<void> {
+  for (const device of devices.filter(({ setAsideSince }) => setAsideSince !== undefined)) {
+    await deps.store.inventory.setAside(device, undefined);
+  }
+}
+
+async function setAside(
+  deps: ConsumerDeps,
+  devices: readonly Device[],
+  since: string,
+): Promise<void> {
+  for (const device of devices.filter(({ setAsideSince }) => setAsideSince !== since)) {
+    await deps.store.inventory.setAside(device, since);
+  }
+}

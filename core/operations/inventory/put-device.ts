@@ -1,0 +1,41 @@
+import type { Deps } from '../../deps.ts';
+import type { StoredProvider } from '../../domain/bind-plan.ts';
+import type { AttachHandle, Device, DiscoveredDevice } from '../../domain/device.ts';
+import { type DevicePlan, planDevice } from '../../domain/device-plan.ts';
+
+/** Writes what the host's report says of one device. Under the lease of its reports. */
+export async function putDevice(
+  deps: Deps,
+  hostname: string,
+  was: Device | undefined,
+  discovered: DiscoveredDevice,
+): Promise<void> {
+  const stored = was && { device: was, providers: await providersOf(deps, was) };
+  const plan: DevicePlan = planDevice(
+    hostname,
+    stored,
+    discovered,
+    new Date(deps.clock()).toISOString(),
+  );
+  await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan));
+}
+
+/** What the backup did not have was there before all the same, and in use, for all we know. */
+async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
+  const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
+  const unknownSince = isAdding && (await deps.store.inventory.unknownSince());
+  if (!unknownSince) return plan;
+  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, unknownSince });
+  return {
+    ...plan,
+    addHandles: plan.addHandles.map(withheld),
+    reviveHandles: plan.reviveHandles.map(withheld),
+  };
+}
+
+export async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {
+  const providers = await Promise.all(
+    device.providers.map((uuid) => deps.store.inventory.provider(uuid)),
+  );
+  return providers.filter((provider) => provider !== undefined);
+}

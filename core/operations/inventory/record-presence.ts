@@ -1,0 +1,30 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { PresenceEvent } from '../../contracts/queue-messages.ts';
+import type { Presence } from '../../domain/device.ts';
+import { supersedes } from '../../domain/presence.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+
+/** Notes that a host's agent came or went; what is older than what is known changes nothing. */
+export async function recordPresence(
+  deps: ConsumerDeps,
+  hostname: string,
+  event: PresenceEvent,
+): Promise<void> {
+  const presence: Presence = {
+    isConnected: event.eventType === 'connected',
+    ...(event.sessionIdentifier && { session: event.sessionIdentifier }),
+    ...(event.versionNumber !== undefined && { version: event.versionNumber }),
+    ...(event.principalIdentifier && { certificate: event.principalIdentifier }),
+    at: new Date(event.timestamp).toISOString(),
+  };
+  const { host } = await deps.store.inventory.host(hostname);
+  if (!supersedes(presence, host.presence)) return;
+  // Before it is written: afterwards it is known, and whoever comes again counts nothing.
+  deps.metrics.put([
+    { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
+  ]);
+  if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
+    throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
+  }
+  deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
+}

@@ -1,0 +1,76 @@
+import { ServiceUnavailable } from '../../clients/http.ts';
+import type { ExternalEvent } from '../../clients/nova.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { NovaEventMessage } from '../../contracts/queue-messages.ts';
+import type { Deps } from '../../deps.ts';
+import { type InstanceBinding, isResolved } from '../../domain/arq.ts';
+import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
+
+/** Nova's `arq_binding_timeout`: after it nobody waits for the event. */
+const novaWaitsSeconds = 300;
+/** A failure must be said while nova-compute waits, and when that is nobody tells us. */
+const failedAgainSeconds = 10;
+const failedUntilSeconds = 290;
+const retrySecondsMax = 15;
+
+/**
+ * Tells Nova how one binding ended. What Nova answers about single events is normal either way:
+ * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters for
+ * binds that take longer. On unshelve Nova refuses each event (422).
+ *
+ * @param attempt which delivery of the message this is, from 1
+ * @throws RetryLater while it has to be said again
+ */
+export async function tellNova(
+  deps: ConsumerDeps,
+  message: NovaEventMessage,
+  attempt: number,
+): Promise<void> {
+  const binding = await deps.store.arqs.binding(message.instance_uuid);
+  // Deleted, bound anew, or being made again: then another message speaks for it.
+  if (binding?.bindId !== message.bind_id || !isResolved(binding.state)) return;
+  const log = deps.log.child({ instance: binding.instanceUuid, bind: binding.bindId });
+  const waitedSeconds = (deps.clock() - Date.parse(binding.startedAt)) / 1000;
+  if (waitedSeconds > novaWaitsSeconds) {
+    deps.metrics.put([{ name: 'NovaNotTold', value: 1 }]);
+    log.error('Nova was not told in time.', { state: binding.state, attempt });
+    return;
+  }
+  try {
+    const outcomes = await deps.clients.nova.postExternalEvents(await eventsOf(deps, binding));
+    countTold(deps, binding);
+    log.info('Nova was told.', { state: binding.state, codes: outcomes.map(({ code }) => code) });
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable)) throw error;
+    log.warn('Nova cannot be told yet.', { error: error.message, attempt });
+    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+  }
+  if (binding.state === 'BindFailed' && waitedSeconds < failedUntilSeconds) {
+    throw new RetryLater(
+      'Until the ARQs are deleted, the failure is said again.',
+      failedAgainSeconds,
+    );
+  }
+}
+
+/** A failure is said again and again: how long that takes is no measure. */
+function countTold(deps: ConsumerDeps, { state, startedAt }: InstanceBinding): void {
+  if (state !== 'Bound') return;
+  deps.metrics.put([{ name: 'NovaToldAfter', value: deps.clock() - Date.parse(startedAt) }]);
+}
+
+async function eventsOf(deps: Deps, binding: InstanceBinding): Promise<ExternalEvent[]> {
+  const status = binding.state === 'Bound' ? 'completed' : 'failed';
+  const server_uuid = binding.instanceUuid;
+  if (deps.settings.eventStyle === 'nova') {
+    return binding.arqUuids.map((tag) => {
+      return { name: 'accelerator-request-bound', tag, server_uuid, status };
+    });
+  }
+  // As the Nova interaction specification has it; no released Nova accepts this name.
+  const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
+  const profiles = new Set([...arqs.values()].map((arq) => arq.deviceProfileName));
+  return [...profiles].map((tag) => {
+    return { name: 'accelerator-requests-bound', tag, server_uuid, status };
+  });
+}

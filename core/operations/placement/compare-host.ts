@@ -1,0 +1,149 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { StoredProvider } from '../../domain/bind-plan.ts';
+import type { Device } from '../../domain/device.ts';
+import { ownerTrait } from '../../domain/placement-names.ts';
+import {
+  differsFrom,
+  type HeldInventories,
+  type WantedProvider,
+  wantedProviders,
+} from '../../domain/provider-tree.ts';
+import type { StoredHost } from '../../domain/report-plan.ts';
+import { findRival } from './find-conflicting-provider.ts';
+import { isDamaged } from './mark-incomplete.ts';
+
+/** One provider as each of the three that ought to agree has it; in words, for an operator. */
+export interface Comparison {
+  readonly provider: string;
+  readonly stored: string;
+  readonly placement: string;
+  readonly host: string;
+  readonly agrees: boolean;
+}
+
+/**
+ * What is stored of a host's devices, what Placement holds of them, and what the host last reported.
+ * Changes nothing. @throws ServiceUnavailable, RequestRefused
+ */
+export async function compareHost(deps: ConsumerDeps, hostname: string): Promise<Comparison[]> {
+  const { host, devices } = await deps.store.inventory.host(hostname);
+  const rows: Comparison[] = [];
+  for (const device of devices) rows.push(...(await compareDevice(deps, host, device)));
+  for (const address of Object.keys(host.wanted)) {
+    if (devices.some((device) => device.address === address)) continue;
+    const provider = `${hostname}_${address}`;
+    const reported = 'reported, not described yet';
+    rows.push({ provider, stored: 'nothing', placement: '', host: reported, agrees: false });
+  }
+  return [...rows, ...(await findStrays(deps, hostname, devices))];
+}
+
+async function compareDevice(
+  deps: ConsumerDeps,
+  host: StoredHost,
+  device: Device,
+): Promise<Comparison[]> {
+  const found = await Promise.all(device.providers.map((id) => deps.store.inventory.provider(id)));
+  const providers = found.filter((each) => each !== undefined);
+  const rival = await findRival(deps, device);
+  const said = reported(host, device, providers);
+  const rows: Comparison[] = [];
+  for (const wanted of wantedProviders(device, providers)) {
+    const held = await heldOf(deps, wanted.uuid);
+    const isSame = wanted.isGone
+      ? held === undefined
+      : held !== undefined &&
+        !differsFrom(wanted, held.inventories) &&
+        missing(wanted.traits, held.traits).length + missing(held.traits, wanted.traits).length ===
+          0;
+    const stored = providers.find(({ deployable }) => deployable.providerUuid === wanted.uuid);
+    const unallocated = held && stored ? await boundWithoutAllocation(deps, stored) : [];
+    const placement = [
+      held ? describe(wanted, held) : 'nothing',
+      ...(rival ? [`and ${rival.name}`] : []),
+      ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
+    ];
+    rows.push({
+      provider: wanted.name,
+      stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
+      placement: placement.join('; '),
+      host: said.words,
+      agrees: isSame && said.agrees && !rival && unallocated.length === 0,
+    });
+  }
+  return rows;
+}
+
+/**
+ * Instances that hold attach handles of the provider, and for which Placement has nothing allocated from it.
+ * Placement offers their devices to others, and each bind of them is refused. The reaper releases those
+ * that are on no host.
+ */
+async function boundWithoutAllocation(
+  deps: ConsumerDeps,
+  { deployable, handles }: StoredProvider,
+): Promise<string[]> {
+  const holders = new Set(handles.flatMap(({ claim }) => claim?.instanceUuid ?? []));
+  if (holders.size === 0) return [];
+  const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
+  return [...holders].filter((instance) => allocated[instance] === undefined);
+}
+
+function reported(host: StoredHost, device: Device, providers: readonly StoredProvider[]) {
+  const at = host.lastReportAt ?? 'never';
+  if (host.wanted[device.address]) return { words: 'reported otherwise', agrees: false };
+  if (isDamaged(device, providers)) return { words: 'reported; rows are missing', agrees: false };
+  return { words: device.isGone ? `not in the report of ${at}` : `as of ${at}`, agrees: true };
+}
+
+interface Held {
+  readonly inventories: HeldInventories;
+  readonly traits: readonly string[];
+}
+
+async function heldOf(deps: ConsumerDeps, uuid: string): Promise<Held | undefined> {
+  const { placement } = deps.clients;
+  const [inventories, traits] = [
+    await placement.getInventories(uuid),
+    await placement.getTraits(uuid),
+  ];
+  return inventories && traits && { inventories: inventories.inventories, traits: traits.traits };
+}
+
+function describe(wanted: WantedProvider, held: Held): string {
+  const lacks = missing(wanted.traits, held.traits).map((trait) => `-${trait}`);
+  const has = missing(held.traits, wanted.traits).map((trait) => `+${trait}`);
+  return [amounts(held.inventories), ...lacks, ...has].join(' ');
+}
+
+function amounts(inventories: HeldInventories): string {
+  const texts = Object.entries(inventories).map(
+    ([name, { total, reserved = 0 }]) =>
+      `${total} ${name}${reserved > 0 ? `, ${reserved} reserved` : ''}`,
+  );
+  return texts.join(', ') || 'no inventory';
+}
+
+function missing(wanted: readonly string[], held: readonly string[]): string[] {
+  return wanted.filter((trait) => !held.includes(trait));
+}
+
+/** Providers with our mark that no device of ours has: left alone, for they may be another Cyborg's. */
+async function findStrays(
+  deps: ConsumerDeps,
+  hostname: string,
+  devices: readonly Device[],
+): Promise<Comparison[]> {
+  const { placement } = deps.clients;
+  const node = await placement.findProviderByName(hostname);
+  const known = new Set<string>(devices.flatMap((device) => device.providers));
+  const rows: Comparison[] = [];
+  for (const { uuid, name } of node ? await placement.providersInTree(node.uuid) : []) {
+    if (uuid === node?.uuid || known.has(uuid)) continue;
+    const held = await heldOf(deps, uuid);
+    if (!held?.traits.includes(ownerTrait)) continue;
+    const words = `${amounts(held.inventories)}, not ours`;
+    rows.push({ provider: name, stored: 'nothing', placement: words, host: '', agrees: false });
+  }
+  return rows;
+}

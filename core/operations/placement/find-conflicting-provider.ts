@@ -1,0 +1,40 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { Device } from '../../domain/device.ts';
+
+/** What somebody else offers of the same device. */
+export interface Rival {
+  readonly uuid: string;
+  readonly name: string;
+  /** By the trait with which Nova marks what it offers. */
+  readonly isNovas: boolean;
+}
+
+const novasTrait = 'OWNER_NOVA';
+
+/**
+ * Whether somebody else, as a rule Nova, offers this device in the compute node's tree, too: then two
+ * servers could be given one device. Undefined where nobody does.
+ */
+export async function findRival(deps: ConsumerDeps, device: Device): Promise<Rival | undefined> {
+  const { placement } = deps.clients;
+  const node = await placement.findProviderByName(device.hostname);
+  if (!node) return undefined;
+  const names = rivalNames(device);
+  const own: readonly string[] = device.providers;
+  const tree = await placement.providersInTree(node.uuid);
+  for (const { uuid, name } of tree.filter((each) => names.includes(each.name))) {
+    if (own.includes(uuid)) continue;
+    const held = await placement.getTraits(uuid);
+    return { uuid, name, isNovas: held?.traits.includes(novasTrait) ?? false };
+  }
+  return undefined;
+}
+
+/**
+ * Nova names providers of PCI devices by their address, of GPUs with vGPUs by libvirt's name for them:
+ * https://docs.openstack.org/nova/latest/admin/pci-passthrough.html#pci-tracking-in-placement
+ * https://docs.openstack.org/nova/latest/admin/virtual-gpu.html
+ */
+function rivalNames({ hostname, address }: Device): string[] {
+  return [`${hostname}_${address}`, `${hostname}_pci_${address.replaceAll(/[:.]/g, '_')}`];
+}

@@ -1,0 +1,116 @@
+import {
+  GenerationConflict,
+  type Inventories,
+  InventoryInUse,
+  type Provider,
+} from '../../clients/placement.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+
+/** Nova and operators write to the same tree; each lost round means that one of them came first. */
+const conflictRoundsMax = 5;
+
+/** nova-compute makes its provider when it first starts, which may be after the agent. */
+export class ComputeProviderMissing extends Error {
+  override readonly name = 'ComputeProviderMissing';
+}
+
+/** `in-use`: something is allocated of a class that is no longer wanted; nothing more will be. */
+export type PutEnd = 'done' | 'in-use';
+
+/**
+ * Makes Placement hold one provider as wanted. Traits come before inventory: what is not described
+ * must not be allocated.
+ *
+ * @throws ComputeProviderMissing; RetryLater while others keep writing to it
+ */
+export async function putProvider(
+  deps: ConsumerDeps,
+  hostname: string,
+  wanted: WantedProvider,
+): Promise<PutEnd> {
+  const { placement } = deps.clients;
+  for (const resourceClass of Object.keys(wanted.inventories)) {
+    await placement.ensureResourceClass(resourceClass);
+  }
+  for (const trait of wanted.traits) await placement.ensureTrait(trait);
+  const provider = await ensureProvider(deps, hostname, wanted);
+  await untilNoConflict(async () => {
+    const current = await placement.getTraits(provider.uuid);
+    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
+    const isSame =
+      current.traits.length === wanted.traits.length &&
+      wanted.traits.every((trait) => current.traits.includes(trait));
+    if (!isSame) await placement.putTraits(provider.uuid, current.generation, wanted.traits);
+  });
+  return putInventories(deps, wanted);
+}
+
+/** @throws RetryLater where the provider is not there, or others keep writing to it */
+export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider): Promise<PutEnd> {
+  const { placement } = deps.clients;
+  return untilNoConflict(async () => {
+    const current = await placement.getInventories(wanted.uuid);
+    if (!current) throw new RetryLater(`Provider ${wanted.uuid} has just been deleted.`, 1);
+    const { generation, inventories } = current;
+    if (!differsFrom(wanted, inventories)) return 'done';
+    try {
+      await placement.putInventories(wanted.uuid, generation, inventoriesOf(wanted));
+      return 'done';
+    } catch (error) {
+      if (!(error instanceof InventoryInUse)) throw error;
+    }
+    // How much of the device is free by the new class nobody can say before the old one's holders are gone.
+    const isOffered = Object.values(inventories).some(({ total, reserved }) => reserved !== total);
+    if (isOffered) await placement.putInventories(wanted.uuid, generation, keptOnly(inventories));
+    return 'in-use';
+  });
+}
+
+function keptOnly(inventories: Inventories): Inventories {
+  const kept = Object.entries(inventories).map(([resourceClass, inventory]) => {
+    return [resourceClass, { ...inventory, reserved: inventory.total }];
+  });
+  return Object.fromEntries(kept);
+}
+
+async function ensureProvider(
+  deps: ConsumerDeps,
+  hostname: string,
+  wanted: WantedProvider,
+): Promise<Provider> {
+  const { placement } = deps.clients;
+  const existing = await placement.getProvider(wanted.uuid);
+  if (existing) return existing;
+  const parent = wanted.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
+  if (!parent) {
+    throw new ComputeProviderMissing(
+      `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
+    );
+  }
+  return placement.createProvider({
+    uuid: wanted.uuid,
+    name: wanted.name,
+    parentUuid: parent,
+  });
+}
+
+function inventoriesOf(wanted: WantedProvider): Inventories {
+  const whole = Object.entries(wanted.inventories).map(([resourceClass, { total, reserved }]) => {
+    const inventory = { total, reserved, min_unit: 1, max_unit: total, step_size: 1 };
+    return [resourceClass, { ...inventory, allocation_ratio: 1 }];
+  });
+  return Object.fromEntries(whole);
+}
+
+async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let round = 1; ; round++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof GenerationConflict)) throw error;
+      if (round === conflictRoundsMax) throw new RetryLater(error.message, round);
+    }
+  }
+}

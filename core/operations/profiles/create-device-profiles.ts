@@ -1,0 +1,64 @@
+import type { Deps } from '../../deps.ts';
+import {
+  canonicalGroups,
+  checkProfileName,
+  checkProfileUuid,
+  type DeviceProfile,
+} from '../../domain/device-profile.ts';
+import { DeviceProfileExists, InvalidInput } from '../../domain/errors.ts';
+import type { DeviceProfileUuid } from '../../domain/ids.ts';
+
+export interface ProfileRequest {
+  readonly name: string;
+  readonly description?: string;
+  readonly uuid?: string;
+  readonly groups: readonly Readonly<Record<string, string | number>>[];
+}
+
+/** Two rows each, and a transaction takes a hundred. */
+const profilesMax = 50;
+
+/**
+ * Creates all profiles or none.
+ *
+ * @throws InvalidInput, DeviceProfileExists
+ */
+export async function createDeviceProfiles(
+  deps: Deps,
+  requests: readonly ProfileRequest[],
+  microversion: string,
+): Promise<DeviceProfile[]> {
+  if (requests.length > profilesMax) {
+    throw new InvalidInput(`At most ${profilesMax} device profiles can be created at once.`);
+  }
+  const createdAt = new Date(deps.clock()).toISOString();
+  const profiles = requests.map((request): DeviceProfile => {
+    checkProfileName(request.name);
+    if (request.uuid !== undefined) checkProfileUuid(request.uuid);
+    return {
+      uuid: (request.uuid?.toLowerCase() ?? deps.uuid()) as DeviceProfileUuid,
+      name: request.name,
+      ...(request.description !== undefined && { description: request.description }),
+      groups: canonicalGroups(request.groups),
+      microversion,
+      createdAt,
+    };
+  });
+  refuseTwice(
+    'name',
+    profiles.map((profile) => profile.name),
+  );
+  refuseTwice(
+    'uuid',
+    profiles.map((profile) => profile.uuid),
+  );
+  const outcome = await deps.store.profiles.create(profiles);
+  if (outcome === 'created') return profiles;
+  throw new DeviceProfileExists(outcome.taken, outcome.profile[outcome.taken]);
+}
+
+function refuseTwice(what: 'name' | 'uuid', values: readonly string[]): void {
+  const twice = values.find((value, index) => values.indexOf(value) !== index);
+  if (twice !== undefined)
+    throw new InvalidInput(`The ${what} ${twice} stands twice in the request.`);
+}

@@ -1,0 +1,106 @@
+import type { Deps } from '../../deps.ts';
+import type { Arq } from '../../domain/arq.ts';
+import { type Caller, maySee } from '../../domain/caller.ts';
+import { ArqNotFound } from '../../domain/errors.ts';
+import type { ArqUuid } from '../../domain/ids.ts';
+import { releaseArqs } from './release-arqs.ts';
+import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
+
+/** As often as an ARQ may be bound or unbound between reading and deleting it. */
+const roundsMax = 30;
+/** Of deletes in one call; each is a request to DynamoDB or a few. */
+const atOnceMax = 8;
+
+/** Deletes all ARQs of an instance, and frees what they hold. None there is success, too. */
+export async function deleteArqsOfInstance(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+): Promise<void> {
+  await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
+  const binding = await deps.store.arqs.binding(instanceUuid);
+  if (!binding || !maySee(caller, binding.projectId)) return;
+  await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
+}
+
+/**
+ * Deletes the ARQs that exist, then names those that do not: Nova counts on the first and takes the
+ * second for granted.
+ *
+ * @throws ArqNotFound after everything else was deleted.
+ */
+export async function deleteArqs(
+  deps: Deps,
+  caller: Caller,
+  uuids: readonly ArqUuid[],
+): Promise<void> {
+  const stored = await deps.store.arqs.byUuids(uuids);
+  const found = uuids
+    .flatMap((uuid) => stored.get(uuid) ?? [])
+    .filter((arq) => maySee(caller, arq.projectId));
+  for (const instance of new Set(found.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
+    await refuseDeleteWithoutServiceToken(
+      deps,
+      caller,
+      instance,
+      'deleting a bound accelerator request',
+    );
+  }
+  await forEachAtOnce(groupsOf(found), (group) => deleteGroup(deps, caller, group));
+  const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
+  if (missing.length > 0) throw new ArqNotFound(missing);
+}
+
+/** ARQs of one instance are one transaction's: beside each other they would conflict. */
+function groupsOf(arqs: readonly Arq[]): Arq[][] {
+  return [...Map.groupBy(arqs, ({ uuid, binding }) => binding?.instanceUuid ?? uuid).values()];
+}
+
+async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): Promise<void> {
+  const instance = group[0]?.binding?.instanceUuid;
+  let left: Iterable<Arq> = group;
+  if (instance !== undefined && group.length > 1) {
+    const uuids = group.map(({ uuid }) => uuid);
+    await releaseArqs(deps, instance, new Set(uuids), 'deleted');
+    // Of those that were unbound or bound anew since they were read.
+    left = (await deps.store.arqs.byUuids(uuids)).values();
+  }
+  for (const arq of left) await deleteArq(deps, caller, arq);
+}
+
+/** Ends when all have ended, also where one failed: no delete goes on behind the answer. */
+async function forEachAtOnce<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = items.values();
+  const worker = async () => {
+    for (const item of waiting) await work(item);
+  };
+  const workers = Array.from({ length: atOnceMax }, worker);
+  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {
+  let arq = found;
+  for (let round = 1; round <= roundsMax; round++) {
+    const isDeleted = arq.binding
+      ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
+      : await deps.store.arqs.deleteUnbound(arq.uuid);
+    if (isDeleted) return;
+    // Bound, unbound or deleted since it was read.
+    const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
+    if (!now) return;
+    if (now.binding) {
+      await refuseDeleteWithoutServiceToken(
+        deps,
+        caller,
+        now.binding.instanceUuid,
+        'deleting a bound accelerator request',
+      );
+    }
+    arq = now;
+  }
+  throw new Error(`ARQ ${found.uuid} was not deleted in ${roundsMax} rounds.`);
+}

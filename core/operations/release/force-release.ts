@@ -1,0 +1,175 @@
+import type { Deps } from '../../deps.ts';
+import type { HostRelease } from '../../domain/arq.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { type AttachHandle, type Device, isWithheld } from '../../domain/device.ts';
+import { CleaningImpossible } from '../../domain/errors.ts';
+import type { HandleUuid, ProviderUuid, ReleaseId } from '../../domain/ids.ts';
+import { isLost } from '../../domain/presence.ts';
+import { releaseDeadlineSeconds } from './cleaning.ts';
+import { handOut, isDirty } from '../restore/return-to-pool.ts';
+
+/** What an operator says of the device. */
+export interface ForceWord {
+  readonly reason?: string | undefined;
+  /** Nothing of any earlier holder is left on it: the operator has seen to that. */
+  readonly isCleaned: boolean;
+}
+
+export interface Forced {
+  /** The handles that are free by it now, or their holder's. */
+  readonly freed: readonly HandleUuid[];
+  /** Those that are free when their host has cleaned up. */
+  readonly cleaning: readonly HandleUuid[];
+}
+
+/**
+ * Frees the handles of a device that are in quarantine, or restored from a backup; the operator has made
+ * sure that no instance has them. The host cleans up first, since an mdev of the last holder may still
+ * be there. Only if the operator states that the device was cleaned, the handles are free at once. The
+ * device's row and the log keep the operator's user id.
+ *
+ * @throws CleaningImpossible where the host is not there to clean up; then nothing has changed
+ */
+export async function forceRelease(
+  deps: Deps,
+  caller: Caller,
+  device: Device,
+  word: ForceWord,
+): Promise<Forced> {
+  const held = (await handlesOf(deps, device.providers)).filter(isWithheld);
+  if (!word.isCleaned && held.some((handle) => isForHost(deps, handle))) {
+    await refuseWithoutHost(deps, device);
+  }
+  for (const id of new Set(
+    held.flatMap(({ quarantine, release }) => (quarantine && release) || []),
+  )) {
+    const release = await deps.store.releases.byId(id);
+    if (!release) continue;
+    await deps.store.regions.endProgram(release, 'failed', 'It was released by force.');
+    if (word.isCleaned) await confirmHere(deps, device, release);
+    else await cleanAgain(deps, caller, device, release);
+  }
+  const restored = held.filter(
+    ({ unknownSince, quarantine }) =>
+      unknownSince !== undefined && (word.isCleaned || quarantine === undefined),
+  );
+  if (word.isCleaned) for (const handle of restored) await deps.store.releases.trust(handle);
+  else await handOut(deps, device.hostname, restored);
+  const forced = await outcomeFor(deps, device, held);
+  if (held.length > 0) await note(deps, caller, device, word, forced);
+  return forced;
+}
+
+/** Whether what an earlier holder had may be left of it on the host. */
+function isForHost(deps: Deps, handle: AttachHandle): boolean {
+  return handle.quarantine !== undefined || isDirty(deps, handle);
+}
+
+async function refuseWithoutHost(deps: Deps, { uuid, hostname }: Device): Promise<void> {
+  const host = await deps.store.inventory.hostAlone(hostname);
+  if (host.conflict) throw new CleaningImpossible(uuid, `two agents report as host ${hostname}`);
+  if (host.bootId !== undefined && !isLost(host, deps.clock())) return;
+  throw new CleaningImpossible(uuid, `the agent of host ${hostname} is not connected`);
+}
+
+/** Asks the host anew to clean up what was in quarantine; it stays so until the host has. */
+async function cleanAgain(
+  deps: Deps,
+  caller: Caller,
+  device: Device,
+  old: HostRelease,
+): Promise<void> {
+  // It was asked by force already, and has not answered yet.
+  if (!old.quarantine) return;
+  const { bindId, hostname } = old;
+  const waiting = (await handlesOf(deps, device.providers)).filter(
+    ({ release, quarantine }) => release === old.id && quarantine !== undefined,
+  );
+  const handles = waiting.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid }));
+  const next: HostRelease = {
+    id: deps.uuid() as ReleaseId,
+    ...(bindId && { bindId }),
+    ...(old.isPart && { isPart: old.isPart }),
+    hostname,
+    handles,
+    startedAt: new Date(deps.clock()).toISOString(),
+    requestId: caller.requestId,
+  };
+  const dueAt = new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString();
+  await deps.store.releases.cleanAgain(old, next, dueAt);
+  if (!(await isAwaitedElsewhere(deps, device, old))) await deps.store.releases.confirm(old);
+}
+
+/** What the same instance had on other devices stays as it is. */
+async function confirmHere(deps: Deps, device: Device, release: HostRelease): Promise<void> {
+  const isElsewhere = await isAwaitedElsewhere(deps, device, release);
+  const here = isElsewhere ? handlesHere(device, release) : undefined;
+  await deps.store.releases.confirm(release, here);
+}
+
+function handlesHere({ providers }: Device, { handles }: HostRelease): HostRelease['handles'] {
+  return handles.filter(({ providerUuid }) => providers.includes(providerUuid));
+}
+
+async function isAwaitedElsewhere(
+  deps: Deps,
+  { providers }: Device,
+  { id, handles }: HostRelease,
+): Promise<boolean> {
+  const others = handles.filter(({ providerUuid }) => !providers.includes(providerUuid));
+  for (const { providerUuid, handleUuid } of others) {
+    const stored = await handlesOf(deps, [providerUuid]);
+    if (stored.find(({ uuid }) => uuid === handleUuid)?.release === id) return true;
+  }
+  return false;
+}
+
+async function outcomeFor(
+  deps: Deps,
+  device: Device,
+  held: readonly AttachHandle[],
+): Promise<Forced> {
+  const left = new Map((await handlesOf(deps, device.providers)).map((each) => [each.uuid, each]));
+  const now = held.flatMap(({ uuid }) => left.get(uuid) ?? []);
+  const asked = new Set<string>();
+  for (const id of new Set(now.flatMap(({ release }) => release ?? []))) {
+    const release = await deps.store.releases.byId(id);
+    if (release && !release.quarantine) asked.add(id);
+  }
+  return {
+    freed: now.filter((each) => !isWithheld(each) && !each.release).map(({ uuid }) => uuid),
+    cleaning: now.filter(({ release }) => release && asked.has(release)).map(({ uuid }) => uuid),
+  };
+}
+
+async function note(
+  deps: Deps,
+  caller: Caller,
+  device: Device,
+  { reason, isCleaned }: ForceWord,
+  { freed, cleaning }: Forced,
+): Promise<void> {
+  await deps.store.releases.noteForce(device, {
+    by: caller.userId,
+    at: new Date(deps.clock()).toISOString(),
+    isCleaned,
+    ...(reason && { reason }),
+  });
+  deps.log.warn('Handles were released by force.', {
+    device: device.uuid,
+    host: device.hostname,
+    handles: freed,
+    cleaning,
+    cleaned: isCleaned,
+    user: caller.userId,
+    reason,
+  });
+}
+
+async function handlesOf(
+  deps: Deps,
+  providers: readonly ProviderUuid[],
+): Promise<readonly AttachHandle[]> {
+  const found = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
+  return found.flatMap((provider) => provider?.handles ?? []);
+}

@@ -1,0 +1,28 @@
+import type { Deps } from '../../deps.ts';
+import { type Caller, maySee } from '../../domain/caller.ts';
+import { ArqNotFound } from '../../domain/errors.ts';
+import type { ArqUuid } from '../../domain/ids.ts';
+import { releaseArqs } from './release-arqs.ts';
+import { refuseWhereTokensAreRequired, refuseWithoutServiceToken } from '../bind/service-token.ts';
+
+/** Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are. */
+export async function unbindArqs(
+  deps: Deps,
+  caller: Caller,
+  uuids: readonly ArqUuid[],
+): Promise<void> {
+  refuseWhereTokensAreRequired(deps, caller, 'unbinding');
+  const stored = await deps.store.arqs.byUuids(uuids);
+  const missing = uuids.filter((uuid) => {
+    const arq = stored.get(uuid);
+    return !arq || !maySee(caller, arq.projectId);
+  });
+  if (missing.length > 0) throw new ArqNotFound(missing);
+  const instances = new Set([...stored.values()].flatMap((arq) => arq.binding?.instanceUuid ?? []));
+  for (const instance of instances) {
+    await refuseWithoutServiceToken(deps, caller, instance, 'unbinding');
+  }
+  for (const instance of instances) {
+    await releaseArqs(deps, instance, new Set(uuids), 'unbound');
+  }
+}

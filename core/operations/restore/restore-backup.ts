@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { BackupStore } from '../../store/backups.ts';
+import { withClaimsOf, withoutHalves } from '../../store/restored-claims.ts';
+import { isHandle, restoredRow } from '../../store/restored-rows.ts';
+import { type Row, restoredKey } from '../../store/rows.ts';
+import { type TableName, tableName } from '../../store/tables.ts';
+
+export interface Restoration {
+  readonly backups: BackupStore;
+  readonly stage: string;
+  /** What the names of the backup's tables end with, behind the stage's own and a hyphen. */
+  readonly suffix: string;
+  /** Of the backup; ISO 8601. */
+  readonly moment: string;
+  /** ms since 1970. */
+  readonly clock: () => number;
+  /** Nothing is written; what would be is counted. */
+  readonly isDryRun: boolean;
+}
+
+export interface RestoredTable {
+  readonly table: TableName;
+  readonly backup: number;
+  readonly put: number;
+  readonly deleted: number;
+}
+
+// Devices before what is held of them: a row of the first two that is not there yet is missed by nobody
+// while nothing is handed out.
+const restoredTables = ['inventory', 'arqs', 'device-profiles'] as const satisfies TableName[];
+
+/** Rows written at once. */
+const parallelMax = 16;
+
+/**
+ * Makes the stage's tables what the backup's are, with every handle withheld: whose it was since is not
+ * known; operations/attest-handles.ts finds out. Nobody else may write meanwhile. Whoever dies runs it
+ * again, from the same backup.
+ */
+export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {
+  const { backups, stage, suffix, isDryRun } = restoration;
+  // All of it is there, or nothing is written.
+  const read = new Map<TableName, ReadonlyMap<string, Row>>();
+  for (const table of restoredTables) {
+    read.set(table, await backups.rows(`${tableName(stage, table)}-${suffix}`));
+  }
+  const [inventory, arqs] = [read.get('inventory'), read.get('arqs')];
+  if (inventory && arqs) {
+    const whole = withoutHalves(arqs);
+    read.set('arqs', whole).set('inventory', withClaimsOf(whole, inventory));
+  }
+  if (!isDryRun) await withholdAll(restoration);
+  const done: RestoredTable[] = [];
+  for (const [table, from] of read) done.push(await restoreTable(restoration, table, from));
+  return done;
+}
+
+/** First of all: from here on nothing is handed out, however far this comes. */
+async function withholdAll({ backups, stage, moment }: Restoration): Promise<void> {
+  const inventory = tableName(stage, 'inventory');
+  await backups.noteMoment(inventory, moment);
+  const handles = [...(await backups.rows(inventory)).values()].filter(isHandle);
+  await eachOf(handles, (handle) => backups.withhold(inventory, handle, moment));
+}
+
+async function restoreTable(
+  { backups, stage, moment, clock, isDryRun }: Restoration,
+  table: TableName,
+  from: ReadonlyMap<string, Row>,
+): Promise<RestoredTable> {
+  const name = tableName(stage, table);
+  const to = await backups.rows(name);
+  const put: Row[] = [];
+  const deleted: Row[] = [];
+  for (const key of new Set([...from.keys(), ...to.keys()])) {
+    const current = to.get(key);
+    if (current?.pk === restoredKey().pk) continue;
+    const row = restoredRow(table, from.get(key), { moment, now: clock(), current });
+    if (row === undefined && current !== undefined) deleted.push(current);
+    if (row !== undefined && !isDeepStrictEqual(row, current)) put.push(row);
+  }
+  if (!isDryRun) {
+    await eachOf(put, (row) => backups.put(name, row));
+    await eachOf(deleted, (row) => backups.delete(name, row));
+  }
+  return { table, backup: from.size, put: put.length, deleted: deleted.length };
+}
+
+async function eachOf(rows: readonly Row[], work: (row: Row) => Promise<void>): Promise<void> {
+  for (let from = 0; from < rows.length; from += parallelMax) {
+    await Promise.all(rows.slice(from, from + parallelMax).map(work));
+  }
+}
