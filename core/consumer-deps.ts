@@ -4,7 +4,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
-import { createQueues, createSetAside, type Queues, type SetAside } from './clients/queues.ts';
+import { createDeadLetter, createQueues, type DeadLetter, type Queues } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDeps, type Deps } from './deps.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -18,7 +18,7 @@ export interface ConsumerDeps extends Deps {
   readonly queues: Queues;
   readonly metrics: Metrics;
   /** Of `changes` alone. */
-  readonly setAside: SetAside;
+  readonly setAside: DeadLetter;
 }
 
 /** Of one Lambda container, or one local process. */
@@ -39,7 +39,7 @@ export function createConsumerDeps(
       staging: createStaging({ ...staging, glance: deps.clients.glance, clock: deps.clock }),
     },
     queues: createQueues(sqs, queueUrls),
-    setAside: createSetAside(sqs, deadQueueUrls.changes),
+    setAside: createDeadLetter(sqs, deadQueueUrls.changes),
     metrics: createMetrics(stage),
   };
 }

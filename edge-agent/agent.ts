@@ -4,9 +4,9 @@ import { backoffMs } from './backoff.ts';
 import type { Clock } from './clock.ts';
 import { type Driver, noticesChange } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
-import type { LookRequests } from './look-requests.ts';
 import type { Session } from './mqtt.ts';
 import { nextReportMs, nothingAcknowledged, withEverythingDue } from './plan-report.ts';
+import type { RediscoverRequests } from './rediscover-requests.ts';
 import { type ReportDeps, reportInventory } from './report-inventory.ts';
 import type { JobRunner } from './run-jobs.ts';
 
@@ -17,7 +17,7 @@ export interface AgentDeps extends ReportDeps {
   readonly drivers: readonly Driver[];
   readonly intervalSeconds: number;
   readonly jobs: JobRunner;
-  readonly looks: LookRequests;
+  readonly looks: RediscoverRequests;
   readonly openSession: (stop: AbortSignal) => Promise<Session>;
   readonly random: () => number;
   readonly clock: Clock;

@@ -12,11 +12,11 @@ import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
 import { createDriver } from './drivers/index.ts';
-import { stayFrugal } from './frugal.ts';
 import { checkImage } from './image-check.ts';
 import { createLog, reasonOf } from './log.ts';
-import { createLookRequests } from './look-requests.ts';
+import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
+import { createRediscoverRequests } from './rediscover-requests.ts';
 import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
 import { openStateFiles } from './state-files.ts';
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${agentVersion}\n`);
     return;
   }
-  stayFrugal();
+  keepMemoryLow();
   const config = readConfig();
   const log = createLog(config.logLevel, (line) => process.stdout.write(line));
   const stop = stopOnSignals();
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   const thing = thingName(config.stage, config.hostname);
   const clock = systemClock;
   const random = Math.random;
-  const looks = createLookRequests();
+  const looks = createRediscoverRequests();
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint: await openCheckpoint({ files, bootId, log }),

@@ -14,9 +14,9 @@ import { trackProgress } from './job-progress.ts';
 import type { JobExecution, PendingJob } from './jobs-messages.ts';
 import { hasEnded, type JobsChannel, type JobsDeps, openJobs } from './jobs-protocol.ts';
 import { reasonOf } from './log.ts';
-import type { LookRequests } from './look-requests.ts';
 import type { Session } from './mqtt.ts';
 import { type Job, type Recipient, readJob } from './read-job.ts';
+import type { RediscoverRequests } from './rediscover-requests.ts';
 import { JobStopped, runSteps, type StepsDeps } from './run-steps.ts';
 import { leavesNothing } from './step-looks.ts';
 
@@ -31,7 +31,7 @@ export interface JobRunner {
 }
 
 export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
-  readonly looks: LookRequests;
+  readonly looks: RediscoverRequests;
   /** The process is to end: jobs stop at their next safe point, and are resumed after the next start. */
   readonly stop: AbortSignal;
 }

@@ -1,8 +1,8 @@
-// The API Gateway's routes, from the table of routes: whatever is asked of a noun's paths goes to the noun's
+// The API Gateway's routes, from the table of routes: whatever is asked of a resource's paths goes to the resource's
 // function, and everything else to `versions`. Functions, not the gateway, answer 404 and 405, so
 // that a trailing slash, a `.json` suffix and an unknown method are answered alike everywhere.
 
-import { type Noun, type RouteRow, routes } from './routes.ts';
+import { type Resource, type RouteRow, routes } from './routes.ts';
 
 /** Where Cyborg's WSGI application is mounted, and the bare API. */
 const mounts = ['/accelerator', ''];
@@ -10,30 +10,30 @@ const mounts = ['/accelerator', ''];
 export interface GatewayRoute {
   /** As API Gateway spells it, without the method (which is `ANY`); `$default` catches the rest. */
   readonly path: string;
-  readonly noun: Noun;
+  readonly resource: Resource;
 }
 
 /** Collections of the API, e.g. `/v2/device_profiles`, and whose they are. */
 const collections = new Map(
   routes
-    .filter((row) => row.noun !== 'versions')
-    .map((row) => [row.path.split('/').slice(0, 3).join('/'), row.noun]),
+    .filter((row) => row.resource !== 'versions')
+    .map((row) => [row.path.split('/').slice(0, 3).join('/'), row.resource]),
 );
 
 export const gatewayRoutes: readonly GatewayRoute[] = [
   ...mounts.flatMap((mount) =>
-    [...collections].flatMap(([collection, noun]) =>
+    [...collections].flatMap(([collection, resource]) =>
       ['', '/', '.json', '/{proxy+}'].map((rest) => ({
         path: `${mount}${collection}${rest}`,
-        noun,
+        resource,
       })),
     ),
   ),
-  { path: '$default', noun: 'versions' },
+  { path: '$default', resource: 'versions' },
 ];
 
 /** Which function API Gateway would call: an exact route first, then a greedy one, then the default. */
-export function nounFor(path: string): Noun {
+export function resourceFor(path: string): Resource {
   const exact = gatewayRoutes.find((route) => route.path === path);
   const greedy = gatewayRoutes.find(
     (route) =>
@@ -41,7 +41,7 @@ export function nounFor(path: string): Noun {
       path.startsWith(route.path.slice(0, -'{proxy+}'.length)) &&
       path.length > route.path.length - '{proxy+}'.length,
   );
-  return (exact ?? greedy)?.noun ?? 'versions';
+  return (exact ?? greedy)?.resource ?? 'versions';
 }
 
 /** The path as the table of routes has it: below the mount, without trailing slash and `.json`. */

@@ -1,10 +1,10 @@
-// The table of contents. Each row is served by the module `functions/<noun>/<action>.ts`; the action
-// is the policy's. One Lambda function serves a noun, and `infra/` and `local/` route to it alike
+// The table of contents. Each row is served by the module `functions/<resource>/<action>.ts`; the action
+// is the policy's. One Lambda function serves a resource, and `infra/` and `local/` route to it alike
 // (gateway.ts). All paths are served below `/accelerator`, too, where Cyborg's WSGI application is mounted.
 
 import type { PolicyRule } from '#core/domain/policy.ts';
 
-export type Noun =
+export type Resource =
   | 'versions'
   | 'device-profiles'
   | 'accelerator-requests'
@@ -16,7 +16,7 @@ export interface RouteRow {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** `{id}` is one segment. */
   readonly path: string;
-  readonly noun: Noun;
+  readonly resource: Resource;
   readonly action: string;
   /** Undefined: open to all, without a token. */
   readonly policy?: PolicyRule;
@@ -172,10 +172,10 @@ export const routes: readonly RouteRow[] = [
 function row(
   method: RouteRow['method'],
   path: string,
-  noun: Noun,
+  resource: Resource,
   action: string,
   policy: PolicyRule | undefined,
   success: number,
 ): RouteRow {
-  return { method, path, noun, action, ...(policy && { policy }), success };
+  return { method, path, resource, action, ...(policy && { policy }), success };
 }

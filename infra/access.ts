@@ -6,10 +6,10 @@
 
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/tables.ts';
-import type { Noun } from '#functions/routes.ts';
+import type { Resource } from '#functions/routes.ts';
 
 /** `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's name. */
-export type FunctionName = Noun | QueueName | StreamConsumerName | 'sweep';
+export type FunctionName = Resource | QueueName | StreamConsumerName | 'sweep';
 
 export type TableAction =
   | 'GetItem'

@@ -11,7 +11,7 @@ import {
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { Construct } from 'constructs';
 import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
-import { type Noun, routes } from '#functions/routes.ts';
+import { type Resource, routes } from '#functions/routes.ts';
 import { createAccessLog } from './access-log.ts';
 import { constructId } from './construct-id.ts';
 import { serveUnder } from './domain.ts';
@@ -25,7 +25,7 @@ const timeoutSeconds = 29;
 // A function's share of a processor follows its memory; from here on more makes a request no faster.
 const memoryMb = 1024;
 
-/** The HTTP API of functions/gateway.ts and a function for each noun. */
+/** The HTTP API of functions/gateway.ts and a function for each resource. */
 export class Api extends Construct {
   readonly url: string;
   readonly apiId: string;
@@ -41,9 +41,9 @@ export class Api extends Construct {
       disableExecuteApiEndpoint: domain !== undefined,
     });
     const integrations = new Map(
-      [...new Set(routes.map((row) => row.noun))].map((noun) => [
-        noun,
-        this.#integration(surroundings, noun),
+      [...new Set(routes.map((row) => row.resource))].map((resource) => [
+        resource,
+        this.#integration(surroundings, resource),
       ]),
     );
     const taken = gatewayRoutes.filter(isTaken).map((route) => {
@@ -53,7 +53,7 @@ export class Api extends Construct {
           route.path === '$default'
             ? HttpRouteKey.DEFAULT
             : HttpRouteKey.with(route.path, HttpMethod.ANY),
-        integration: integrations.get(route.noun) as HttpLambdaIntegration,
+        integration: integrations.get(route.resource) as HttpLambdaIntegration,
       });
     });
     const served = this.#addStage(api, surroundings);
@@ -70,17 +70,17 @@ export class Api extends Construct {
     this.apiId = api.apiId;
   }
 
-  #integration(surroundings: Surroundings, noun: Noun): HttpLambdaIntegration {
+  #integration(surroundings: Surroundings, resource: Resource): HttpLambdaIntegration {
     const handler = new LambdaFunction(this, surroundings, {
-      name: noun,
-      entry: `functions/${noun}/handler.ts`,
+      name: resource,
+      entry: `functions/${resource}/handler.ts`,
       timeoutSeconds,
       memoryMb,
     });
-    // One permission for all of a noun's routes. The default route has a permission of its own: its
+    // One permission for all of a resource's routes. The default route has a permission of its own: its
     // ARN has a segment less, and would not fit.
-    const isOfDefaultRoute = noun === 'versions';
-    return new HttpLambdaIntegration(constructId(noun), handler, {
+    const isOfDefaultRoute = resource === 'versions';
+    return new HttpLambdaIntegration(constructId(resource), handler, {
       scopePermissionToRoute: isOfDefaultRoute,
     });
   }
@@ -104,7 +104,7 @@ export class Api extends Construct {
 }
 
 /**
- * API Gateway takes no route that ends with a slash. A request that does meets the noun's greedy
+ * API Gateway takes no route that ends with a slash. A request that does meets the resource's greedy
  * route. https://github.com/storacha/w3infra/pull/166
  */
 function isTaken(route: GatewayRoute): boolean {

@@ -17,7 +17,7 @@ import { createTables } from './tables.ts';
 /**
  * The system, from the tables by which the local one is made, too:
  *
- *   clients → HTTP API → a function per noun → tables
+ *   clients → HTTP API → a function per resource → tables
  *   tables' streams → `changes` → queues → a function per queue → Placement, Nova, hosts
  *   tables' streams → `announcements` → event bus → whoever follows
  *   Glance → staging bucket → hosts

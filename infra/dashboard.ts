@@ -40,13 +40,13 @@ interface Row {
 }
 
 const latencies = ['p50', 'p99'] as const;
-const nouns = [...new Set(routes.map(({ noun }) => noun))];
+const resources = [...new Set(routes.map(({ resource }) => resource))];
 const consumers = [...queues.map(({ name }) => name), ...streamConsumers, 'sweep'] as const;
 
 function rowsOf({ stage, apiId }: Shown): Row[] {
-  const errors = (names: typeof nouns | typeof consumers) =>
+  const errors = (names: typeof resources | typeof consumers) =>
     names.map((name) => functionMetric(stage, name, 'Errors'));
-  const throttles = (names: typeof nouns | typeof consumers) =>
+  const throttles = (names: typeof resources | typeof consumers) =>
     names.map((name) => functionMetric(stage, name, 'Throttles'));
   const oldest = (name: string) =>
     queueMetric(stage, name, 'ApproximateAgeOfOldestMessage', { statistic: Stats.MAXIMUM });
@@ -66,8 +66,8 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
             apiMetric(apiId, 'Latency', { statistic, label: statistic }),
           ),
         },
-        { title: 'Errors of functions', metrics: errors(nouns) },
-        { title: 'Throttled functions', metrics: throttles(nouns) },
+        { title: 'Errors of functions', metrics: errors(resources) },
+        { title: 'Throttled functions', metrics: throttles(resources) },
       ],
     },
     {

@@ -1,5 +1,5 @@
 // Which changes of a table's rows invoke the stream consumers: those that core/domain/outbox.ts can
-// follow up, or of which core/domain/facts.ts tells, as far as a pattern can tell. A pattern may let through what nothing follows from, never
+// follow up, or of which core/domain/domain-events.ts tells, as far as a pattern can tell. A pattern may let through what nothing follows from, never
 // keep back what something does; test/infra/stream-filters.test.ts holds the two together.
 //
 // Lambda matches on the record's `dynamodb` part only; a deleted row has no new image.
@@ -24,7 +24,7 @@ export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 export type Match = { readonly prefix: string } | { readonly exists: boolean };
 
 const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
-const isRestored = { unknown_since: { S: [{ exists: true }] } };
+const isRestored = { restored_at: { S: [{ exists: true }] } };
 const endOfClaim = { dynamodb: { OldImage: { pk: { S: [{ prefix: 'INSTANCE#' }] } } } } as const;
 const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 

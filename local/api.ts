@@ -1,4 +1,4 @@
-// The API as API Gateway serves it: the nouns' own handlers, one function each, behind the gateway's
+// The API as API Gateway serves it: the resources' own handlers, one function each, behind the gateway's
 // routes.
 
 import type { Log } from '#core/log.ts';
@@ -7,15 +7,15 @@ import { handler as attributes } from '#functions/attributes/handler.ts';
 import { handler as deployables } from '#functions/deployables/handler.ts';
 import { handler as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { handler as devices } from '#functions/devices/handler.ts';
-import { nounFor } from '#functions/gateway.ts';
-import type { HttpHandler } from '#functions/http/noun-handler.ts';
-import type { Noun } from '#functions/routes.ts';
+import { resourceFor } from '#functions/gateway.ts';
+import type { HttpHandler } from '#functions/http/resource-handler.ts';
+import type { Resource } from '#functions/routes.ts';
 import { handler as versions } from '#functions/versions/handler.ts';
 import { type LocalHttpServer, startHttpServer } from './http-server.ts';
 import type { LambdaHandler } from './lambda.ts';
 import type { ListenOptions } from './ports.ts';
 
-const handlers: Readonly<Record<Noun, HttpHandler>> = {
+const handlers: Readonly<Record<Resource, HttpHandler>> = {
   versions,
   'device-profiles': deviceProfiles,
   'accelerator-requests': acceleratorRequests,
@@ -30,6 +30,6 @@ export function startApi(
 ): Promise<LocalHttpServer> {
   return startHttpServer({
     ...options,
-    resolve: (path) => handlers[nounFor(path)] as LambdaHandler,
+    resolve: (path) => handlers[resourceFor(path)] as LambdaHandler,
   });
 }

@@ -19,7 +19,7 @@ import { reportBytesMax } from '#core/contracts/inventory-report.ts';
 import { type Log, silentLog } from '#core/log.ts';
 import { isJobsTopic, mayPublish, maySubscribe } from './broker-policy.ts';
 import type { CertificateFiles } from './certificates.ts';
-import { Courier } from './iot-jobs/courier.ts';
+import { Delivery } from './iot-jobs/delivery.ts';
 import type { DeviceJobs } from './iot-jobs/start.ts';
 import { certificateId, type ThingRegistry } from './iot-registry/registry.ts';
 import { type ListenOptions, listen, type Running } from './ports.ts';
@@ -92,8 +92,8 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
 }
 
 function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aedes {
-  const courier = new Courier();
-  const admit = createAdmission(options, presence, courier, log);
+  const delivery = new Delivery();
+  const admit = createAdmission(options, presence, delivery, log);
   const aedes = new Aedes({
     preConnect: (client, packet, callback) => {
       const { subject, raw } = socketOf(client).getPeerCertificate();
@@ -116,7 +116,7 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
       callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
   });
   options.jobs?.connect(({ thing, topic, payload }) =>
-    courier.bring(thing, () => publish(aedes, topic, payload)),
+    delivery.bring(thing, () => publish(aedes, topic, payload)),
   );
   aedes.on('keepaliveTimeout', (client) =>
     presence.blame(socketOf(client), 'MQTT_KEEP_ALIVE_TIMEOUT'),
@@ -137,7 +137,7 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
 function createAdmission(
   { stage, deliver, jobs }: BrokerOptions,
   presence: Presence,
-  courier: Courier,
+  delivery: Delivery,
   log: Log,
 ) {
   return async (
@@ -161,7 +161,7 @@ function createAdmission(
     try {
       if (jobs !== undefined && isJobsTopic(client.id, packet.topic)) {
         jobs.receive(client.id, packet.topic, payload, (reply) =>
-          courier.bring(client.id, () => send(client, reply.topic, reply.payload)),
+          delivery.bring(client.id, () => send(client, reply.topic, reply.payload)),
         );
         return;
       }

@@ -9,7 +9,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { sentenceOf } from './arguments.ts';
-import type { Finding, Patient } from './doctor/check.ts';
+import type { CheckContext, Finding } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { get } from './doctor/get.ts';
 import { loadEnvironment } from './environment.ts';
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   process.exitCode = counts.WRONG > 0 ? 1 : 0;
 }
 
-function patientOf(url: string | undefined): Patient {
+function patientOf(url: string | undefined): CheckContext {
   const deps = createConsumerDeps('doctor');
   return {
     deps,

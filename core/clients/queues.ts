@@ -35,7 +35,7 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
 }
 
 /** Keeps for an operator what a stream's consumer will never work on; the cause is part of it. */
-export type SetAside = (what: {
+export type DeadLetter = (what: {
   readonly cause: string;
   readonly [more: string]: unknown;
 }) => Promise<void>;
@@ -43,7 +43,7 @@ export type SetAside = (what: {
 /** Well below what a message may be. */
 const asideBytesMax = 200_000;
 
-export function createSetAside(client: Pick<SQSClient, 'send'>, url: string): SetAside {
+export function createDeadLetter(client: Pick<SQSClient, 'send'>, url: string): DeadLetter {
   return async (what) => {
     const text = asciiJson(what);
     const cause = what.cause.slice(0, 1000);

@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { bindFailureCauses } from '../domain/arq.ts';
 import { deviceTypes } from '../domain/device.ts';
-import { bindKinds } from '../domain/facts.ts';
+import { bindKinds } from '../domain/domain-events.ts';
 
 export const eventSource = 'openstack.cyborg';
 

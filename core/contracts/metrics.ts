@@ -6,8 +6,8 @@
 // would make a metric of its own of each. docs/operations.md shows the table.
 
 import { bindFailureCauses } from '../domain/arq.ts';
-import { handleUses, hostStates } from '../domain/census.ts';
-import { bindKinds } from '../domain/facts.ts';
+import { bindKinds } from '../domain/domain-events.ts';
+import { handleUses, hostStates } from '../domain/usage-metrics.ts';
 
 export const metricNamespace = 'Cyborg';
 

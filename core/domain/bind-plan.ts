@@ -104,8 +104,8 @@ function isFree(handle: AttachHandle): boolean {
  */
 export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
-  const isInDoubt = isProgrammable(provider) && handles.some((each) => each.quarantine);
-  return isInDoubt ? handles : handles.filter(isWithheld);
+  const hasQuarantined = isProgrammable(provider) && handles.some((each) => each.quarantine);
+  return hasQuarantined ? handles : handles.filter(isWithheld);
 }
 
 /** Whether images come into it. A type of vGPU is reported as a region too, but holds none. */
@@ -195,7 +195,7 @@ function checkTarget(
       `${provider} has ${unwanted.join(', ')}, which ${request} forbids.`,
     );
   }
-  if (deployable.setAsideSince) throw new HostInConflict(deployable.hostname);
+  if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const types = new Set(handles.map((handle) => handle.type));
   for (const type of types) {

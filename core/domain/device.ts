@@ -96,7 +96,7 @@ export interface Device {
   /** As its host last described it; unknown of rows from before it was kept. */
   readonly handleCount?: number;
   /** Since when two agents have reported as its host, ISO 8601: nothing new is bound of it. */
-  readonly setAsideSince?: string;
+  readonly conflictSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -137,7 +137,7 @@ export interface Deployable {
   readonly addedAttributes?: readonly Attribute[];
   readonly isGone: boolean;
   /** Copy of the device's. */
-  readonly setAsideSince?: string;
+  readonly conflictSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -160,16 +160,16 @@ export interface AttachHandle {
   readonly quarantine?: string;
   /**
    * Put back from a backup of that moment, ISO 8601: who has taken it since is not known, and it is not
-   * handed out until that is. See operations/attest-handles.ts.
+   * handed out until that is. See operations/reinstate-handles.ts.
    */
-  readonly unknownSince?: string;
+  readonly restoredAt?: string;
   /** No longer reported; goes when its claim ends. */
   readonly isGone: boolean;
 }
 
 /** Whether it is kept from being handed out, whoever has it. */
-export function isWithheld({ quarantine, unknownSince }: AttachHandle): boolean {
-  return quarantine !== undefined || unknownSince !== undefined;
+export function isWithheld({ quarantine, restoredAt }: AttachHandle): boolean {
+  return quarantine !== undefined || restoredAt !== undefined;
 }
 
 export interface Host {

@@ -80,7 +80,7 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   if (after.isGone && !after.claim && !after.release) return syncOf(after.providerUuid);
   if (!before) return [];
   // Placement reserves what is in quarantine, or was restored; what is restored comes with its device.
-  const isReleased = before.unknownSince !== undefined && after.unknownSince === undefined;
+  const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
   return before.quarantine !== after.quarantine || isReleased ? syncOf(after.providerUuid) : [];
 }
 

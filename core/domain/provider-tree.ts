@@ -38,7 +38,7 @@ export function wantedProviders(
 
 function wantedProvider(device: Device, provider: StoredProvider): WantedProvider {
   const { deployable } = provider;
-  const isThere = !device.isGone && !deployable.isGone && !device.setAsideSince;
+  const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
   const isOffered = device.status === 'enabled' && isThere;
   const total = deployable.numAccelerators;
   const kept = withheldOf(provider).length;

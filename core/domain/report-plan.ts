@@ -46,7 +46,7 @@ export interface ReportPlan {
 
 export interface StoredHost extends Host, Identity {
   /** What was made on it before its last boot is not all made again yet. */
-  readonly isStartingOver: boolean;
+  readonly isReprovisioning: boolean;
   /** How soon another report of it is applied. */
   readonly pace?: Pace;
   readonly wanted: Readonly<Record<string, string>>;
@@ -138,7 +138,7 @@ export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
 export function changesNothing(host: StoredHost, plan: ReportPlan): boolean {
   const { standing, isNewBoot, put, retire, wanted } = plan;
   const isAsPlanned = put.length === 0 && retire.length === 0 && Object.keys(wanted).length === 0;
-  return standing === 'newer' && !isNewBoot && isAsPlanned && !host.isStartingOver;
+  return standing === 'newer' && !isNewBoot && isAsPlanned && !host.isReprovisioning;
 }
 
 /** What a report says, but for what one of its drivers says of a device of another's. */

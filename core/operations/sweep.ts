@@ -4,13 +4,13 @@ import type { InstanceBinding } from '../domain/arq.ts';
 import { bindDueMs, failedBindKeptMs, provisioningDueMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { DueKind } from '../store/shards.ts';
+import { failBind } from './bind/finish-bind.ts';
+import { reprovisionInstance } from './host-work/after-reboot.ts';
 import { askAboutJob } from './host-work/ask-about-job.ts';
 import { releaseDeadlineSeconds } from './release/cleaning.ts';
-import { failBind } from './bind/finish-bind.ts';
 import { quarantine } from './release/quarantine.ts';
 import { releaseArqs } from './release/release-arqs.ts';
 import { retryCleaning } from './release/retry-cleaning.ts';
-import { startOverAlone } from './host-work/after-reboot.ts';
 
 /** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
 const askAgainMs = 60 * 60_000;
@@ -135,7 +135,7 @@ async function endProvisioning(deps: ConsumerDeps, binding: InstanceBinding): Pr
   if (!note) {
     // Whoever decided on the job died before it was made, or did so under a boot that was over.
     const { host } = await deps.store.inventory.host(hostname);
-    return startOverAlone(deps, host, binding);
+    return reprovisionInstance(deps, host, binding);
   }
   const standing = await askAboutJob(deps, 'boot', jobUuid, hostname);
   if (standing === 'ended') return;

@@ -49,7 +49,7 @@ export function backupStore(client: Documents): BackupStore {
           new UpdateCommand({
             TableName: table,
             Key: keyOf(handle),
-            UpdateExpression: 'SET unknown_since = if_not_exists(unknown_since, :moment)',
+            UpdateExpression: 'SET restored_at = if_not_exists(restored_at, :moment)',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeValues: { ':moment': moment },
           }),

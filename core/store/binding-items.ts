@@ -57,7 +57,7 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
       // operator's program.
       ConditionExpression:
         'epoch = :epoch AND attribute_not_exists(arq_uuid) AND ' +
-        'attribute_not_exists(quarantine) AND attribute_not_exists(unknown_since) AND ' +
+        'attribute_not_exists(quarantine) AND attribute_not_exists(restored_at) AND ' +
         'attribute_not_exists(is_gone)',
       ExpressionAttributeValues: {
         ':arq': arq.uuid,

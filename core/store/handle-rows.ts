@@ -13,7 +13,7 @@ export function handleRow(handle: AttachHandle): Row {
     ...(handle.isGone && { is_gone: true }),
     release_id: handle.release,
     quarantine: handle.quarantine,
-    unknown_since: handle.unknownSince,
+    restored_at: handle.restoredAt,
   };
 }
 
@@ -29,7 +29,7 @@ export function handleOf(row: Row): AttachHandle {
     is_gone?: true;
     release_id?: ReleaseId;
     quarantine?: string;
-    unknown_since?: string;
+    restored_at?: string;
   };
   return {
     uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
@@ -42,7 +42,7 @@ export function handleOf(row: Row): AttachHandle {
     }),
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),
-    ...(stored.unknown_since && { unknownSince: stored.unknown_since }),
+    ...(stored.restored_at && { restoredAt: stored.restored_at }),
     isGone: stored.is_gone === true,
   };
 }

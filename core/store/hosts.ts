@@ -113,7 +113,7 @@ export function hostStore(client: Documents, table: string): HostStore {
 
     putBoot(host, holder) {
       const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
-      const boot = { booted_at: bootedAt, starting_over: true, wanted };
+      const boot = { booted_at: bootedAt, reprovisioning: true, wanted };
       const more = { earlier_boots: earlierBoots, last_report_at: lastReportAt };
       return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },
@@ -127,7 +127,12 @@ export function hostStore(client: Documents, table: string): HostStore {
         refused: host.refused,
         pace: host.pace,
       };
-      return putUnderLease(host, holder, more, host.isStartingOver ? '' : ' REMOVE starting_over');
+      return putUnderLease(
+        host,
+        holder,
+        more,
+        host.isReprovisioning ? '' : ' REMOVE reprovisioning',
+      );
     },
 
     async noteFailure({ hostname, failedJobs: known }, { count, lastAt, reason }) {
@@ -182,7 +187,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         sequence,
         earlier_boots: earlierBoots,
         // What was made under another boot is made again under this one.
-        starting_over: true,
+        reprovisioning: true,
       });
       return updateIf(client, {
         TableName: table,
@@ -201,7 +206,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         await updateIf(client, {
           TableName: table,
           Key,
-          UpdateExpression: since ? 'SET set_aside_since = :since' : 'REMOVE set_aside_since',
+          UpdateExpression: since ? 'SET conflict_since = :since' : 'REMOVE conflict_since',
           ConditionExpression: 'attribute_exists(pk)',
           ...(since && { ExpressionAttributeValues: { ':since': since } }),
         });
@@ -236,7 +241,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     last_report_at?: string;
     last_received_ms?: number;
     booted_at?: string;
-    starting_over?: true;
+    reprovisioning?: true;
     wanted?: Record<string, string>;
     refused?: RefusedDevices;
     presence?: Presence;
@@ -256,7 +261,7 @@ function hostOf(hostname: string, row: Row = {}): StoredHost {
     ...(stored.last_report_at && { lastReportAt: stored.last_report_at }),
     lastReceivedAtMs: stored.last_received_ms ?? 0,
     ...(stored.booted_at && { bootedAt: stored.booted_at }),
-    isStartingOver: stored.starting_over === true,
+    isReprovisioning: stored.reprovisioning === true,
     wanted: stored.wanted ?? {},
     refused: stored.refused ?? {},
     ...(stored.presence && { presence: stored.presence }),

@@ -38,7 +38,7 @@ export interface InventoryStore extends HostStore {
   /** Gives a deployable its device's status, unless somebody has set that since it was read. */
   copyStatus(device: Device, deployable: Deployable): Promise<void>;
   /** The moment of the backup that was last put back, ISO 8601. */
-  unknownSince(): Promise<string | undefined>;
+  restoredAt(): Promise<string | undefined>;
   /** Deletes handles that are gone and free. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
   /** Deletes a row that is still gone. */
@@ -125,7 +125,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       ]);
     },
 
-    async unknownSince() {
+    async restoredAt() {
       const [row] = await queryPartition(client, table, restoredKey().pk);
       return row?.since as string | undefined;
     },

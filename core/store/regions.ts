@@ -92,7 +92,7 @@ function keep(
       UpdateExpression: 'SET release_id = :release ADD epoch :one',
       ConditionExpression:
         'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND ' +
-        'attribute_not_exists(release_id) AND attribute_not_exists(unknown_since)',
+        'attribute_not_exists(release_id) AND attribute_not_exists(restored_at)',
       ExpressionAttributeValues: { ':release': release.id, ':one': 1 },
     },
   };

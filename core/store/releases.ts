@@ -49,7 +49,7 @@ export interface ReleaseStore {
   /** A handle from a backup is handed out again; false if it is not as it had been read. */
   trust(handle: AttachHandle): Promise<boolean>;
   /** The same for free ones that their host has to clean up first; all or none. */
-  trustWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
+  reinstateWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
 }
 
 export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
@@ -148,7 +148,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
 
     cleanAgain(old, next, dueAt) {
       return begin([next], dueAt, ({ id }) => ({
-        UpdateExpression: 'SET release_id = :next REMOVE unknown_since',
+        UpdateExpression: 'SET release_id = :next REMOVE restored_at',
         ConditionExpression: 'release_id = :old AND attribute_exists(quarantine)',
         ExpressionAttributeValues: { ':old': old.id, ':next': id },
       }));
@@ -164,22 +164,22 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    trust({ providerUuid, uuid, unknownSince, claim }) {
+    trust({ providerUuid, uuid, restoredAt, claim }) {
       return updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, uuid),
-        UpdateExpression: 'REMOVE unknown_since',
+        UpdateExpression: 'REMOVE restored_at',
         ConditionExpression: claim
-          ? 'unknown_since = :at AND arq_uuid = :arq'
-          : 'unknown_since = :at AND attribute_not_exists(arq_uuid)',
-        ExpressionAttributeValues: { ':at': unknownSince, ...(claim && { ':arq': claim.arqUuid }) },
+          ? 'restored_at = :at AND arq_uuid = :arq'
+          : 'restored_at = :at AND attribute_not_exists(arq_uuid)',
+        ExpressionAttributeValues: { ':at': restoredAt, ...(claim && { ':arq': claim.arqUuid }) },
       });
     },
 
-    trustWhenClean(release, dueAt) {
+    reinstateWhenClean(release, dueAt) {
       return begin([release], dueAt, ({ id }) => ({
-        UpdateExpression: 'SET release_id = :release REMOVE unknown_since',
-        ConditionExpression: 'attribute_exists(unknown_since) AND attribute_not_exists(arq_uuid)',
+        UpdateExpression: 'SET release_id = :release REMOVE restored_at',
+        ConditionExpression: 'attribute_exists(restored_at) AND attribute_not_exists(arq_uuid)',
         ExpressionAttributeValues: { ':release': id },
       }));
     },

@@ -37,8 +37,8 @@ export function restoredRow(
 
 /** A handle that is not given to anybody until it is known whose it was since that moment. */
 export function withheldHandle(handle: Row, moment: string): Row {
-  const known = handle.unknown_since as string | undefined;
-  return { ...handle, unknown_since: known !== undefined && known < moment ? known : moment };
+  const known = handle.restored_at as string | undefined;
+  return { ...handle, restored_at: known !== undefined && known < moment ? known : moment };
 }
 
 export function isHandle({ sk }: Row): boolean {
@@ -58,7 +58,7 @@ function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
     sequence: -1,
     wanted: {},
     // What the backup binds may have been made under an earlier boot than the one that is known now.
-    ...(host.boot_id !== undefined && { starting_over: true }),
+    ...(host.boot_id !== undefined && { reprovisioning: true }),
   };
 }
 

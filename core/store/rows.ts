@@ -189,7 +189,7 @@ export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#
 // on a part of them, and a field added later needs no codec.
 export function deviceRow({
   statusChange: _change,
-  setAsideSince: _since,
+  conflictSince: _since,
   ...device
 }: Device): Row {
   return {
@@ -208,20 +208,20 @@ export function deviceOf(row: Row): Device {
     device: Device;
     status: Device['status'];
     status_change?: StatusChange;
-    set_aside_since?: string;
+    conflict_since?: string;
   };
-  const { device, status, status_change: statusChange, set_aside_since: setAsideSince } = stored;
+  const { device, status, status_change: statusChange, conflict_since: conflictSince } = stored;
   return {
     ...device,
     status,
     ...(statusChange && { statusChange }),
-    ...(setAsideSince && { setAsideSince }),
+    ...(conflictSince && { conflictSince }),
   };
 }
 
 export function deployableRow({
   addedAttributes: _attributes,
-  setAsideSince: _since,
+  conflictSince: _since,
   ...deployable
 }: Deployable): Row {
   return {
@@ -239,16 +239,16 @@ export function deployableOf(row: Row): Deployable {
     deployable: Deployable;
     status: Device['status'];
     program_note?: ProgramNote;
-    set_aside_since?: string;
+    conflict_since?: string;
   };
-  const { deployable, status, program_note: program, set_aside_since: setAsideSince } = stored;
+  const { deployable, status, program_note: program, conflict_since: conflictSince } = stored;
   const addedAttributes = Object.keys(row)
     .filter((name) => name.startsWith(attributeField('')))
     .map((name) => row[name] as Attribute);
   return {
     ...deployable,
     deviceStatus: status,
-    ...(setAsideSince && { setAsideSince }),
+    ...(conflictSince && { conflictSince }),
     ...(program && { program }),
     ...(addedAttributes.length > 0 && { addedAttributes }),
   };

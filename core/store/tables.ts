@@ -22,8 +22,8 @@
 // costs nothing in them; their uuids are ordered by time, so one index gives both sort orders of the
 // API. Devices change seldom: their indexes hold whole rows, and the database filters listings.
 //
-//   by-kind      kind, uuid            GET /{noun}s sorted by uuid; GET /{noun}s/{uuid}; ARQs in shards
-//   by-created   kind, created_key     GET /{noun}s sorted by created_at
+//   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid}; ARQs in shards
+//   by-created   kind, created_key     GET /{resource}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs
 //   by-profile   profile_shard, uuid   whether a profile is in use
 //   by-due       due, due_at           sparse: rows with a deadline, in shards; the sweep reads it, and a

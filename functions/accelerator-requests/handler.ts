@@ -1,4 +1,4 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteAction } from './delete.ts';
 import { getAll } from './get-all.ts';
@@ -13,4 +13,4 @@ export const actions = {
   delete: deleteAction,
 };
 
-export const handler = nounHandler('accelerator-requests', actions);
+export const handler = resourceHandler('accelerator-requests', actions);

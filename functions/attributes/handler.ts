@@ -1,4 +1,4 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
 import { getAll } from './get-all.ts';
@@ -6,4 +6,4 @@ import { getOne } from './get-one.ts';
 
 export const actions = { 'get-all': getAll, 'get-one': getOne, create, delete: deleteOne };
 
-export const handler = nounHandler('attributes', actions);
+export const handler = resourceHandler('attributes', actions);

@@ -1,7 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/events.ts';
-import { createSetAside } from '#core/clients/queues.ts';
+import { createDeadLetter } from '#core/clients/queues.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
 import { loadSettings } from '#core/settings.ts';
@@ -37,6 +37,6 @@ function createAnnouncer(): Announcer {
     stage,
     events: createEvents(new EventBridgeClient(), stage),
     log: createLog('announcements'),
-    setAside: createSetAside(new SQSClient(), deadQueueUrls.announcements),
+    setAside: createDeadLetter(new SQSClient(), deadQueueUrls.announcements),
   };
 }

@@ -1,8 +1,8 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type HostJobMessage, hostJobMessage } from '#core/contracts/queue-messages.ts';
 import type { BindId } from '#core/domain/ids.ts';
-import { makeAgain } from '#core/operations/host-work/reprovision.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
+import { reprovision } from '#core/operations/host-work/reprovision.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { type Delivery, queueConsumer } from './queue-consumer.ts';
 
@@ -18,7 +18,7 @@ async function startJob(
 ): Promise<void> {
   switch (message.kind) {
     case 'boot':
-      return makeAgain(deps, message.job_uuid, attempt);
+      return reprovision(deps, message.job_uuid, attempt);
     case 'bind':
       return startBind(deps, message.instance_uuid, message.bind_id as BindId);
     case 'release':

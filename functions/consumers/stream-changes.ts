@@ -2,7 +2,7 @@
 
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
-import type { SetAside } from '#core/clients/queues.ts';
+import type { DeadLetter } from '#core/clients/queues.ts';
 import type { StatusChange } from '#core/domain/device.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
@@ -28,7 +28,7 @@ export interface Decided<T> {
  * come again for a day, and hold up everything behind it.
  */
 export async function decideChanges<T>(
-  { log, setAside }: { readonly log: Log; readonly setAside: SetAside },
+  { log, setAside }: { readonly log: Log; readonly setAside: DeadLetter },
   records: readonly DynamoDBRecord[],
   decide: (change: Change, occasion: Occasion) => T,
 ): Promise<Decided<T>[]> {

@@ -1,6 +1,6 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { reap } from '#core/operations/release/reap.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
+import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
 
 let deps: ConsumerDeps | undefined;

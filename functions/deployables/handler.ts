@@ -1,4 +1,4 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { getAll } from './get-all.ts';
 import { getOne } from './get-one.ts';
 import { program } from './program.ts';
@@ -6,4 +6,4 @@ import { update } from './update.ts';
 
 export const actions = { 'get-all': getAll, 'get-one': getOne, update, program };
 
-export const handler = nounHandler('deployables', actions);
+export const handler = resourceHandler('deployables', actions);

@@ -1,4 +1,4 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
 import { deleteMany } from './delete-many.ts';
@@ -13,4 +13,4 @@ export const actions = {
   'delete-many': deleteMany,
 };
 
-export const handler = nounHandler('device-profiles', actions);
+export const handler = resourceHandler('device-profiles', actions);

@@ -1,4 +1,4 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { disable } from './disable.ts';
 import { enable } from './enable.ts';
 import { forceReleaseAction } from './force-release.ts';
@@ -15,4 +15,4 @@ export const actions = {
   update,
 };
 
-export const handler = nounHandler('devices', actions);
+export const handler = resourceHandler('devices', actions);

@@ -1,4 +1,4 @@
-// What is particular to a route: its schemas and what it does. The onion around it is noun-handler.ts.
+// What is particular to a route: its schemas and what it does. The middleware stack around it is resource-handler.ts.
 
 import type * as z from 'zod';
 import type { Deps } from '#core/deps.ts';
@@ -48,6 +48,6 @@ export function action<Query, Body = undefined>(
   schemas: Schemas<Query, Body>,
   run: (request: Request<Query, Body>) => Promise<Reply>,
 ): Action {
-  // The onion validates with these very schemas before it calls.
+  // The middleware stack validates with these very schemas before it calls.
   return { schemas, run: run as Action['run'] };
 }

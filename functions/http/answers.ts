@@ -1,4 +1,4 @@
-// Shapes that answers of several nouns share. They document and prove; nothing that is answered is
+// Shapes that answers of several resources share. They document and prove; nothing that is answered is
 // passed through them at run time.
 
 import * as z from 'zod';

@@ -27,6 +27,6 @@ const examples: Readonly<Record<string, unknown>> = {
   'attributes.create': { deployable_id: 1_099_511_627_776, key: 'location', value: 'rack 12' },
 };
 
-export function exampleBody({ noun, action }: Pick<RouteRow, 'noun' | 'action'>): unknown {
-  return examples[`${noun}.${action}`];
+export function exampleBody({ resource, action }: Pick<RouteRow, 'resource' | 'action'>): unknown {
+  return examples[`${resource}.${action}`];
 }

@@ -2,13 +2,13 @@
 // validated with, so it says nothing that is not so. https://spec.openapis.org/oas/v3.1.0
 
 import * as z from 'zod';
-import { type Noun, type RouteRow, routes } from '../routes.ts';
+import { type Resource, type RouteRow, routes } from '../routes.ts';
 import type { Action } from './action.ts';
 import { fault, serverFault, tokenFault } from './answers.ts';
 import { exampleBody } from './examples.ts';
 import { maximum, microversions, minimum } from './microversion.ts';
 
-export type Actions = Readonly<Partial<Record<Noun, Readonly<Record<string, Action>>>>>;
+export type Actions = Readonly<Partial<Record<Resource, Readonly<Record<string, Action>>>>>;
 type Json = Readonly<Record<string, unknown>>;
 
 /** What any route may refuse, by what it has: a policy, a body. */
@@ -24,7 +24,7 @@ export function refusalsOf({ policy }: RouteRow, { schemas }: Action): number[] 
 export function openApi(actions: Actions, base: string): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const row of routes) {
-    const action = actions[row.noun]?.[row.action];
+    const action = actions[row.resource]?.[row.action];
     if (!action) continue;
     const path = documentedPath(row);
     paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row, action) };
@@ -62,8 +62,8 @@ function operation(row: RouteRow, action: Action): Json {
   const { schemas } = action;
   const body = schemas.documentedBody ?? schemas.body;
   return {
-    operationId: `${row.noun}.${row.action}${row.path.match(/\{id\}/g)?.length ?? ''}`,
-    tags: [row.noun],
+    operationId: `${row.resource}.${row.action}${row.path.match(/\{id\}/g)?.length ?? ''}`,
+    tags: [row.resource],
     ...(row.policy && { security: [{ token: [] }, { token: [], serviceToken: [] }] }),
     ...(row.policy && { 'x-openstack-policy': row.policy }),
     parameters: [...pathParameters(row), ...queryParameters(schemas.query), ...headers(row)],

@@ -16,7 +16,7 @@ export const getOpenapi: Action = action(
   async ({ base }) => ({ body: document(base) }),
 );
 
-/** Of all nouns; read when asked for, since it holds this very action, too. */
+/** Of all resources; read when asked for, since it holds this very action, too. */
 export function allActions(): Actions {
   return {
     versions: { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi },

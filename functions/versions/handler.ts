@@ -1,8 +1,8 @@
-import { nounHandler } from '../http/noun-handler.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
 import { getOpenapi } from './get-openapi.ts';
 import { getRoot } from './get-root.ts';
 import { getV2 } from './get-v2.ts';
 
 export const actions = { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi };
 
-export const handler = nounHandler('versions', actions);
+export const handler = resourceHandler('versions', actions);

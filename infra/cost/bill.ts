@@ -6,8 +6,8 @@ import {
   countedMetricLine,
   countedTraffic,
   countedUnits,
-  type Happening,
   type Units,
+  type Workload,
 } from './counted-units.ts';
 import { type Priced, prices } from './prices.ts';
 
@@ -38,8 +38,8 @@ export const memory = { request: 1, consumer: 0.5 };
 export type Bill = Readonly<Partial<Record<Priced, number>>>;
 
 /** What one server costs in its life. */
-export function billOf(happening: 'pci' | 'vgpu' | 'fpga'): Bill {
-  const units = countedUnits[happening];
+export function billOf(workload: 'pci' | 'vgpu' | 'fpga'): Bill {
+  const units = countedUnits[workload];
   const waited = units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
   return sum([ofUnits(units), ofImages(units), { gigabyteSecond: waited }]);
 }
@@ -47,8 +47,8 @@ export function billOf(happening: 'pci' | 'vgpu' | 'fpga'): Bill {
 /** What a host costs in a month in which nothing happens on it. */
 export function billOfIdleHost(): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
-  const times = (count: number, happening: Happening) =>
-    scaled(ofUnits(countedUnits[happening]), count);
+  const times = (count: number, workload: Workload) =>
+    scaled(ofUnits(countedUnits[workload]), count);
   const fullReports = minutes / 60;
   return sum([
     { connectedMinute: minutes },
@@ -63,7 +63,7 @@ export function billOfIdleHost(): Bill {
 }
 
 /** What the stack has for good, and pays for by the month. */
-export interface Standing {
+export interface FixedCosts {
   /** Metrics that alarms watch: one that computes with two is charged for two. */
   readonly watched: number;
   /** Metrics that are counted in the access log. */
@@ -80,7 +80,7 @@ export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
 }, 0);
 
 /** What it costs in a month, whatever happens. */
-export function billOfStanding({ watched, filters, dashboards }: Standing): Bill {
+export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
   return sum([
     { alarm: watched, dashboard: dashboards, metric: ownMetricsMax + filters, secret: 1 },

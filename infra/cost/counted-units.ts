@@ -29,7 +29,7 @@ export interface Units {
   readonly objectsRead: number;
 }
 
-export type Happening = keyof typeof countedUnits;
+export type Workload = keyof typeof countedUnits;
 
 export const countedUnits = {
   /** A server with one accelerator, from Nova's GET of the profile to its DELETE. */

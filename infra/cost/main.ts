@@ -5,9 +5,9 @@ import { App } from 'aws-cdk-lib';
 import { takeNoArguments } from '#operate/arguments.ts';
 import { CyborgStack } from '../cyborg-stack.ts';
 import { readSettings } from '../settings.ts';
-import { billOf, billOfIdleHost, billOfStanding, scaled, taken } from './bill.ts';
+import { billOf, billOfFixedCosts, billOfIdleHost, scaled, taken } from './bill.ts';
+import { fixedCostsOf } from './fixed-costs.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
-import { standingOf } from './standing.ts';
 
 takeNoArguments();
 
@@ -27,7 +27,7 @@ console.log(
   `\nUS dollars a month for ${hosts.toLocaleString('en')} idle hosts, and for the stack itself\n`,
 );
 const idle = scaled(billOfIdleHost(), hosts);
-const standing = billOfStanding(standingOf(Object.values(Resources)));
+const standing = billOfFixedCosts(fixedCostsOf(Object.values(Resources)));
 console.log(markdown(['', 'hosts', 'stack'], rowsOf([idle, standing])));
 
 console.log('\nPrices, without free tiers, taxes and what OpenStack and the roads to it cost\n');

@@ -18,7 +18,7 @@ import {
 } from './http-service.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface GlanceStandInOptions extends ListenOptions {
+export interface FakeGlanceOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }
@@ -52,7 +52,7 @@ const newImage = z
   .object({ id: z.guid().optional(), name: z.string().optional() })
   .catchall(z.string());
 
-export async function startGlance(options: GlanceStandInOptions): Promise<Service> {
+export async function startGlance(options: FakeGlanceOptions): Promise<Service> {
   const state = openState(glanceState, options.stateFile);
   const callers = createCallers('glance', options.keystoneUrl);
   return startService({

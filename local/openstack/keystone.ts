@@ -31,14 +31,14 @@ const serviceNames: Readonly<Record<string, string>> = {
   accelerator: 'cyborg',
 };
 
-export interface KeystoneStandIn extends Service {
+export interface FakeKeystone extends Service {
   /** Puts a service into the catalog (of tokens described from now on), or moves it. */
   announce(serviceType: string, url: string): void;
 }
 
-export interface KeystoneStandInOptions extends ListenOptions {
+export interface FakeKeystoneOptions extends ListenOptions {
   readonly stateFile?: string | undefined;
-  /** The catalog, by service type; {@link KeystoneStandIn.announce} adds to it. */
+  /** The catalog, by service type; {@link FakeKeystone.announce} adds to it. */
   readonly endpoints?: Readonly<Record<string, string>>;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
@@ -50,7 +50,7 @@ interface Context {
 }
 
 /** The returned url ends in /v3, as in the catalog. */
-export async function startKeystone(options: KeystoneStandInOptions): Promise<KeystoneStandIn> {
+export async function startKeystone(options: FakeKeystoneOptions): Promise<FakeKeystone> {
   const state = openState(tokenState, options.stateFile);
   const endpoints = new Map(Object.entries(options.endpoints ?? {}));
   const context = { tokens: new Tokens(state, options.clock ?? Date.now), endpoints };

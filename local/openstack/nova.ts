@@ -40,7 +40,7 @@ import {
 } from './nova-state.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface NovaStandInOptions extends ListenOptions {
+export interface FakeNovaOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
   readonly arqBindingTimeoutMs?: number;
@@ -48,7 +48,7 @@ export interface NovaStandInOptions extends ListenOptions {
   readonly handOverMs?: number;
 }
 
-export interface NovaStandIn extends Service {
+export interface FakeNova extends Service {
   /** What was posted to os-server-external-events, oldest first. */
   events(): readonly ReceivedEvent[];
 }
@@ -69,7 +69,7 @@ interface Context extends Nova {
 }
 
 /** The returned url ends in /v2.1, as in the catalog. */
-export async function startNova(options: NovaStandInOptions): Promise<NovaStandIn> {
+export async function startNova(options: FakeNovaOptions): Promise<FakeNova> {
   const state = openState(novaState, options.stateFile);
   const callers = createCallers('nova', options.keystoneUrl);
   const waiters = new Waiters();

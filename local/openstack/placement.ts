@@ -48,12 +48,12 @@ import {
 } from './placement-state.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface PlacementStandInOptions extends ListenOptions {
+export interface FakePlacementOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }
 
-export async function startPlacement(options: PlacementStandInOptions): Promise<Service> {
+export async function startPlacement(options: FakePlacementOptions): Promise<Service> {
   const state = openState(placementState, options.stateFile);
   const callers = createCallers('placement', options.keystoneUrl);
   return startService({ ...options, answer: (ask) => answer(ask, state, callers) });

@@ -1,7 +1,7 @@
 // Our own API, from outside.
 
 import type { HttpAnswer } from '#core/clients/http.ts';
-import { type Check, type Patient, Wrong } from './check.ts';
+import { type Check, type CheckContext, CheckFailed } from './check.ts';
 
 const remedy =
   'Look into the access log and the log of the function; where nothing answers, at the DNS name and the stack.';
@@ -15,7 +15,7 @@ export const apiChecks: readonly Check[] = [
       const root = new URL(base).origin;
       for (const url of [`${root}/`, base]) {
         const { status } = await ask(patient, url, {});
-        if (status !== 200) throw new Wrong(`${url} answers ${status}.`, remedy);
+        if (status !== 200) throw new CheckFailed(`${url} answers ${status}.`, remedy);
       }
       return base;
     },
@@ -28,9 +28,9 @@ export const apiChecks: readonly Check[] = [
       const { publicUrl } = patient.deps.settings.keystone;
       const expected = `Keystone uri="${publicUrl}"`;
       const said = headers.get('www-authenticate');
-      if (status !== 401) throw new Wrong(`It answers ${status}, not 401.`, remedy);
+      if (status !== 401) throw new CheckFailed(`It answers ${status}, not 401.`, remedy);
       if (said === expected) return said;
-      throw new Wrong(
+      throw new CheckFailed(
         `It says ${said ?? 'nothing'}, not ${expected}.`,
         'Another stack answers there, or keystonePublicUrl has changed: deploy again.',
       );
@@ -44,7 +44,7 @@ export const apiChecks: readonly Check[] = [
       const url = `${await baseOf(patient)}/device_profiles`;
       const { status } = await ask(patient, url, { 'X-Auth-Token': token });
       if (status === 200) return 'GET /device_profiles is 200';
-      throw new Wrong(
+      throw new CheckFailed(
         `GET /device_profiles is ${status}.`,
         'Its functions may not reach Keystone, or policy takes away admin’s rights.',
       );
@@ -52,12 +52,12 @@ export const apiChecks: readonly Check[] = [
   },
 ];
 
-async function baseOf({ deps, url }: Patient): Promise<string> {
+async function baseOf({ deps, url }: CheckContext): Promise<string> {
   return (url ?? (await deps.clients.keystone.endpoint('accelerator'))).replace(/\/+$/, '');
 }
 
 function ask(
-  { http }: Patient,
+  { http }: CheckContext,
   url: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<HttpAnswer> {

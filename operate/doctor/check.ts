@@ -7,7 +7,7 @@ import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { Http } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 
-export interface Patient {
+export interface CheckContext {
   readonly deps: ConsumerDeps;
   readonly http: Http;
   readonly aws: {
@@ -29,8 +29,8 @@ export type Finding =
   | { readonly check: string; readonly unseen: string };
 
 /** Something is as it must not be; the remedy says what to do. */
-export class Wrong extends Error {
-  override readonly name = 'Wrong';
+export class CheckFailed extends Error {
+  override readonly name = 'CheckFailed';
   readonly remedy: string;
 
   constructor(message: string, remedy: string) {
@@ -40,25 +40,26 @@ export class Wrong extends Error {
 }
 
 /** Not to be told from here. */
-export class Unseen extends Error {
-  override readonly name = 'Unseen';
+export class Undetermined extends Error {
+  override readonly name = 'Undetermined';
 }
 
 export interface Check {
   readonly name: string;
   /** For faults that the check does not explain itself. */
   readonly remedy: string;
-  /** What was seen. @throws Wrong, Unseen, or whatever went wrong */
-  readonly look: (patient: Patient) => Promise<string>;
+  /** What was seen. @throws CheckFailed, Undetermined, or whatever went wrong */
+  readonly look: (patient: CheckContext) => Promise<string>;
 }
 
-export async function perform(check: Check, patient: Patient): Promise<Finding> {
+export async function perform(check: Check, patient: CheckContext): Promise<Finding> {
   const { name, remedy } = check;
   try {
     return { check: name, ok: await check.look(patient) };
   } catch (error) {
-    if (error instanceof Unseen) return { check: name, unseen: error.message };
-    if (error instanceof Wrong) return { check: name, wrong: error.message, remedy: error.remedy };
+    if (error instanceof Undetermined) return { check: name, unseen: error.message };
+    if (error instanceof CheckFailed)
+      return { check: name, wrong: error.message, remedy: error.remedy };
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     return isNotEmulated(error)
       ? { check: name, unseen: 'this endpoint does not know the call' }

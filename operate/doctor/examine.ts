@@ -1,12 +1,12 @@
 import { apiChecks } from './api.ts';
-import { type Finding, type Patient, perform } from './check.ts';
+import { type CheckContext, type Finding, perform } from './check.ts';
 import { examineHosts } from './hosts.ts';
 import { iotChecks } from './iot.ts';
 import { openstackChecks } from './openstack.ts';
 import { storageChecks } from './storage.ts';
 
 /** All there is to find, each as it is found; nothing is changed. */
-export async function* examine(patient: Patient): AsyncGenerator<Finding> {
+export async function* examine(patient: CheckContext): AsyncGenerator<Finding> {
   for (const check of [...openstackChecks, ...apiChecks, ...storageChecks, ...iotChecks]) {
     yield await perform(check, patient);
   }

@@ -5,12 +5,12 @@ import { isWithheld } from '#core/domain/device.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
-import { type Finding, type Patient, perform, Wrong } from './check.ts';
+import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
 
 const devicesPerPage = 1000;
 
 /** A finding per host, or one that says why there are none. */
-export async function examineHosts(patient: Patient): Promise<Finding[]> {
+export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
   const { deps, aws } = patient;
   const registry = createRegistry(aws.iot, deps.settings.stage);
   let enrolled: string[] = [];
@@ -39,7 +39,7 @@ export async function examineHosts(patient: Patient): Promise<Finding[]> {
   return findings;
 }
 
-async function hostsWithDevices({ deps }: Patient): Promise<string[]> {
+async function hostsWithDevices({ deps }: CheckContext): Promise<string[]> {
   const hosts = new Set<string>();
   // Before any uuid; DynamoDB compares no key with an empty text.
   let after = '0';
@@ -52,7 +52,7 @@ async function hostsWithDevices({ deps }: Patient): Promise<string[]> {
 }
 
 async function examineHost(
-  { deps }: Patient,
+  { deps }: CheckContext,
   registry: Registry,
   hostname: string,
   isEnrolled: boolean,
@@ -60,39 +60,45 @@ async function examineHost(
   const enrol = `npm run -s enrol -- --stage ${deps.settings.stage} ${hostname}`;
   if (!isEnrolled) {
     const remedy = `Enrol it: ${enrol}; or, where the host is gone, see to it that its instances are.`;
-    throw new Wrong('It has devices, and is no thing of this stage.', remedy);
+    throw new CheckFailed('It has devices, and is no thing of this stage.', remedy);
   }
   const thing = thingName(deps.settings.stage, hostname);
   const certificates = await registry.certificatesOf(thing);
   const active = certificates.filter(({ status }) => status === 'ACTIVE');
   if (active.length === 0) {
-    throw new Wrong('It has no active certificate.', `Enrol it with an empty folder: ${enrol}`);
+    throw new CheckFailed(
+      'It has no active certificate.',
+      `Enrol it with an empty folder: ${enrol}`,
+    );
   }
   const { host, devices } = await deps.store.inventory.host(hostname);
   if (host.lastReportAt === undefined) {
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
-    throw new Wrong('It has never reported.', remedy);
+    throw new CheckFailed('It has never reported.', remedy);
   }
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
     const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then npm run -s settle -- ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
-    throw new Wrong(`Two agents report as it since ${since}: boots ${seen.join(', ')}.`, remedy);
+    throw new CheckFailed(
+      `Two agents report as it since ${since}: boots ${seen.join(', ')}.`,
+      remedy,
+    );
   }
   if (isLost(host, deps.clock())) {
     const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
-    throw new Wrong(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
+    throw new CheckFailed(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
   }
   if (host.failedJobs && host.failedJobs.count >= failuresBeforePause) {
     const { count, lastAt, reason } = host.failedJobs;
-    throw new Wrong(
+    throw new CheckFailed(
       `Its last ${count} jobs failed, the last at ${lastAt}: ${reason}`,
       'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations.md.',
     );
   }
   const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
   if (refused.length > 0) {
-    throw new Wrong(
+    throw new CheckFailed(
       `What it says of these devices is refused: ${refused.join('; ').slice(0, 500)}`,
       'Correct the settings of its agent, or its driver; the other devices are stored.',
     );
@@ -105,7 +111,7 @@ async function examineHost(
   if (withheld > 0) {
     const remedy =
       'Cleaning is retried by itself. To have the host clean now: POST /v2/devices/<uuid>/force_release. What it cannot clean, clean by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
-    throw new Wrong(`${withheld} handles are in quarantine, or from a backup.`, remedy);
+    throw new CheckFailed(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
   const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}`;

@@ -9,7 +9,7 @@ import {
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import { createRegistry } from '../enrol/registry.ts';
-import { type Check, Wrong } from './check.ts';
+import { type Check, CheckFailed } from './check.ts';
 
 const deployAgain = 'Deploy the stack again.';
 
@@ -26,7 +26,7 @@ export const iotChecks: readonly Check[] = [
       const thingTypeName = computeNodeName(deps.settings.stage);
       const told = await aws.iot.send(new DescribeThingTypeCommand({ thingTypeName }));
       if (told.thingTypeMetadata?.deprecated) {
-        throw new Wrong(`${thingTypeName} is deprecated.`, 'Undo its deprecation.');
+        throw new CheckFailed(`${thingTypeName} is deprecated.`, 'Undo its deprecation.');
       }
       return thingTypeName;
     },
@@ -48,8 +48,8 @@ export const iotChecks: readonly Check[] = [
       look: async ({ deps, aws }) => {
         const { name, sql } = ruleStatement(row, deps.settings.stage);
         const { rule } = await aws.iot.send(new GetTopicRuleCommand({ ruleName: name }));
-        if (rule?.ruleDisabled) throw new Wrong(`${name} is disabled.`, 'Enable it.');
-        if (rule?.sql !== sql) throw new Wrong(`${name} has another statement.`, deployAgain);
+        if (rule?.ruleDisabled) throw new CheckFailed(`${name} is disabled.`, 'Enable it.');
+        if (rule?.sql !== sql) throw new CheckFailed(`${name} has another statement.`, deployAgain);
         return name;
       },
     }),
@@ -60,7 +60,7 @@ export const iotChecks: readonly Check[] = [
     look: async ({ aws }) => {
       const told = await aws.iot.send(new DescribeEventConfigurationsCommand({}));
       if (told.eventConfigurations?.JOB_EXECUTION?.Enabled) return 'JOB_EXECUTION';
-      throw new Wrong(
+      throw new CheckFailed(
         'JOB_EXECUTION events are off for the account: binds that need their host time out.',
         'aws iot update-event-configurations --event-configurations \'{"JOB_EXECUTION":{"Enabled":true}}\'',
       );

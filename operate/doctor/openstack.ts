@@ -2,8 +2,8 @@
 
 import { RequestRefused } from '#core/clients/http.ts';
 import { ownIdentity } from '#core/clients/keystone.ts';
-import { lookAtOthers } from '#core/operations/release/visibility.ts';
-import { type Check, type Patient, Unseen, Wrong } from './check.ts';
+import { checkVisibility } from '#core/operations/release/visibility.ts';
+import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
 const asAdmin =
   'Give the service user the roles admin and service in its project; see docs/deploy.md.';
@@ -17,10 +17,11 @@ export const openstackChecks: readonly Check[] = [
     look: async ({ deps }) => {
       const us = await ownIdentity(deps.clients.keystone);
       if (us === undefined)
-        throw new Wrong('Keystone does not know its own token.', 'Check Keystone.');
-      if (us.projectId === undefined) throw new Wrong('The token has no project.', asAdmin);
+        throw new CheckFailed('Keystone does not know its own token.', 'Check Keystone.');
+      if (us.projectId === undefined) throw new CheckFailed('The token has no project.', asAdmin);
       const missing = ['admin', 'service'].filter((role) => !us.roles.includes(role));
-      if (missing.length > 0) throw new Wrong(`The user lacks ${missing.join(' and ')}.`, asAdmin);
+      if (missing.length > 0)
+        throw new CheckFailed(`The user lacks ${missing.join(' and ')}.`, asAdmin);
       return `${deps.settings.keystone.username} at ${deps.settings.keystone.url}`;
     },
   },
@@ -30,7 +31,7 @@ export const openstackChecks: readonly Check[] = [
     look: async ({ deps, url }) => {
       const listed = await deps.clients.keystone.endpoint('accelerator');
       if (url !== undefined && plain(listed) !== plain(url)) {
-        throw new Wrong(
+        throw new CheckFailed(
           `The catalog has ${listed}, and the stack is at ${url}.`,
           'Set the endpoints of service type accelerator to the stack’s Endpoint.',
         );
@@ -54,7 +55,7 @@ export const openstackChecks: readonly Check[] = [
         await deps.clients.nova.someServers();
       } catch (error) {
         const isOld = error instanceof RequestRefused && error.status === 406;
-        if (isOld) throw new Wrong(error.message, 'Nova of Victoria or later is needed.');
+        if (isOld) throw new CheckFailed(error.message, 'Nova of Victoria or later is needed.');
         throw error;
       }
       return deps.clients.keystone.endpoint('compute');
@@ -64,10 +65,10 @@ export const openstackChecks: readonly Check[] = [
     name: 'Nova shows us servers of others',
     remedy: asAdmin,
     look: async ({ deps }) => {
-      const sight = await lookAtOthers(deps.clients);
-      if (sight === 'none') throw new Unseen('there is no server at all yet');
+      const sight = await checkVisibility(deps.clients);
+      if (sight === 'none') throw new Undetermined('there is no server at all yet');
       if (sight === 'seen') return 'so the reaper can work';
-      throw new Wrong('Nova shows none but our own project’s, if any.', asAdmin);
+      throw new CheckFailed('Nova shows none but our own project’s, if any.', asAdmin);
     },
   },
   {
@@ -76,7 +77,7 @@ export const openstackChecks: readonly Check[] = [
     look: async (patient) => {
       const base = await patient.deps.clients.keystone.endpoint('image');
       const { status } = await get(patient, 'image', `${base}/v2/images?limit=1`);
-      if (status !== 200) throw new Wrong(`Glance answers ${status} at ${base}.`, inCatalog);
+      if (status !== 200) throw new CheckFailed(`Glance answers ${status} at ${base}.`, inCatalog);
       return base;
     },
   },
@@ -85,7 +86,7 @@ export const openstackChecks: readonly Check[] = [
     remedy: '',
     look: async ({ deps }) => {
       if (!deps.settings.requireServiceToken) return 'not required, by requireServiceToken';
-      throw new Unseen(
+      throw new Undetermined(
         'Nova’s own setting: [service_user] send_service_user_token = true, in the nova.conf of conductor, ' +
           'compute and API. Binds without it are answered 403, which says so',
       );
@@ -93,7 +94,7 @@ export const openstackChecks: readonly Check[] = [
   },
 ];
 
-async function get({ deps, http }: Patient, service: string, url: string) {
+async function get({ deps, http }: CheckContext, service: string, url: string) {
   const token = await deps.clients.keystone.ownToken();
   return http({ service, method: 'GET', url, headers: { 'X-Auth-Token': token } });
 }

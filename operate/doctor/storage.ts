@@ -5,7 +5,7 @@ import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { tableName, tables } from '#core/store/tables.ts';
-import { type Check, type Patient, Unseen, Wrong } from './check.ts';
+import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
 const deployAgain =
   'Deploy the stack again; where a table is gone, see Restore in docs/operations.md.';
@@ -30,7 +30,7 @@ const tableChecks = tables.flatMap((row): Check[] => [
           faults.push(`has index ${index} ${found.IndexStatus}`);
         }
       }
-      if (faults.length > 0) throw new Wrong(`${name} ${faults.join(', ')}.`, deployAgain);
+      if (faults.length > 0) throw new CheckFailed(`${name} ${faults.join(', ')}.`, deployAgain);
       return name;
     },
   },
@@ -44,7 +44,7 @@ const tableChecks = tables.flatMap((row): Check[] => [
       );
       const status = told?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus;
       if (status !== 'ENABLED') {
-        throw new Wrong(`Point-in-time recovery is ${status ?? 'off'}.`, deployAgain);
+        throw new CheckFailed(`Point-in-time recovery is ${status ?? 'off'}.`, deployAgain);
       }
       return 'to any second of the last days';
     },
@@ -61,12 +61,12 @@ const queueChecks = queues.map(
       const own = await attributesOf(patient, queueName(stage, row.name));
       const { deadLetterTargetArn = '' } = JSON.parse(own.RedrivePolicy ?? '{}');
       if (!String(deadLetterTargetArn).endsWith(`:${dead}`)) {
-        throw new Wrong(`What nobody can work on does not go to ${dead}.`, 'Deploy again.');
+        throw new CheckFailed(`What nobody can work on does not go to ${dead}.`, 'Deploy again.');
       }
       const count = Number((await attributesOf(patient, dead)).ApproximateNumberOfMessages);
       if (count > 0) {
         const remedy = `See ${row.name}-dead in docs/operations.md.`;
-        throw new Wrong(`${dead} holds ${count}.`, remedy);
+        throw new CheckFailed(`${dead} holds ${count}.`, remedy);
       }
       return `${own.ApproximateNumberOfMessages} waiting, none dead`;
     },
@@ -80,12 +80,12 @@ const otherDeadQueues = ['changes-dead', 'rules-dead'].map(
     remedy: 'Deploy the stack again.',
     look: async (patient) => {
       if (process.env.AWS_ENDPOINT_URL_SQS ?? process.env.AWS_ENDPOINT_URL) {
-        throw new Unseen('made on AWS only');
+        throw new Undetermined('made on AWS only');
       }
       const full = `${patient.deps.settings.stage}-${name}`;
       const count = Number((await attributesOf(patient, full)).ApproximateNumberOfMessages);
       if (count === 0) return 'empty';
-      throw new Wrong(`${full} holds ${count}.`, `See ${name} in docs/operations.md.`);
+      throw new CheckFailed(`${full} holds ${count}.`, `See ${name} in docs/operations.md.`);
     },
   }),
 );
@@ -112,7 +112,7 @@ export const storageChecks: readonly Check[] = [
 ];
 
 async function attributesOf(
-  { aws }: Patient,
+  { aws }: CheckContext,
   QueueName: string,
 ): Promise<Partial<Record<string, string>>> {
   const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName }));

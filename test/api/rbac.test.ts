@@ -140,11 +140,11 @@ describe('CVE-2026-40213: what is the operator’s is no tenant’s', () => {
 describe('a deployment’s own policy', () => {
   it('lets in whom it names, and nobody else', async () => {
     const { createDeps } = await import('#core/deps.ts');
-    const { nounHandler } = await import('#functions/http/noun-handler.ts');
+    const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const { actions } = await import('#functions/devices/handler.ts');
     const { eventOf } = await import('#test/support/http-event.ts');
     const own = { CYBORG_POLICY: '{"cyborg:device:get_all": ["reader"]}' };
-    const handler = nounHandler('devices', actions, () =>
+    const handler = resourceHandler('devices', actions, () =>
       createDeps('devices', { ...process.env, ...own }),
     );
     const statusFor = async (token: string, method = 'GET', path = '/v2/devices') =>

@@ -11,7 +11,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { startBroker } from '#local/broker.ts';
 import { openCertificates } from '#local/certificates.ts';
 import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
-import type { Looked } from './agent-look.ts';
+import type { Looked } from './agent-discovery.ts';
 
 const deviceCount = 512;
 const virtualCount = 4096;
@@ -57,12 +57,12 @@ function lookElsewhere(scratch: string, sysfsRoot: string): Looked {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const bundled = spawnSync(
     join(root, 'node_modules/.bin/esbuild'),
-    [join(root, 'test/bench/agent-look.ts'), `--outfile=${file}`, '--bundle', '--minify'].concat([
-      '--platform=node',
-      '--format=esm',
-      '--target=node20',
-      '--log-level=error',
-    ]),
+    [
+      join(root, 'test/bench/agent-discovery.ts'),
+      `--outfile=${file}`,
+      '--bundle',
+      '--minify',
+    ].concat(['--platform=node', '--format=esm', '--target=node20', '--log-level=error']),
     { stdio: 'inherit' },
   );
   if (bundled.status !== 0) throw new Error('The look could not be bundled.');

@@ -66,7 +66,7 @@ describe('the sequence of a bind', () => {
   });
 
   it('names functions and tables that are there', () => {
-    const functions = ['changes', ...routes.map(({ noun }) => noun)];
+    const functions = ['changes', ...routes.map(({ resource }) => resource)];
     expect(named('function').filter((name) => !functions.includes(name))).toEqual([]);
     const streamed = tables.filter(({ hasStream }) => hasStream).map(({ name }) => name as string);
     expect(named('tables').sort()).toEqual(streamed.sort());

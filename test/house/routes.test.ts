@@ -10,12 +10,12 @@ import { actions as attributes } from '#functions/attributes/handler.ts';
 import { actions as deployables } from '#functions/deployables/handler.ts';
 import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { actions as devices } from '#functions/devices/handler.ts';
-import { apiPath, gatewayRoutes, matchPath, nounFor } from '#functions/gateway.ts';
+import { apiPath, gatewayRoutes, matchPath, resourceFor } from '#functions/gateway.ts';
 import type { Action } from '#functions/http/action.ts';
-import { type Noun, routes } from '#functions/routes.ts';
+import { type Resource, routes } from '#functions/routes.ts';
 import { actions as versions } from '#functions/versions/handler.ts';
 
-const actions: Readonly<Record<Noun, Readonly<Record<string, Action>>>> = {
+const actions: Readonly<Record<Resource, Readonly<Record<string, Action>>>> = {
   versions,
   'device-profiles': deviceProfiles,
   'accelerator-requests': acceleratorRequests,
@@ -28,10 +28,10 @@ const root = join(import.meta.dirname, '../..');
 
 describe('every row of the table of routes', () => {
   it.each(routes.map((row) => [`${row.method} ${row.path}`, row] as const))(
-    '%s has its module, and its noun serves it',
+    '%s has its module, and its resource serves it',
     (_name, row) => {
-      expect(existsSync(join(root, 'functions', row.noun, `${row.action}.ts`))).toBe(true);
-      expect(Object.keys(actions[row.noun])).toContain(row.action);
+      expect(existsSync(join(root, 'functions', row.resource, `${row.action}.ts`))).toBe(true);
+      expect(Object.keys(actions[row.resource])).toContain(row.action);
     },
   );
 
@@ -39,9 +39,9 @@ describe('every row of the table of routes', () => {
     '%s is answered with a trailing slash and with .json, below either mount',
     (path) => {
       const filled = path.replace('{id}', 'x');
-      const noun = routes.find((row) => row.path === path)?.noun;
+      const resource = routes.find((row) => row.path === path)?.resource;
       for (const spelled of [filled, `/accelerator${filled}`, `${filled}/`, `${filled}.json`]) {
-        expect([spelled, nounFor(spelled)]).toEqual([spelled, noun]);
+        expect([spelled, resourceFor(spelled)]).toEqual([spelled, resource]);
         expect(matchPath(apiPath(spelled)).map(({ row }) => row.path)).toContain(path);
       }
     },
@@ -49,8 +49,8 @@ describe('every row of the table of routes', () => {
 });
 
 describe('nothing is served beside the table', () => {
-  it.each(Object.entries(actions))('%s has no action without a row', (noun, own) => {
-    const rows = routes.filter((row) => row.noun === noun).map(({ action }) => action);
+  it.each(Object.entries(actions))('%s has no action without a row', (resource, own) => {
+    const rows = routes.filter((row) => row.resource === resource).map(({ action }) => action);
     expect(Object.keys(own).filter((action) => !rows.includes(action))).toEqual([]);
   });
 
@@ -64,9 +64,9 @@ describe('nothing is served beside the table', () => {
     expect(open).toEqual(['/', '/v2', '/openapi']);
   });
 
-  it('sends what no noun takes to versions', () => {
-    expect(gatewayRoutes.at(-1)).toEqual({ path: '$default', noun: 'versions' });
-    expect(nounFor('/v3/devices')).toBe('versions');
+  it('sends what no resource takes to versions', () => {
+    expect(gatewayRoutes.at(-1)).toEqual({ path: '$default', resource: 'versions' });
+    expect(resourceFor('/v3/devices')).toBe('versions');
   });
 });
 
@@ -81,7 +81,7 @@ describe('every queue', () => {
   });
 });
 
-describe('nouns', () => {
+describe('resources', () => {
   it('are the folders of functions/', () => {
     const folders = readdirSync(join(root, 'functions'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && !['http', 'consumers'].includes(entry.name))

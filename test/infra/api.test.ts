@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nounFor } from '#functions/gateway.ts';
+import { resourceFor } from '#functions/gateway.ts';
 import { routes } from '#functions/routes.ts';
 import { stage, synthesize } from './synthesized.ts';
 
@@ -33,16 +33,16 @@ function reached(path: string): string | undefined {
   return (exact ?? greedy ?? deployed.find(({ key }) => key === '$default'))?.functionName;
 }
 
-const requests = routes.flatMap(({ path, noun }) => {
+const requests = routes.flatMap(({ path, resource }) => {
   const asked = path.replace('{id}', '5c1a1c1e-7a3b-4b0c-8f1e-0d7d6a1f2b3c');
   return ['', '/accelerator'].flatMap((mount) =>
-    ['', '/', '.json'].map((end) => ({ path: `${mount}${asked}${end}`, noun })),
+    ['', '/', '.json'].map((end) => ({ path: `${mount}${asked}${end}`, resource })),
   );
 });
 
 describe('the API', () => {
-  it('brings every row of the table of routes to the function of its noun', () => {
-    for (const { path, noun } of requests) expect(reached(path), path).toBe(noun);
+  it('brings every row of the table of routes to the function of its resource', () => {
+    for (const { path, resource } of requests) expect(reached(path), path).toBe(resource);
   });
 
   it('routes as one machine does', () => {
@@ -55,7 +55,7 @@ describe('the API', () => {
       '/favicon.ico',
     ];
     for (const path of [...requests.map((each) => each.path), ...strange]) {
-      expect(reached(path), path).toBe(nounFor(path));
+      expect(reached(path), path).toBe(resourceFor(path));
     }
   });
 

@@ -3,17 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { metrics } from '#core/contracts/metrics.ts';
 import {
   billOf,
+  billOfFixedCosts,
   billOfIdleHost,
-  billOfStanding,
   dollarsOf,
   memory,
   scaled,
   taken,
 } from '#infra/cost/bill.ts';
 import { countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
+import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
-import { standingOf } from '#infra/cost/standing.ts';
 import { synthesize } from './synthesized.ts';
 
 const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
@@ -63,7 +63,7 @@ describe('the bill', () => {
       .ofType('AWS::CloudWatch::Alarm')
       .flatMap(({ properties }) => properties.Metrics ?? [properties])
       .flatMap((each) => each.MetricName ?? each.MetricStat?.Metric.MetricName ?? []);
-    expect(billOfStanding(standingOf(resources))).toMatchObject({
+    expect(billOfFixedCosts(fixedCostsOf(resources))).toMatchObject({
       // And the one that is counted in the access log.
       metric: names.length + 1,
       alarm: watched.length,
@@ -110,7 +110,7 @@ describe('the bill', () => {
 
   it('is the one in the document', () => {
     expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
-    const standing = billOfStanding(standingOf(resources));
+    const standing = billOfFixedCosts(fixedCostsOf(resources));
     const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing]);
     expect(document).toContain(markdown(['', 'hosts', 'stack'], idle));
   });

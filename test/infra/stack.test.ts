@@ -188,9 +188,9 @@ describe('streams', () => {
 });
 
 describe('functions', () => {
-  it('are one per noun, per queue, per reader of the streams, and the sweep', () => {
+  it('are one per resource, per queue, per reader of the streams, and the sweep', () => {
     const expected = [
-      ...new Set(routes.map((row) => row.noun)),
+      ...new Set(routes.map((row) => row.resource)),
       ...queues.map((row) => row.name),
       ...streamConsumers,
       'sweep',
@@ -201,9 +201,9 @@ describe('functions', () => {
   });
 
   it('have an entry point each', () => {
-    const nouns = new Set<string>(routes.map((row) => row.noun));
+    const resources = new Set<string>(routes.map((row) => row.resource));
     for (const name of functionNames) {
-      const entry = nouns.has(name) ? `${name}/handler.ts` : `consumers/${name}.ts`;
+      const entry = resources.has(name) ? `${name}/handler.ts` : `consumers/${name}.ts`;
       expect(existsSync(new URL(`../../functions/${entry}`, import.meta.url)), entry).toBe(true);
     }
   });

@@ -89,7 +89,7 @@ const handle = fc
   })
   .map(({ isGone, isClaimed, epoch, quarantine, isRestored }) => ({
     ...handleRow(aStoredHandle({ isGone, epoch })),
-    ...(isRestored && { unknown_since: '2026-07-01T01:02:03.000Z' }),
+    ...(isRestored && { restored_at: '2026-07-01T01:02:03.000Z' }),
     ...(quarantine && { quarantine }),
     ...(isClaimed && { arq_uuid: 'arq-1', instance_uuid: 'instance-1' }),
   }));
@@ -116,7 +116,7 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
 
 /** Neither gone and free nor in quarantine, nor from a backup. */
 function isUsual(row: Row): boolean {
-  const isKept = row.quarantine !== undefined || row.unknown_since !== undefined;
+  const isKept = row.quarantine !== undefined || row.restored_at !== undefined;
   return (row.is_gone === undefined || 'arq_uuid' in row) && !isKept;
 }
 

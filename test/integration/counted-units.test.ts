@@ -15,16 +15,16 @@ import { thingName } from '#core/contracts/topics.ts';
 import type { createDeps } from '#core/deps.ts';
 import type { isSettling } from '#core/domain/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { reap } from '#core/operations/release/reap.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
+import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import type { createDocuments } from '#core/store/documents.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import {
   countedMetricLine,
   countedUnits,
-  type Happening,
   type Units,
+  type Workload,
 } from '#infra/cost/counted-units.ts';
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
@@ -317,7 +317,7 @@ async function anImage(bitstream: string): Promise<string> {
 }
 
 /** The second time: the first fills what containers keep. */
-const happenings: Readonly<Record<Happening, (time: 1 | 2) => Promise<void>>> = {
+const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   async pci(time) {
     if (time === 1)
       await profileFor('pci', { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' });
@@ -378,13 +378,13 @@ it('a host has a NIC, a GPU and an FPGA', async () => {
 });
 
 describe('AWS is asked for exactly what the bill is made of', () => {
-  it.each(Object.keys(happenings) as Happening[])(
+  it.each(Object.keys(workloads) as Workload[])(
     '%s',
     async (name) => {
-      await happenings[name](1);
+      await workloads[name](1);
       await settled();
       Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
-      await happenings[name](2);
+      await workloads[name](2);
       await settled();
       expect(counts).toEqual(countedUnits[name] satisfies Units);
     },

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';

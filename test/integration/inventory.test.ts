@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';

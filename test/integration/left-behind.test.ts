@@ -3,13 +3,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
-import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { sweep } from '#core/operations/sweep.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
+import { sweep } from '#core/operations/sweep.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -15,12 +15,12 @@ import {
   end,
   jobs,
   loadedId,
-  makeAgainFor,
   nextReport,
   receive,
   region,
   releases,
   remove,
+  reprovisionFor,
   startFpgaHost,
   stateOf,
   theOnlyStep,
@@ -51,7 +51,7 @@ describe('a host that boots', () => {
   it('has its region programmed again; until then the ARQ is provisioning', async () => {
     const { id, instance } = await boundWith(aGbs());
     await boot();
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect([...jobs.values()]).toMatchObject([{ action: 'reconcile', host: 'cmp1' }]);
     expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
     await end('succeeded');
@@ -61,7 +61,7 @@ describe('a host that boots', () => {
   it('is left alone where its region still holds the image', async () => {
     const { id, instance } = await boundWith(aGbs());
     await boot({ bitstream: id });
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect([jobs.size, await stateOf(instance)]).toEqual([0, 'Bound']);
   });
 
@@ -71,7 +71,7 @@ describe('a host that boots', () => {
     await receive({ ...nextReport(), manifest: {}, devices: [], failed_drivers: ['fake_driver'] });
     expect(await stateOf(instance)).toBe('provisioning');
     await boot({}, { isSameBoot: true });
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
   });
 
@@ -90,7 +90,7 @@ describe('a host that boots', () => {
     await expect(receive(first, dyingAtDevices(deps))).rejects.toThrow('died');
     await receive(late);
     await receive(first);
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
   });
 
@@ -100,7 +100,7 @@ describe('a host that boots', () => {
     const instance = await bound({ 'accel:bitstream_name': name });
     await boot({ bitstream: id });
     expect(await stateOf(instance)).toBe('provisioning');
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: id });
     await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');
@@ -118,7 +118,7 @@ describe('a host that boots', () => {
     await look(66);
     const binding = await deps.store.arqs.binding(instance);
     expect(sent).toEqual([{ kind: 'boot', job_uuid: binding?.jobUuid }]);
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     await look(130);
     expect(sent).toHaveLength(1);
   });
@@ -126,7 +126,7 @@ describe('a host that boots', () => {
   it('is not asked for what was deleted before it got to it', async () => {
     const { instance } = await boundWith(aGbs());
     await boot();
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     const [job] = jobs.keys();
     await remove(instance);
     const cancelled: string[] = [];
@@ -142,7 +142,7 @@ describe('a host that boots', () => {
     const instance = await bound({ 'accel:bitstream_name': name });
     await anImage({ name }, aGbs());
     await boot();
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect([jobs.size, await stateOf(instance)]).toEqual([0, 409]);
     const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
     expect(listed.json.error_message).toContain(name);
@@ -152,9 +152,9 @@ describe('a host that boots', () => {
     const { instance } = await boundWith(aGbs());
     await boot({ bitstream: loadedId }, { isDescribed: false });
     const { host } = await deps.store.inventory.host('cmp1');
-    expect(host.isStartingOver).toBe(true);
+    expect(host.isReprovisioning).toBe(true);
     await boot({ bitstream: loadedId }, { isSameBoot: true });
     expect(await stateOf(instance)).toBe('provisioning');
-    expect((await deps.store.inventory.host('cmp1')).host.isStartingOver).toBe(false);
+    expect((await deps.store.inventory.host('cmp1')).host.isReprovisioning).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { attestHandles } from '#core/operations/restore/reinstate-handles.ts';
+import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 beforeEach(async () => {
   await bootAfresh();
-  await attest();
+  await reinstate();
   await startReleases();
   if (jobs.size > 0) await end('free');
 });
@@ -59,10 +59,10 @@ async function report(devices = [gpu], given: ConsumerDeps = deps): Promise<void
 }
 
 /** Placement allocates nothing to anybody here. */
-async function attest(): Promise<void> {
+async function reinstate(): Promise<void> {
   const { devices } = await deps.store.inventory.host('cmp1');
   const stored = await deps.store.inventory.provider(provider);
-  for (const device of devices) await attestHandles(deps, device, stored ? [stored] : []);
+  for (const device of devices) await reinstateHandles(deps, device, stored ? [stored] : []);
 }
 
 async function force(word: object = {}) {
@@ -89,7 +89,7 @@ describe('after a backup was put back', () => {
     expect((await handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
 
     // It is nobody's.
-    await attest();
+    await reinstate();
     await startReleases();
     expect([...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []))).toHaveLength(3);
   });
@@ -104,9 +104,9 @@ describe('after a backup was put back', () => {
     const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
     expect(steps.map(({ kind }) => kind)).toEqual(['remove-mdev', 'remove-mdev', 'remove-mdev']);
     await end('free');
-    expect(
-      (await handles()).filter(({ release, unknownSince }) => release || unknownSince),
-    ).toEqual([]);
+    expect((await handles()).filter(({ release, restoredAt }) => release || restoredAt)).toEqual(
+      [],
+    );
   });
 
   it('is free where an admin has cleaned it, since its host does not answer', async () => {
@@ -171,7 +171,7 @@ describe('after a backup was put back', () => {
       },
     };
     await report([gpu], { ...deps, store: { ...deps.store, inventory: overtaken } });
-    const withheld = { unknownSince: backups.moment(), isGone: false };
+    const withheld = { restoredAt: backups.moment(), isGone: false };
     expect(await handles()).toMatchObject([withheld, withheld, withheld]);
   });
 

@@ -13,12 +13,12 @@ import {
   deps,
   end,
   jobs,
-  makeAgainFor,
   nextReport,
   receive,
   region,
   releases,
   remove,
+  reprovisionFor,
   startFpgaHost,
   stateOf,
   theStep,
@@ -49,7 +49,7 @@ async function restore(bitstream: string): Promise<void> {
 async function trust(): Promise<void> {
   const provider = await deps?.store.inventory.provider(region);
   for (const handle of provider?.handles ?? []) {
-    if (handle.unknownSince) await deps.store.releases.trust(handle);
+    if (handle.restoredAt) await deps.store.releases.trust(handle);
   }
 }
 
@@ -87,12 +87,12 @@ describe('after a backup was put back', () => {
     await boundWith(second);
     await restore(second);
     expect(await stateOf(instance)).toBe('provisioning');
-    await expect(makeAgainFor(instance)).rejects.toThrow(RetryLater);
+    await expect(reprovisionFor(instance)).rejects.toThrow(RetryLater);
     expect([...jobs.values()]).toEqual([]);
 
     // It is nobody else's.
     await trust();
-    await makeAgainFor(instance);
+    await reprovisionFor(instance);
     expect(theStep().image.id).toBe(first);
     await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');

@@ -7,8 +7,8 @@ import type { AttachHandle } from '#core/domain/device.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { reap } from '#core/operations/release/reap.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
@@ -117,7 +117,7 @@ async function handlesOf(name: keyof typeof providers): Promise<readonly AttachH
 }
 
 function isFree(handle: AttachHandle): boolean {
-  return !handle.claim && !handle.release && !handle.unknownSince;
+  return !handle.claim && !handle.release && !handle.restoredAt;
 }
 
 async function allocate(instance: string, provider: ProviderUuid | undefined): Promise<void> {
@@ -377,7 +377,7 @@ describe('putting a backup back', () => {
       if (at > 8) expect(await tryToBind()).toMatchObject(refused);
     }
     expect(deaths).toBeGreaterThan(12);
-    expect((await handlesOf('fpga')).filter(({ unknownSince }) => !unknownSince)).toEqual([]);
+    expect((await handlesOf('fpga')).filter(({ restoredAt }) => !restoredAt)).toEqual([]);
     expect((await handlesOf('fpga')).filter(({ claim }) => claim)).toHaveLength(1);
   });
 });

@@ -13,9 +13,9 @@ import {
   deps,
   end,
   jobs,
-  makeAgainFor,
   releases,
   remove,
+  reprovisionFor,
   startBindOf,
   startFpgaHost,
   stateOf,
@@ -96,14 +96,14 @@ describe('a host that boots', () => {
   it('has the region programmed once for two instances with one image', async () => {
     const [low, high] = await two();
     await boot();
-    await expect(makeAgainFor(high)).rejects.toThrow(RetryLater);
+    await expect(reprovisionFor(high)).rejects.toThrow(RetryLater);
     // Messages come again a few hundred times, and the other may wait for its image for long.
-    await expect(makeAgainFor(high, 9)).rejects.toMatchObject({ seconds: 30 });
-    await makeAgainFor(low);
+    await expect(reprovisionFor(high, 9)).rejects.toMatchObject({ seconds: 30 });
+    await reprovisionFor(low);
     expect(theStep().region).toBe('region0');
     await end('succeeded');
     jobs.clear();
-    await makeAgainFor(high);
+    await reprovisionFor(high);
     expect(theOnlyStep()).toMatchObject({ kind: 'check-region' });
     await end('succeeded');
     expect([await stateOf(low), await stateOf(high)]).toEqual(['Bound', 'Bound']);
@@ -112,11 +112,11 @@ describe('a host that boots', () => {
   it('goes on to the second where the first’s image does not come in', async () => {
     const [low, high] = await two();
     await boot();
-    await makeAgainFor(low);
+    await reprovisionFor(low);
     await end('failed');
     jobs.clear();
     await confirmReleases();
-    await makeAgainFor(high);
+    await reprovisionFor(high);
     await end('succeeded');
     expect([await stateOf(low), await stateOf(high)]).toEqual([409, 'Bound']);
   });
@@ -126,11 +126,11 @@ describe('a host that boots', () => {
     await boot();
     const { instance } = await bind({});
     await expect(startBindOf(instance)).rejects.toThrow(RetryLater);
-    await expect(makeAgainFor(first)).rejects.toThrow(RetryLater);
+    await expect(reprovisionFor(first)).rejects.toThrow(RetryLater);
     await sweep({ ...deps, clock: () => Date.now() + 4 * 60_000 });
     expect([await stateOf(first), await stateOf(instance)]).toEqual(['provisioning', 409]);
     await confirmReleases();
-    await makeAgainFor(first);
+    await reprovisionFor(first);
     expect(theStep().region).toBe('region0');
   });
 
@@ -138,7 +138,7 @@ describe('a host that boots', () => {
     const first = await bound({ 'accel:bitstream_id': await anImage({}, aGbs()) });
     const plain = await bound({});
     await boot();
-    await makeAgainFor(first);
+    await reprovisionFor(first);
     expect([jobs.size, await stateOf(first)]).toEqual([0, 409]);
     expect(await stateOf(plain)).toBe('Bound');
   });

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { createDocuments } from '#core/store/documents.ts';
@@ -205,7 +205,7 @@ describe('a boot id that was replaced and comes back', () => {
     const receivedAt = receivedMs + seconds;
     await expect(applyReport(dying, 'cmp1', report, receivedAt)).rejects.toThrow('killed');
     await applyReport(deps, 'cmp1', report, receivedAt);
-    expect((await inventory.host('cmp1')).devices[0]?.setAsideSince).toBe(
+    expect((await inventory.host('cmp1')).devices[0]?.conflictSince).toBe(
       (await conflict())?.since,
     );
   });
@@ -290,7 +290,7 @@ describe('an operator ends the conflict', () => {
     await says(original(), { afterMs: 8 * minutes });
     expect(await stateOf(instance)).toBe('Bound');
     expect((await deps.store.inventory.host('cmp1')).devices[0]).not.toHaveProperty(
-      'setAsideSince',
+      'conflictSince',
     );
     expect((await bind()).status).toBe(202);
   });

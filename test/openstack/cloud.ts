@@ -14,7 +14,7 @@ import {
   portNames,
   writeConfiguration,
 } from './configuration.ts';
-import { startNetworkStandIn } from './network-stand-in.ts';
+import { startFakeNetwork } from './fake-network.ts';
 import { openProcesses, type Processes } from './processes.ts';
 import {
   startNova,
@@ -63,7 +63,7 @@ export async function planCloud(
 export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> {
   writeConfiguration(plan, forNova);
   const processes = openProcesses(plan.directory);
-  const network = await startNetworkStandIn(plan.ports.network);
+  const network = await startFakeNetwork(plan.ports.network);
   const cloud: Cloud = {
     plan,
     processes,

@@ -32,7 +32,7 @@ import { createTables } from '#local/dynamodb.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/layout.ts';
 import { createQueues } from '#local/queues.ts';
 import { type System, startSystem } from '#local/system.ts';
-import type { Finding, Patient } from '#operate/doctor/check.ts';
+import type { CheckContext, Finding } from '#operate/doctor/check.ts';
 import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
@@ -75,13 +75,13 @@ interface Given {
 
 async function findings({ settings = {}, url, iot, laterMs = 0 }: Given = {}): Promise<Finding[]> {
   const deps = createConsumerDeps('doctor', { ...process.env, ...settings });
-  const aws: Patient['aws'] = {
+  const aws: CheckContext['aws'] = {
     dynamoDb: new DynamoDBClient(),
     sqs: new SQSClient(),
     iot: new IoTClient(iot ? { endpoint: iot } : {}),
     s3: new S3Client({ forcePathStyle: true }),
   };
-  const patient: Patient = {
+  const patient: CheckContext = {
     deps: { ...deps, clock: () => Date.now() + laterMs },
     http: createHttp({ timeoutMs: 2000 }),
     aws,
@@ -268,7 +268,7 @@ describe('what is wrong is named', () => {
         pk === `RP#${providerUuid('cmp1_FakeDevice')}` && String(sk).startsWith('HANDLE#'),
     );
     if (!handle) throw new Error('There is no handle.');
-    await backups.put(inventory, { ...handle, unknown_since: '2026-07-01T01:02:03.000Z' });
+    await backups.put(inventory, { ...handle, restored_at: '2026-07-01T01:02:03.000Z' });
     expect(named('host cmp1', await findings())).toMatch(
       /1 handles are in quarantine.*force_release/,
     );

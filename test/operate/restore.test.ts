@@ -27,7 +27,7 @@ async function restore(...options: readonly string[]): Promise<[number | null, s
 
 async function withheld(): Promise<number> {
   const provider = await world.deps.store.inventory.provider(providerUuid('cmp1_FakeDevice'));
-  return provider?.handles.filter(({ unknownSince }) => unknownSince).length ?? 0;
+  return provider?.handles.filter(({ restoredAt }) => restoredAt).length ?? 0;
 }
 
 it('refuses what it does not understand, and tables that are not there', async () => {

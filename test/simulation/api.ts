@@ -5,8 +5,8 @@ import { actions as accelerators } from '#functions/accelerator-requests/handler
 import { actions as deployables } from '#functions/deployables/handler.ts';
 import { actions as profiles } from '#functions/device-profiles/handler.ts';
 import { actions as devices } from '#functions/devices/handler.ts';
-import type { HttpEvent } from '#functions/http/noun-handler.ts';
-import { nounHandler } from '#functions/http/noun-handler.ts';
+import type { HttpEvent } from '#functions/http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import type { ApiBody } from '#test/support/api-body.ts';
 import type { Process, Timeline } from './timeline.ts';
 import type { Violate } from './violation.ts';
@@ -53,11 +53,12 @@ export function createApi(
 
 function handlerOf(path: string, deps: Deps) {
   if (path.startsWith('/device_profiles')) {
-    return nounHandler('device-profiles', profiles, () => deps);
+    return resourceHandler('device-profiles', profiles, () => deps);
   }
-  if (path.startsWith('/devices')) return nounHandler('devices', devices, () => deps);
-  if (path.startsWith('/deployables')) return nounHandler('deployables', deployables, () => deps);
-  return nounHandler('accelerator-requests', accelerators, () => deps);
+  if (path.startsWith('/devices')) return resourceHandler('devices', devices, () => deps);
+  if (path.startsWith('/deployables'))
+    return resourceHandler('deployables', deployables, () => deps);
+  return resourceHandler('accelerator-requests', accelerators, () => deps);
 }
 
 interface Request {
@@ -74,11 +75,11 @@ function serve(
   request: Request,
   violate: Violate,
 ): Promise<Answer> {
-  const noun = handlerOf(request.path, deps);
+  const resource = handlerOf(request.path, deps);
   return new Promise((resolve) => {
     process.onDeath = () => resolve({ status: 502, json: nothing });
     timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));
-    void noun(eventOf(request), {} as never).then(
+    void resource(eventOf(request), {} as never).then(
       ({ statusCode = 200, body }) => {
         if (process.isDead) return;
         process.isDead = true;

@@ -46,7 +46,7 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (was && is && was !== is && !before.arq_uuid && !isRetry) {
     violate('I4', `handle ${after.sk} no longer waits for release ${was}`);
   }
-  if (after.unknown_since && is && !was && !before.arq_uuid) {
+  if (after.restored_at && is && !was && !before.arq_uuid) {
     violate('I4', `handle ${after.sk} is programmed, and whose it is is not known`);
   }
   if (after.sk === 'HOST' && Number(after.epoch) < Number(before.epoch)) {
@@ -78,7 +78,7 @@ function checkClaim(before: Item, after: Item, database: MemoryDatabase, violate
   const isClaim = before.bind_id === undefined && after.bind_id !== undefined;
   if (!isClaim) return;
   const handle = database.rows('inventory').find(({ sk }) => sk === `HANDLE#${after.handle_uuid}`);
-  if (!handle || handle.is_gone || handle.quarantine || handle.unknown_since) {
+  if (!handle || handle.is_gone || handle.quarantine || handle.restored_at) {
     violate('I2', `ARQ ${after.uuid} claims handle ${after.handle_uuid}, which is not to be had`);
   }
   if (after.state === 'Bound' && handle?.release_id) {

@@ -7,7 +7,7 @@ import type { Clock } from '#agent/clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver, MakesMdevs, Mdev, Programs } from '#agent/drivers/driver.ts';
 import { ImageRefused } from '#agent/image-check.ts';
-import { createLookRequests } from '#agent/look-requests.ts';
+import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
 import type { StateFiles } from '#agent/state-files.ts';
@@ -182,7 +182,7 @@ async function live(
   const files = diskFiles(process, disk, parts);
   const log = silentLog;
   const drivers = [nicDriver, gpuDriver, fpgaDriver].map((make) => make(process, hardware, parts));
-  const looks = createLookRequests();
+  const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
   const random01 = random.next;
   const jobs = createJobRunner({

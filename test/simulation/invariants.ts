@@ -181,7 +181,7 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
     if (host.foreignMdevs.has(uuid)) continue;
     const handle = [...stored.handles.values()].find((each) => each.uuid === uuid);
     const isExplained =
-      handle?.claim ?? handle?.release ?? handle?.quarantine ?? handle?.unknownSince;
+      handle?.claim ?? handle?.release ?? handle?.quarantine ?? handle?.restoredAt;
     if (handle && !isExplained) {
       throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
     }

@@ -7,9 +7,9 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
-import { makeAgain } from '#core/operations/host-work/reprovision.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { reprovision } from '#core/operations/host-work/reprovision.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -138,9 +138,9 @@ export async function startBindOf(instance: string, given: Partial<ConsumerDeps[
 }
 
 /** What the stream brings to the queue after a boot. */
-export async function makeAgainFor(instance: string, attempt = 1): Promise<void> {
+export async function reprovisionFor(instance: string, attempt = 1): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
-  if (binding?.jobUuid) await makeAgain(deps, binding.jobUuid, attempt);
+  if (binding?.jobUuid) await reprovision(deps, binding.jobUuid, attempt);
 }
 
 /** The instance whose bind has ended well. */

@@ -1,6 +1,6 @@
 // A request as API Gateway hands it to a function, for tests that call a handler without a socket.
 
-import type { HttpEvent } from '#functions/http/noun-handler.ts';
+import type { HttpEvent } from '#functions/http/resource-handler.ts';
 
 export function eventOf(
   method: string,

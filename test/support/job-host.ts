@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '#agent/clock.ts';
 import { createDownloads } from '#agent/download.ts';
 import type { Driver, MakesMdevs, Mdev } from '#agent/drivers/driver.ts';
 import { checkImage } from '#agent/image-check.ts';
-import { createLookRequests } from '#agent/look-requests.ts';
+import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/agent.ts';
@@ -73,7 +73,7 @@ export async function aJobHost(
   } = {},
 ) {
   const service = aJobsService();
-  const looks = createLookRequests();
+  const looks = createRediscoverRequests();
   const stop = new AbortController();
   const runner = createJobRunner({
     ...{ thing, bootId, looks, log: silentLog, clock, random: () => 0 },

@@ -3,8 +3,8 @@ import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
-import { boundArqs } from './bound-arqs.ts';
 import { planCleaning } from '../release/cleaning.ts';
+import { boundArqs } from './bound-arqs.ts';
 
 /** One of its ARQs may be deleted between reading and writing; then what is left is resolved. */
 const roundsMax = 30;

@@ -4,8 +4,8 @@ import { jobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
-import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 import { type HostWork, planHostWork, WorkImpossible } from '../host-work/plan-host-work.ts';
+import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 
 /**
  * Asks the host to make ready what an instance was promised: one job for all of it, its id the bind's,

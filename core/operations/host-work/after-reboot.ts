@@ -17,7 +17,7 @@ const stepsPerJob = 100;
  *
  * @param undescribed addresses of devices of which the boot's reports say nothing yet
  */
-export async function startOver(
+export async function reprovisionHost(
   deps: Deps,
   host: StoredHost,
   undescribed: ReadonlySet<string>,
@@ -38,7 +38,7 @@ export async function startOver(
 }
 
 /** Makes again what one instance was promised, by a job of its own. */
-export async function startOverAlone(
+export async function reprovisionInstance(
   deps: Deps,
   host: StoredHost,
   { instanceUuid }: InstanceBinding,

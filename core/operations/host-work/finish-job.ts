@@ -7,8 +7,8 @@ import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { failBind, failOvertaken, succeedBind } from '../bind/finish-bind.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
-import { doubtProgram, endProgram } from './run-program.ts';
-import { startOverAlone } from './after-reboot.ts';
+import { reprovisionInstance } from './after-reboot.ts';
+import { endProgram, quarantineProgram } from './run-program.ts';
 
 const rejectedSeconds = 10;
 
@@ -71,10 +71,10 @@ const finish: Readonly<Record<JobKind, Finish>> = {
     const release = await deps.store.releases.byId(releaseId);
     if (!release?.program) return;
     const { host } = await deps.store.inventory.host(release.hostname);
-    if (host.conflict) await doubtProgram(deps, release, inConflict(release.hostname));
+    if (host.conflict) await quarantineProgram(deps, release, inConflict(release.hostname));
     else if (event.operation === 'succeeded') await endProgram(deps, release);
     else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
-    else await doubtProgram(deps, release, reasonOf(event));
+    else await quarantineProgram(deps, release, reasonOf(event));
   },
 };
 
@@ -102,7 +102,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
       await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, leftBy(event));
     }
     // One of many could not be made; which, shows when each is tried by itself.
-    else await startOverAlone(deps, host, binding);
+    else await reprovisionInstance(deps, host, binding);
   }
   await deps.store.arqs.forgetJob(jobUuid);
 }

@@ -48,7 +48,7 @@ export async function planHostWork(
   const places = await placesOf(deps, arqs, devices);
   const held = arqs.map((arq) => heldBy(arq, places));
   // Its deadline is over, and what it was given then may be somebody else's by now.
-  if (binding.state === 'BindStarted' && held.some(({ handle }) => handle.unknownSince)) {
+  if (binding.state === 'BindStarted' && held.some(({ handle }) => handle.restoredAt)) {
     throw new WorkImpossible(
       'device',
       'It was put back from a backup, and its device is withheld.',

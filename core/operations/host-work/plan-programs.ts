@@ -43,7 +43,7 @@ interface Share extends Place {
 }
 
 const serviceAwaySeconds = 5;
-const doubtSeconds = 30;
+const restoreRetrySeconds = 30;
 
 /**
  * A step for each region of which an image or a function is wanted, in the ARQs' order.
@@ -89,8 +89,11 @@ async function stepFor(
     isHeld ||
     (neighbours.length > 0 && (await takeTurn(deps, bind, wanted, neighbours)) === 'done');
   if (isDone) return check(share, { by: 'bitstream_id', value: image.id });
-  if (provider.handles.some(({ unknownSince }) => unknownSince !== undefined)) {
-    throw new RetryLater('Who has the region since the backup is not known yet.', doubtSeconds);
+  if (provider.handles.some(({ restoredAt }) => restoredAt !== undefined)) {
+    throw new RetryLater(
+      'Who has the region since the backup is not known yet.',
+      restoreRetrySeconds,
+    );
   }
   return patiently(deps, programStep(deps, deployable, image, share.address));
 }

@@ -30,13 +30,13 @@ interface Work extends HostWork {
  * @param attempt which delivery of the message this is, from 1
  * @throws RetryLater while an image cannot be had, or AWS throttles
  */
-export async function makeAgain(
+export async function reprovision(
   deps: ConsumerDeps,
   jobUuid: string,
   attempt: number,
 ): Promise<void> {
   try {
-    await makeAgainNow(deps, jobUuid, attempt);
+    await reprovisionNow(deps, jobUuid, attempt);
   } catch (error) {
     if (!(error instanceof RetryLater)) throw error;
     // No deadline ends it, and messages come again a few hundred times only.
@@ -44,7 +44,7 @@ export async function makeAgain(
   }
 }
 
-async function makeAgainNow(deps: ConsumerDeps, jobUuid: string, attempt: number): Promise<void> {
+async function reprovisionNow(deps: ConsumerDeps, jobUuid: string, attempt: number): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note?.bootedHost) return;
   const inventory = await deps.store.inventory.host(note.bootedHost);

@@ -4,8 +4,8 @@ import { jobId } from '../../contracts/job-ids.ts';
 import type { HostRelease } from '../../domain/arq.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
 import { isEndedByBoot } from '../../domain/report-plan.ts';
-import { imageStep } from './plan-programs.ts';
 import { quarantine } from '../release/quarantine.ts';
+import { imageStep } from './plan-programs.ts';
 
 const otherHolder = 'Somebody may have had the region meanwhile.';
 
@@ -66,8 +66,8 @@ export async function runProgram(deps: ConsumerDeps, release: HostRelease): Prom
 function isKept({ handles }: StoredProvider, { id, handles: kept }: HostRelease): boolean {
   return kept.every(({ handleUuid }) =>
     handles.some(
-      ({ uuid, release, unknownSince }) =>
-        uuid === handleUuid && release === id && unknownSince === undefined,
+      ({ uuid, release, restoredAt }) =>
+        uuid === handleUuid && release === id && restoredAt === undefined,
     ),
   );
 }
@@ -86,7 +86,7 @@ export async function endProgram(
 }
 
 /** The region is not claimed until its host has come to rest there, or has booted, or an admin frees it. */
-export async function doubtProgram(
+export async function quarantineProgram(
   deps: ConsumerDeps,
   release: HostRelease,
   reason: string,

@@ -15,10 +15,10 @@ import {
   withinBounds,
 } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { reprovisionHost } from '../host-work/after-reboot.ts';
+import { retryAfterReport } from '../release/quarantine.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { providersOf, putDevice } from './put-device.ts';
-import { retryAfterReport } from '../release/quarantine.ts';
-import { startOver } from '../host-work/after-reboot.ts';
 
 /** Whose name the lease of the host is in. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -132,7 +132,7 @@ async function applyUnderLease(
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
   // It says nothing of the boot either: what the boot's own report says may not be stored yet.
   if (isOvertaken(plan)) return;
-  if (host.isStartingOver && isSettling(host, deps.clock())) throw settling(hostname);
+  if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
   const stored = new Map(devices.map((device) => [device.address, device]));
   for (const discovered of plan.put) {
     const was = stored.get(discovered.address);
@@ -145,7 +145,7 @@ async function applyUnderLease(
   }
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
-  if (host.isStartingOver) await startOver(deps, host, undescribed);
+  if (host.isReprovisioning) await reprovisionHost(deps, host, undescribed);
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
@@ -197,7 +197,7 @@ function reported(
     refused: plan.refused,
     pace: afterOne(host.pace, deps.clock()),
     // What a device holds after the boot is not known until it is described.
-    isStartingOver: host.isStartingOver && Object.keys(plan.wanted).length > 0,
+    isReprovisioning: host.isReprovisioning && Object.keys(plan.wanted).length > 0,
   };
 }
 
@@ -221,7 +221,7 @@ async function noteBoot(
     lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
     earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
-    isStartingOver: true,
+    isReprovisioning: true,
     // What an earlier boot's report had named says nothing of this one.
     wanted: {},
   };

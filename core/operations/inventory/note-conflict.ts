@@ -46,7 +46,7 @@ export async function noteSighting(
 
 /** The conflict is over, and so is what was set aside because of it. Repeatable. */
 export async function takeBack(deps: ConsumerDeps, devices: readonly Device[]): Promise<void> {
-  for (const device of devices.filter(({ setAsideSince }) => setAsideSince !== undefined)) {
+  for (const device of devices.filter(({ conflictSince }) => conflictSince !== undefined)) {
     await deps.store.inventory.setAside(device, undefined);
   }
 }
@@ -56,7 +56,7 @@ async function setAside(
   devices: readonly Device[],
   since: string,
 ): Promise<void> {
-  for (const device of devices.filter(({ setAsideSince }) => setAsideSince !== since)) {
+  for (const device of devices.filter(({ conflictSince }) => conflictSince !== since)) {
     await deps.store.inventory.setAside(device, since);
   }
 }

@@ -23,9 +23,9 @@ export async function putDevice(
 /** What the backup did not have was there before all the same, and in use, for all we know. */
 async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
   const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
-  const unknownSince = isAdding && (await deps.store.inventory.unknownSince());
-  if (!unknownSince) return plan;
-  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, unknownSince });
+  const restoredAt = isAdding && (await deps.store.inventory.restoredAt());
+  if (!restoredAt) return plan;
+  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, restoredAt });
   return {
     ...plan,
     addHandles: plan.addHandles.map(withheld),

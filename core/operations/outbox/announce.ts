@@ -1,8 +1,8 @@
 import type { Events } from '../../clients/events.ts';
-import type { SetAside } from '../../clients/queues.ts';
+import type { DeadLetter } from '../../clients/queues.ts';
 import type { CyborgEvent } from '../../contracts/events.ts';
 import type { Deps } from '../../deps.ts';
-import { factsOf } from '../../domain/facts.ts';
+import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { Change } from '../../domain/outbox.ts';
 import { eventsOf, type Occasion } from './events-of-change.ts';
 
@@ -11,12 +11,12 @@ export interface Announcer {
   readonly events: Events;
   readonly log: Deps['log'];
   /** Keeps for an operator what will never be announced by itself. */
-  readonly setAside: SetAside;
+  readonly setAside: DeadLetter;
 }
 
 /** By which others are told of a committed change: the same events whenever it is read, by their ids. */
 export function eventsOfChange(change: Change, occasion: Occasion): CyborgEvent[] {
-  return factsOf(change).flatMap((fact) => eventsOf(fact, occasion));
+  return domainEventsOf(change).flatMap((fact) => eventsOf(fact, occasion));
 }
 
 /**

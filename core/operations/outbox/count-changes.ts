@@ -1,5 +1,5 @@
 import type { MetricValue } from '../../contracts/metrics.ts';
-import type { Fact } from '../../domain/facts.ts';
+import type { DomainEvent } from '../../domain/domain-events.ts';
 
 /** Of each name and dimension one value, of latencies each by itself. */
 export function sumOf(all: readonly MetricValue[]): MetricValue[] {
@@ -14,7 +14,7 @@ export function sumOf(all: readonly MetricValue[]): MetricValue[] {
 }
 
 /** What a fact adds to the metrics. */
-export function valuesOf(fact: Fact): MetricValue[] {
+export function valuesOf(fact: DomainEvent): MetricValue[] {
   switch (fact.kind) {
     case 'bound': {
       const { how, tookMs, binding } = fact;
@@ -32,7 +32,7 @@ export function valuesOf(fact: Fact): MetricValue[] {
       return [{ name: 'DevicesAdded', value: 1 }];
     case 'device-removed':
       return [{ name: 'DevicesRemoved', value: 1 }];
-    case 'device-set-aside':
+    case 'device-in-conflict':
       // Of its host all are; the reports that were not applied are counted.
       return [];
   }

@@ -1,7 +1,7 @@
 import type { CyborgEvent } from '../../contracts/events.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import type { Device } from '../../domain/device.ts';
-import type { Fact } from '../../domain/facts.ts';
+import type { DomainEvent } from '../../domain/domain-events.ts';
 import { type ArqUuid, derivedUuid } from '../../domain/ids.ts';
 
 export interface Occasion {
@@ -13,7 +13,7 @@ export interface Occasion {
 }
 
 /** The events by which others are told of a fact: of ARQs one each, since others do not know our binds. */
-export function eventsOf(fact: Fact, occasion: Occasion): CyborgEvent[] {
+export function eventsOf(fact: DomainEvent, occasion: Occasion): CyborgEvent[] {
   switch (fact.kind) {
     case 'bound':
     case 'failed':
@@ -24,7 +24,7 @@ export function eventsOf(fact: Fact, occasion: Occasion): CyborgEvent[] {
       return [{ type: 'Device added', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
     case 'device-removed':
       return [{ type: 'Device removed', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
-    case 'device-set-aside': {
+    case 'device-in-conflict': {
       const detail = { ...ofDevice(fact.device, occasion), since: fact.since };
       return [{ type: 'Device set aside', at: occasion.at, detail }];
     }
@@ -37,9 +37,9 @@ export function eventsOf(fact: Fact, occasion: Occasion): CyborgEvent[] {
   }
 }
 
-type ArqFact = Extract<Fact, { kind: 'bound' | 'failed' | 'released' }>;
+type ArqEvent = Extract<DomainEvent, { kind: 'bound' | 'failed' | 'released' }>;
 
-function arqEvent(fact: ArqFact, arq: ArqUuid, occasion: Occasion): CyborgEvent {
+function arqEvent(fact: ArqEvent, arq: ArqUuid, occasion: Occasion): CyborgEvent {
   const { binding } = fact;
   const { at } = occasion;
   const detail = ofArq(arq, binding, occasion);

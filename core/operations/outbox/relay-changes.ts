@@ -5,7 +5,7 @@ import type {
   NovaEventMessage,
   ProviderSyncMessage,
 } from '../../contracts/queue-messages.ts';
-import { factsOf } from '../../domain/facts.ts';
+import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { type Change, type FollowUp, followUps } from '../../domain/outbox.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
@@ -17,7 +17,7 @@ export interface Consequences {
 }
 
 export function consequencesOf(change: Change): Consequences {
-  return { followUps: followUps(change), counts: factsOf(change).flatMap(valuesOf) };
+  return { followUps: followUps(change), counts: domainEventsOf(change).flatMap(valuesOf) };
 }
 
 /**

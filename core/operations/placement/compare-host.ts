@@ -9,8 +9,8 @@ import {
   wantedProviders,
 } from '../../domain/provider-tree.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
-import { findRival } from './find-conflicting-provider.ts';
-import { isDamaged } from './mark-incomplete.ts';
+import { findConflictingProvider } from './find-conflicting-provider.ts';
+import { isIncomplete } from './mark-incomplete.ts';
 
 /** One provider as each of the three that ought to agree has it; in words, for an operator. */
 export interface Comparison {
@@ -45,7 +45,7 @@ async function compareDevice(
 ): Promise<Comparison[]> {
   const found = await Promise.all(device.providers.map((id) => deps.store.inventory.provider(id)));
   const providers = found.filter((each) => each !== undefined);
-  const rival = await findRival(deps, device);
+  const conflicting = await findConflictingProvider(deps, device);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
   for (const wanted of wantedProviders(device, providers)) {
@@ -60,7 +60,7 @@ async function compareDevice(
     const unallocated = held && stored ? await boundWithoutAllocation(deps, stored) : [];
     const placement = [
       held ? describe(wanted, held) : 'nothing',
-      ...(rival ? [`and ${rival.name}`] : []),
+      ...(conflicting ? [`and ${conflicting.name}`] : []),
       ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
     ];
     rows.push({
@@ -68,7 +68,7 @@ async function compareDevice(
       stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
       placement: placement.join('; '),
       host: said.words,
-      agrees: isSame && said.agrees && !rival && unallocated.length === 0,
+      agrees: isSame && said.agrees && !conflicting && unallocated.length === 0,
     });
   }
   return rows;
@@ -92,7 +92,8 @@ async function boundWithoutAllocation(
 function reported(host: StoredHost, device: Device, providers: readonly StoredProvider[]) {
   const at = host.lastReportAt ?? 'never';
   if (host.wanted[device.address]) return { words: 'reported otherwise', agrees: false };
-  if (isDamaged(device, providers)) return { words: 'reported; rows are missing', agrees: false };
+  if (isIncomplete(device, providers))
+    return { words: 'reported; rows are missing', agrees: false };
   return { words: device.isGone ? `not in the report of ${at}` : `as of ${at}`, agrees: true };
 }
 

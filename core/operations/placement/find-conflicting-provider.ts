@@ -2,7 +2,7 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { Device } from '../../domain/device.ts';
 
 /** What somebody else offers of the same device. */
-export interface Rival {
+export interface ConflictingProvider {
   readonly uuid: string;
   readonly name: string;
   /** By the trait with which Nova marks what it offers. */
@@ -15,11 +15,14 @@ const novasTrait = 'OWNER_NOVA';
  * Whether somebody else, as a rule Nova, offers this device in the compute node's tree, too: then two
  * servers could be given one device. Undefined where nobody does.
  */
-export async function findRival(deps: ConsumerDeps, device: Device): Promise<Rival | undefined> {
+export async function findConflictingProvider(
+  deps: ConsumerDeps,
+  device: Device,
+): Promise<ConflictingProvider | undefined> {
   const { placement } = deps.clients;
   const node = await placement.findProviderByName(device.hostname);
   if (!node) return undefined;
-  const names = rivalNames(device);
+  const names = conflictingNames(device);
   const own: readonly string[] = device.providers;
   const tree = await placement.providersInTree(node.uuid);
   for (const { uuid, name } of tree.filter((each) => names.includes(each.name))) {
@@ -35,6 +38,6 @@ export async function findRival(deps: ConsumerDeps, device: Device): Promise<Riv
  * https://docs.openstack.org/nova/latest/admin/pci-passthrough.html#pci-tracking-in-placement
  * https://docs.openstack.org/nova/latest/admin/virtual-gpu.html
  */
-function rivalNames({ hostname, address }: Device): string[] {
+function conflictingNames({ hostname, address }: Device): string[] {
   return [`${hostname}_${address}`, `${hostname}_pci_${address.replaceAll(/[:.]/g, '_')}`];
 }

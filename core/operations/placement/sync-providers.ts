@@ -2,15 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '../../clients/http.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
-import { censusOf, handleUses } from '../../domain/census.ts';
 import type { Device } from '../../domain/device.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { type WantedProvider, wantedProviders, withheld } from '../../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
+import { handleUses, usageMetricsOf } from '../../domain/usage-metrics.ts';
 import type { HostInventory } from '../../store/hosts.ts';
-import { attestHandles } from '../restore/reinstate-handles.ts';
-import { findRival, type Rival } from './find-conflicting-provider.ts';
-import { markDamage } from './mark-incomplete.ts';
+import { reinstateHandles } from '../restore/reinstate-handles.ts';
+import { type ConflictingProvider, findConflictingProvider } from './find-conflicting-provider.ts';
+import { markIncomplete } from './mark-incomplete.ts';
 import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
 
 const retrySecondsMax = 60;
@@ -90,7 +90,7 @@ function countDevice(
   at: number,
 ): void {
   if (!device) return;
-  const { handles, host } = censusOf(device, providers, inventory, deps.clock());
+  const { handles, host } = usageMetricsOf(device, providers, inventory, deps.clock());
   const counts = handleUses.map(
     (use) => ({ name: 'Handles', of: use, value: handles[use] }) as const,
   );
@@ -107,16 +107,16 @@ async function syncDevice(
     await deleteGoneRows(deps, named);
     return;
   }
-  await markDamage(deps, device, providers);
+  await markIncomplete(deps, device, providers);
   // A region that came while an operator set it has what was so before.
   for (const { deployable } of providers) {
     if (deployable.deviceStatus === device.status) continue;
     await deps.store.inventory.copyStatus(device, deployable);
   }
   const kept = wanted.filter((each) => !each.isGone);
-  const rival = kept.length > 0 ? await findRival(deps, device) : undefined;
+  const conflicting = kept.length > 0 ? await findConflictingProvider(deps, device) : undefined;
   let mustComeAgain = false;
-  if (rival) await withhold(deps, device, kept, rival);
+  if (conflicting) await withhold(deps, device, kept, conflicting);
   else {
     for (const each of kept) {
       const end = await putProvider(deps, device.hostname, each);
@@ -125,7 +125,7 @@ async function syncDevice(
       if (end === 'in-use' && !isClaimed(own)) mustComeAgain = true;
     }
     // Which of two agents has described the device is not known.
-    if (!device.setAsideSince) await attestHandles(deps, device, providers);
+    if (!device.conflictSince) await reinstateHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
@@ -166,7 +166,7 @@ async function withhold(
   deps: ConsumerDeps,
   device: Device,
   wanted: readonly WantedProvider[],
-  rival: Rival,
+  conflicting: ConflictingProvider,
 ): Promise<void> {
   for (const provider of wanted) {
     const isThere = await deps.clients.placement.getProvider(provider.uuid);
@@ -174,10 +174,15 @@ async function withhold(
   }
   deps.metrics.put([{ name: 'DevicesOfferedTwice', value: 1 }]);
   deps.log.error(
-    rival.isNovas
+    conflicting.isNovas
       ? 'Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent’s.'
       : 'Somebody else offers this device, too.',
-    { host: device.hostname, address: device.address, provider: rival.uuid, name: rival.name },
+    {
+      host: device.hostname,
+      address: device.address,
+      provider: conflicting.uuid,
+      name: conflicting.name,
+    },
   );
 }
 

@@ -3,8 +3,8 @@ import type { Arq } from '../../domain/arq.ts';
 import { type Caller, maySee } from '../../domain/caller.ts';
 import { ArqNotFound } from '../../domain/errors.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
-import { releaseArqs } from './release-arqs.ts';
 import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
+import { releaseArqs } from './release-arqs.ts';
 
 /** As often as an ARQ may be bound or unbound between reading and deleting it. */
 const roundsMax = 30;

@@ -5,8 +5,8 @@ import { type AttachHandle, type Device, isWithheld } from '../../domain/device.
 import { CleaningImpossible } from '../../domain/errors.ts';
 import type { HandleUuid, ProviderUuid, ReleaseId } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
+import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
 import { releaseDeadlineSeconds } from './cleaning.ts';
-import { handOut, isDirty } from '../restore/return-to-pool.ts';
 
 /** What an operator says of the device. */
 export interface ForceWord {
@@ -50,11 +50,11 @@ export async function forceRelease(
     else await cleanAgain(deps, caller, device, release);
   }
   const restored = held.filter(
-    ({ unknownSince, quarantine }) =>
-      unknownSince !== undefined && (word.isCleaned || quarantine === undefined),
+    ({ restoredAt, quarantine }) =>
+      restoredAt !== undefined && (word.isCleaned || quarantine === undefined),
   );
   if (word.isCleaned) for (const handle of restored) await deps.store.releases.trust(handle);
-  else await handOut(deps, device.hostname, restored);
+  else await returnToPool(deps, device.hostname, restored);
   const forced = await outcomeFor(deps, device, held);
   if (held.length > 0) await note(deps, caller, device, word, forced);
   return forced;

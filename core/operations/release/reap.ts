@@ -4,8 +4,8 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import type { Deployable } from '../../domain/device.ts';
 import type { InstanceUuid } from '../../domain/ids.ts';
-import { lookAtOthers } from './visibility.ts';
 import { releaseArqs } from './release-arqs.ts';
+import { checkVisibility } from './visibility.ts';
 
 /** Deployables looked at in one sweep; the next goes on where this one ended. */
 const pageSize = 100;
@@ -140,13 +140,13 @@ async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promis
   for (const { binding: bound } of arqs.values()) {
     const provider = bound && (await deps.store.inventory.provider(bound.providerUuid));
     const handle = provider?.handles.find(({ uuid }) => uuid === bound?.attachment?.handleUuid);
-    if (handle?.unknownSince !== undefined) return true;
+    if (handle?.restoredAt !== undefined) return true;
   }
   return false;
 }
 
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
-  const sees = (await lookAtOthers(deps.clients)) === 'seen';
+  const sees = (await checkVisibility(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
     deps.log.error('Nova shows no server of another project; nothing is released.');

@@ -83,8 +83,8 @@ async function stepsFor(
       const address = addresses.get(provider?.deployable.deviceUuid ?? '');
       // A device that its host no longer has holds nothing.
       if (!handle || !address || handle.release !== release.id) return [];
-      // Whose it is by now is not known. Once it is, and nobody's, attest-handles.ts has it cleaned up.
-      if (handle.unknownSince !== undefined) return [];
+      // Whose it is by now is not known. Once it is, and nobody's, reinstate-handles.ts has it cleaned up.
+      if (handle.restoredAt !== undefined) return [];
       const step = { address, ...(release.bindId && { bind_id: release.bindId }) };
       const type = handle.info.asked_type;
       if (handle.type === 'MDEV' && type !== undefined) {

@@ -2,8 +2,8 @@ import type { Deps } from '../../deps.ts';
 import { type Caller, maySee } from '../../domain/caller.ts';
 import { ArqNotFound } from '../../domain/errors.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
-import { releaseArqs } from './release-arqs.ts';
 import { refuseWhereTokensAreRequired, refuseWithoutServiceToken } from '../bind/service-token.ts';
+import { releaseArqs } from './release-arqs.ts';
 
 /** Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are. */
 export async function unbindArqs(

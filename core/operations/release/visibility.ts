@@ -5,17 +5,17 @@ import type { Nova } from '../../clients/nova.ts';
 const looksMax = 5;
 
 /** `none`: Nova lists no server at all. */
-export type Sight = 'seen' | 'hidden' | 'none';
+export type Visibility = 'seen' | 'hidden' | 'none';
 
 /**
  * Whether Nova lets us see a server of another project: to eyes that see their own only, everybody
  * else's are gone. Asked is what says of an instance that it is gone: by a rule of its policy Nova may list
  * the servers of all to somebody to whom it answers 404 for each of them.
  */
-export async function lookAtOthers(clients: {
+export async function checkVisibility(clients: {
   readonly keystone: Keystone;
   readonly nova: Nova;
-}): Promise<Sight> {
+}): Promise<Visibility> {
   const { keystone, nova } = clients;
   const own = await ownIdentity(keystone);
   const servers = await nova.someServers();

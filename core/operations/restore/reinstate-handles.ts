@@ -1,9 +1,9 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
-import { strangersOf } from '../../domain/strangers.ts';
-import { handOut } from './return-to-pool.ts';
-import { lookAtOthers } from '../release/visibility.ts';
+import { unknownConsumersOf } from '../../domain/unknown-consumers.ts';
+import { checkVisibility } from '../release/visibility.ts';
+import { returnToPool } from './return-to-pool.ts';
 
 /**
  * Hands out again what was put back from a backup, once its host has described the device since and
@@ -12,17 +12,17 @@ import { lookAtOthers } from '../release/visibility.ts';
  *
  * The caller has Placement reserve all of it before, so that nothing is allocated meanwhile.
  */
-export async function attestHandles(
+export async function reinstateHandles(
   deps: ConsumerDeps,
   device: Device,
   providers: readonly StoredProvider[],
 ): Promise<void> {
   if (device.digest === '' || device.isGone) return;
   for (const { deployable, handles } of providers) {
-    const restored = handles.filter(({ unknownSince }) => unknownSince !== undefined);
+    const restored = handles.filter(({ restoredAt }) => restoredAt !== undefined);
     if (restored.length === 0) continue;
     const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
-    const strangers = strangersOf(allocated, handles);
+    const strangers = unknownConsumersOf(allocated, handles);
     strangers.push(...(await movedWithin(deps, handles)));
     if (strangers.length > 0) {
       deps.log.warn('Somebody has of this provider what the backup does not know of.', {
@@ -32,7 +32,7 @@ export async function attestHandles(
       });
       continue;
     }
-    await handOut(deps, device.hostname, restored);
+    await returnToPool(deps, device.hostname, restored);
   }
 }
 
@@ -45,17 +45,17 @@ async function movedWithin(
   handles: readonly AttachHandle[],
 ): Promise<string[]> {
   if (handles.length === 1) return [];
-  const claimed = handles.flatMap(({ claim, unknownSince }) =>
-    claim && unknownSince ? [{ claim, sinceMs: Date.parse(unknownSince) }] : [],
+  const claimed = handles.flatMap(({ claim, restoredAt }) =>
+    claim && restoredAt ? [{ claim, sinceMs: Date.parse(restoredAt) }] : [],
   );
   const moved: string[] = [];
-  let isSighted: boolean | undefined;
+  let isVisible: boolean | undefined;
   for (const { claim, sinceMs } of claimed) {
     const server = await deps.clients.nova.server(claim.instanceUuid);
     if (server === 'not-found') {
       // Whose server is gone has nothing any more; but to eyes that see no others' all are gone.
-      isSighted ??= (await lookAtOthers(deps.clients)) === 'seen';
-      if (!isSighted) moved.push(claim.instanceUuid);
+      isVisible ??= (await checkVisibility(deps.clients)) === 'seen';
+      if (!isVisible) moved.push(claim.instanceUuid);
       continue;
     }
     // Nova's times are whole seconds.

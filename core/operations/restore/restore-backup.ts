@@ -34,7 +34,7 @@ const parallelMax = 16;
 
 /**
  * Makes the stage's tables what the backup's are, with every handle withheld: whose it was since is not
- * known; operations/attest-handles.ts finds out. Nobody else may write meanwhile. Whoever dies runs it
+ * known; operations/reinstate-handles.ts finds out. Nobody else may write meanwhile. Whoever dies runs it
  * again, from the same backup.
  */
 export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {

@@ -9,7 +9,7 @@ import { releaseDeadlineSeconds } from '../release/cleaning.ts';
  * Hands out again what was put back from a backup, and is not known to be anybody else's any more. What may
  * have been made on the host for somebody in between is removed first.
  */
-export async function handOut(
+export async function returnToPool(
   deps: Deps,
   hostname: string,
   restored: readonly AttachHandle[],
@@ -33,7 +33,7 @@ async function cleanUp(
 ): Promise<void> {
   for (let from = 0; from < handles.length; from += handlesPerReleaseMax) {
     const some = handles.slice(from, from + handlesPerReleaseMax);
-    await deps.store.releases.trustWhenClean(
+    await deps.store.releases.reinstateWhenClean(
       {
         id: deps.uuid() as ReleaseId,
         hostname,

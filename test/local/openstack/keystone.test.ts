@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { effectiveRoles, idOf, password, staticTokens } from '#local/openstack/catalog.ts';
-import { type KeystoneStandIn, startKeystone } from '#local/openstack/keystone.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
 
 let directory: string;
-let keystone: KeystoneStandIn;
+let keystone: FakeKeystone;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'keystone-'));
@@ -128,7 +128,7 @@ const tokenBody = z.object({
   }),
 });
 
-function start(): Promise<KeystoneStandIn> {
+function start(): Promise<FakeKeystone> {
   return startKeystone({ host: '127.0.0.1', port: 0, stateFile: join(directory, 'state.json') });
 }
 

@@ -11,7 +11,7 @@ import { createKeystone } from '#core/clients/keystone.ts';
 import { createPlacement, type Placement } from '#core/clients/placement.ts';
 import { silentLog } from '#core/log.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
-import { type NovaStandIn, type NovaStandInOptions, startNova } from '#local/openstack/nova.ts';
+import { type FakeNova, type FakeNovaOptions, startNova } from '#local/openstack/nova.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 import { patience } from '#test/support/patience.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
@@ -25,13 +25,13 @@ export interface CallOptions {
 type View = Record<string, unknown>;
 
 export interface Cloud {
-  nova: NovaStandIn;
+  nova: FakeNova;
   readonly accelerators: AcceleratorDouble;
   readonly placement: Placement;
   /** Provider of the two FPGAs. */
   device: string;
   /** Kills Nova and starts it again from its state. */
-  restartNova(options?: Partial<NovaStandInOptions>): Promise<void>;
+  restartNova(options?: Partial<FakeNovaOptions>): Promise<void>;
   stop(): Promise<void>;
 
   call(method: string, path: string, options?: CallOptions): Promise<Response>;
@@ -70,7 +70,7 @@ export async function aCloud(): Promise<Cloud> {
   const identity = createKeystone({ settings, clock: Date.now, log: silentLog });
   const placement = createPlacement({ identity, http: createHttp() });
 
-  const start = (options: Partial<NovaStandInOptions> = {}) => {
+  const start = (options: Partial<FakeNovaOptions> = {}) => {
     const stateFile = join(directory, 'state.json');
     return startNova({ ...loopback, keystoneUrl, stateFile, handOverMs: 1, ...options });
   };

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Service } from '#local/openstack/http-service.ts';
-import { type KeystoneStandIn, startKeystone } from '#local/openstack/keystone.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 
 let directory: string;
-let keystone: KeystoneStandIn;
+let keystone: FakeKeystone;
 let placement: Service;
 
 beforeEach(async () => {

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { metrics as table } from '#core/contracts/metrics.ts';
-import type { Fact } from '#core/domain/facts.ts';
+import type { DomainEvent } from '#core/domain/domain-events.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { createMetrics } from '#core/metrics.ts';
 import { sumOf, valuesOf } from '#core/operations/outbox/count-changes.ts';
@@ -64,7 +64,7 @@ it('say nothing where there is nothing to say', () => {
 it('are summed over a batch, latencies kept apart', () => {
   const binding = aBinding();
   const device = aStoredDevice();
-  const facts: Fact[] = [
+  const facts: DomainEvent[] = [
     { kind: 'bound', binding, how: 'by-host', tookMs: 100 },
     { kind: 'bound', binding, how: 'by-host', tookMs: 300 },
     { kind: 'bound', binding, how: 'at-once', tookMs: 0 },
@@ -80,7 +80,7 @@ it('are summed over a batch, latencies kept apart', () => {
   ]);
 });
 
-it.each<[Fact, ReturnType<typeof valuesOf>]>([
+it.each<[DomainEvent, ReturnType<typeof valuesOf>]>([
   [
     { kind: 'failed', binding: aBinding({ arqUuids: two }), cause: 'host' },
     [{ name: 'ArqsFailed', of: 'host', value: 2 }],

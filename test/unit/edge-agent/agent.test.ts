@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { runAgent } from '#agent/agent.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver, NoticesChange } from '#agent/drivers/driver.ts';
-import { createLookRequests } from '#agent/look-requests.ts';
 import type { Session } from '#agent/mqtt.ts';
+import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
 
@@ -19,7 +19,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const reports: InventoryReport[] = [];
   const topics = new Set<string>();
   const openedMs: number[] = [];
-  const looks = createLookRequests();
+  const looks = createRediscoverRequests();
   let sequence = 0;
   let loseConnection = () => {};
   let broker: 'up' | 'down' = 'up';

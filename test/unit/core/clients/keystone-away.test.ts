@@ -5,17 +5,13 @@ import { createHttp, type Http, ServiceUnavailable } from '#core/clients/http.ts
 import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clients/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import {
-  type KeystoneStandIn,
-  serviceCredentials,
-  startKeystone,
-} from '#local/openstack/keystone.ts';
+import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
 
 let now: number;
-let cloud: KeystoneStandIn;
+let cloud: FakeKeystone;
 /** Between us and the cloud. */
 let wire: ServiceDouble;
 let interfere: ((ask: Ask) => Answer | undefined) | undefined;

@@ -4,18 +4,14 @@ import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clien
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import {
-  type KeystoneStandIn,
-  serviceCredentials,
-  startKeystone,
-} from '#local/openstack/keystone.ts';
+import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
 const start = Date.UTC(2026, 0, 1);
 
 let now = start;
-let cloud: KeystoneStandIn;
+let cloud: FakeKeystone;
 /** Between us and the cloud, so that a test sees what is asked, and may answer itself. */
 let wire: ServiceDouble;
 let interfere: ((ask: Ask) => Answer | Promise<Answer> | undefined) | undefined;

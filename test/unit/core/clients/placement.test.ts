@@ -10,15 +10,11 @@ import {
 } from '#core/clients/placement.ts';
 import { silentLog } from '#core/log.ts';
 import type { Service } from '#local/openstack/http-service.ts';
-import {
-  type KeystoneStandIn,
-  serviceCredentials,
-  startKeystone,
-} from '#local/openstack/keystone.ts';
+import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
 import { startPlacement } from '#local/openstack/placement.ts';
 import { aService } from './service-double.ts';
 
-let cloud: KeystoneStandIn;
+let cloud: FakeKeystone;
 let service: Service;
 let identity: Keystone;
 let placement: Placement;

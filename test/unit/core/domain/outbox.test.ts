@@ -64,7 +64,7 @@ describe('what follows from a committed change', () => {
   });
 
   it('is a look at Placement when a handle from a backup is trusted again', () => {
-    const [free, kept] = [aStoredHandle(), aStoredHandle({ unknownSince: '2026-07-01T01:02:03Z' })];
+    const [free, kept] = [aStoredHandle(), aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' })];
     expect(followUps({ kind: 'handle', before: kept, after: free })).toHaveLength(1);
   });
 

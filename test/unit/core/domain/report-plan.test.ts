@@ -15,7 +15,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
     lastReceivedAtMs: 1000,
     wanted: {},
     refused: {},
-    isStartingOver: false,
+    isReprovisioning: false,
     ...given,
   };
 }

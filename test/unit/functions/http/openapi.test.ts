@@ -7,7 +7,7 @@ import { allActions, document } from '#functions/versions/get-openapi.ts';
 
 /** Those that take a body. */
 const rows = routes.flatMap((row) => {
-  const schemas = allActions()[row.noun]?.[row.action]?.schemas;
+  const schemas = allActions()[row.resource]?.[row.action]?.schemas;
   const body = schemas?.documentedBody ?? schemas?.body;
   return body ? [{ row, body, name: `${row.method} ${row.path}` }] : [];
 });

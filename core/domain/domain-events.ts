@@ -11,7 +11,7 @@ import type { Change } from './outbox.ts';
 export const bindKinds = ['at-once', 'by-host', 'after-boot'] as const;
 export type BindKind = (typeof bindKinds)[number];
 
-export type Fact =
+export type DomainEvent =
   | {
       readonly kind: 'bound';
       readonly binding: InstanceBinding;
@@ -34,10 +34,10 @@ export type Fact =
   | { readonly kind: 'device-added'; readonly device: Device }
   | { readonly kind: 'device-removed'; readonly device: Device }
   /** Two agents report as its host. */
-  | { readonly kind: 'device-set-aside'; readonly device: Device; readonly since: string }
+  | { readonly kind: 'device-in-conflict'; readonly device: Device; readonly since: string }
   | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
 
-export function factsOf(change: Change): Fact[] {
+export function domainEventsOf(change: Change): DomainEvent[] {
   switch (change.kind) {
     case 'instance':
       return [...resolution(change), ...released(change)];
@@ -58,7 +58,7 @@ export function factsOf(change: Change): Fact[] {
 
 type InstanceChange = Extract<Change, { kind: 'instance' }>;
 
-function resolution({ before, after }: InstanceChange): Fact[] {
+function resolution({ before, after }: InstanceChange): DomainEvent[] {
   if (!after) return [];
   const earlier = before?.bindId === after.bindId ? before : undefined;
   if (earlier?.state === after.state) return [];
@@ -80,18 +80,20 @@ function howBound(earlier: InstanceBinding | undefined): BindKind {
 }
 
 /** What a failed bind had claimed went back when it failed. */
-function released({ before, after }: InstanceChange): Fact[] {
+function released({ before, after }: InstanceChange): DomainEvent[] {
   if (!before || before.state === 'BindFailed') return [];
   const kept = after?.bindId === before.bindId ? after.arqUuids : [];
   const arqUuids = before.arqUuids.filter((uuid) => !kept.includes(uuid));
   return arqUuids.length > 0 ? [{ kind: 'released', binding: before, arqUuids }] : [];
 }
 
-function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Fact[] {
+function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): DomainEvent[] {
   // A row is deleted long after its device was marked as gone.
   if (!after) return [];
-  const since = before?.setAsideSince === undefined ? after.setAsideSince : undefined;
-  const setAside: Fact[] = since ? [{ kind: 'device-set-aside', device: after, since }] : [];
+  const since = before?.conflictSince === undefined ? after.conflictSince : undefined;
+  const setAside: DomainEvent[] = since
+    ? [{ kind: 'device-in-conflict', device: after, since }]
+    : [];
   const wasThere = before !== undefined && !before.isGone;
   if (wasThere === !after.isGone) return setAside;
   return [...setAside, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];

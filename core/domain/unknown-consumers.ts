@@ -8,7 +8,7 @@ import type { AttachHandle } from './device.ts';
  *
  * @param allocated consumer → resource class → amount, of this provider alone
  */
-export function strangersOf(
+export function unknownConsumersOf(
   allocated: Readonly<Record<string, Readonly<Record<string, number>>>>,
   handles: readonly AttachHandle[],
 ): string[] {

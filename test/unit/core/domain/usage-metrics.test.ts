@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { censusOf } from '#core/domain/census.ts';
 import type { AttachHandle, Device, Host } from '#core/domain/device.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
+import { usageMetricsOf } from '#core/domain/usage-metrics.ts';
 import {
   aDeployable,
   anArq,
@@ -24,7 +24,7 @@ const release = 'release-1' as AttachHandle['release'] & string;
 function handlesOf(handles: readonly Partial<AttachHandle>[], of: Device = device) {
   const stored = handles.map((given, index) => aStoredHandle({ index, ...given }));
   const providers = [{ deployable: aDeployable(), handles: stored }];
-  return censusOf(of, providers, { host, devices: [of] }, now).handles;
+  return usageMetricsOf(of, providers, { host, devices: [of] }, now).handles;
 }
 
 const none = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
@@ -38,8 +38,8 @@ describe('a handle is counted', () => {
     ['claimed', { claim, isGone: true }],
     ['releasing', { release }],
     ['quarantined', { release, quarantine: 'not blanked' }],
-    ['withheld', { unknownSince: '2026-07-01T11:00:00.000Z' }],
-    ['claimed', { claim, unknownSince: '2026-07-01T11:00:00.000Z' }],
+    ['withheld', { restoredAt: '2026-07-01T11:00:00.000Z' }],
+    ['claimed', { claim, restoredAt: '2026-07-01T11:00:00.000Z' }],
   ] as const)('as %s: %j', (use, given) => {
     expect(handlesOf([given])).toEqual({ ...none, [use]: 1 });
   });
@@ -56,7 +56,7 @@ describe('a handle is counted', () => {
 
 describe('a host is counted', () => {
   const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
-    censusOf(of, [], { host: { ...host, ...given }, devices }, now).host;
+    usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, now).host;
 
   it('as present, absent, or unknown where nothing was heard', () => {
     const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
@@ -65,7 +65,9 @@ describe('a host is counted', () => {
     // It reports: it is there, whatever became of the word.
     expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
     const { presence, ...unheard } = host;
-    expect(censusOf(device, [], { host: unheard, devices: [device] }, now).host).toBe('unknown');
+    expect(usageMetricsOf(device, [], { host: unheard, devices: [device] }, now).host).toBe(
+      'unknown',
+    );
   });
 
   it('once, however many devices it has', () => {

@@ -5,8 +5,8 @@ import { systemClock } from '#agent/clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import { createDriver } from '#agent/drivers/index.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { stayFrugal } from '#agent/frugal.ts';
 import { createLog } from '#agent/log.ts';
+import { keepMemoryLow } from '#agent/low-memory.ts';
 import { nothingAcknowledged, planReport } from '#agent/plan-report.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 
@@ -17,7 +17,7 @@ export interface Looked {
   readonly cpuMs: number;
 }
 
-stayFrugal();
+keepMemoryLow();
 const [sysfsRoot = '', allowListText = '[]'] = process.argv.slice(2);
 const log = createLog('error', (line) => process.stderr.write(line));
 const driver = createDriver('pci', {

@@ -1,4 +1,4 @@
-// The onion around every route of a noun. From the outside in:
+// The middleware stack around every route of a resource. From the outside in:
 //
 //   request log    every answer carries the request's id, every line of its log, too
 //   faults         whatever is thrown inside becomes an answer in Cyborg's envelope
@@ -20,7 +20,7 @@ import { createDeps, type Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
-import type { Noun } from '../routes.ts';
+import type { Resource } from '../routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { faultBody, faultOf, HttpFault } from './faults.ts';
@@ -55,30 +55,30 @@ interface Exchange {
 type Layer = middy.MiddlewareObj<HttpEvent & { exchange: Exchange }, HttpResult>;
 
 /**
- * The Lambda handler of one noun.
+ * The Lambda handler of one resource.
  *
  * @param actions by their name in the table of routes
  * @param makeDeps called once, at the first request: a container that is only being warmed does nothing
  */
-export function nounHandler(
-  noun: Noun,
+export function resourceHandler(
+  resource: Resource,
   actions: Readonly<Record<string, Action>>,
-  makeDeps: () => Deps = () => createDeps(noun),
+  makeDeps: () => Deps = () => createDeps(resource),
 ): HttpHandler {
   let made: Deps | undefined;
   const deps = () => {
     made ??= makeDeps();
     return made;
   };
-  const onion = middy<HttpEvent & { exchange: Exchange }, HttpResult>()
+  const middlewareStack = middy<HttpEvent & { exchange: Exchange }, HttpResult>()
     .use(requestLog(deps))
     .use(faults())
     .use(token(deps))
-    .use(routing(noun))
+    .use(routing(resource))
     .use(microversion(deps))
     .use(policy(deps))
     .handler(async ({ exchange, ...event }) => run(deps(), actions, event, exchange));
-  return onion as unknown as HttpHandler;
+  return middlewareStack as unknown as HttpHandler;
 }
 
 function requestLog(deps: () => Deps): Layer {
@@ -167,10 +167,12 @@ function token(deps: () => Deps): Layer {
   };
 }
 
-function routing(noun: Noun): Layer {
+function routing(resource: Resource): Layer {
   return {
     before: ({ event }) => {
-      const matches = matchPath(apiPath(event.rawPath)).filter(({ row }) => row.noun === noun);
+      const matches = matchPath(apiPath(event.rawPath)).filter(
+        ({ row }) => row.resource === resource,
+      );
       if (matches.length === 0) throw new HttpFault(404, `There is no ${event.rawPath}.`);
       const { method } = event.requestContext.http;
       const match = matches.find(({ row }) => row.method === method);
@@ -204,7 +206,7 @@ function policy(deps: () => Deps): Layer {
         enforce(rule, caller, deps().settings.policy);
       } catch (error) {
         // The device profile specification answers 401 where RBAC refuses; its microversion is 2.0.
-        const isBySpecification = route.row.noun === 'device-profiles' && version === '2.0';
+        const isBySpecification = route.row.resource === 'device-profiles' && version === '2.0';
         throw isBySpecification ? unauthorized(deps(), (error as Error).message) : error;
       }
     },

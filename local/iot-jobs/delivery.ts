@@ -1,7 +1,7 @@
 // One message after the other to each thing, so that an answer comes before the notification that
 // it causes, and notifications in the order in which things happened.
 
-export class Courier {
+export class Delivery {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Sends when all before it to the same thing have been sent. What fails is for `send` to tell. */

@@ -13,18 +13,18 @@ export type HandleUse = (typeof handleUses)[number];
 export const hostStates = ['present', 'absent', 'unknown'] as const;
 export type HostState = (typeof hostStates)[number];
 
-export interface Census {
+export interface UsageMetrics {
   readonly handles: Readonly<Record<HandleUse, number>>;
   /** Of the device's host, by one of its devices only. */
   readonly host?: HostState;
 }
 
-export function censusOf(
+export function usageMetricsOf(
   device: Device,
   providers: readonly StoredProvider[],
   { host, devices }: { readonly host: Host; readonly devices: readonly Device[] },
   nowMs: number,
-): Census {
+): UsageMetrics {
   const handles = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
   for (const handle of providers.flatMap((provider) => provider.handles)) {
     const use = useOf(handle, device);

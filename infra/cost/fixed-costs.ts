@@ -1,4 +1,4 @@
-import type { Standing } from './bill.ts';
+import type { FixedCosts } from './bill.ts';
 
 interface Resource {
   readonly Type: string;
@@ -6,7 +6,7 @@ interface Resource {
 }
 
 /** What of a template is paid for by the month. */
-export function standingOf(resources: readonly Resource[]): Standing {
+export function fixedCostsOf(resources: readonly Resource[]): FixedCosts {
   const ofType = (type: string) => resources.filter(({ Type }) => Type === type);
   return {
     watched: ofType('AWS::CloudWatch::Alarm').reduce(

@@ -2,7 +2,7 @@
 
 import { type Service, startService } from '#local/openstack/http-service.ts';
 
-export function startNetworkStandIn(port: number): Promise<Service> {
+export function startFakeNetwork(port: number): Promise<Service> {
   return startService({
     host: '127.0.0.1',
     port,

@@ -1,13 +1,13 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, it } from 'vitest';
-import { createSetAside } from '#core/clients/queues.ts';
+import { createDeadLetter } from '#core/clients/queues.ts';
 
-async function bodyOf(what: Parameters<ReturnType<typeof createSetAside>>[0]): Promise<string> {
+async function bodyOf(what: Parameters<ReturnType<typeof createDeadLetter>>[0]): Promise<string> {
   const bodies: string[] = [];
   const client = {
     send: async ({ input }: { input: { MessageBody: string } }) => bodies.push(input.MessageBody),
   };
-  await createSetAside(client as unknown as SQSClient, 'url')(what);
+  await createDeadLetter(client as unknown as SQSClient, 'url')(what);
   expect(bodies).toHaveLength(1);
   return bodies[0] ?? '';
 }

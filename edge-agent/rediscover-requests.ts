@@ -2,7 +2,7 @@
 
 export type LookScope = 'changes' | 'everything';
 
-export interface LookRequests {
+export interface RediscoverRequests {
   /** Resolves when a report that was begun after this call is acknowledged, or to why there is none. */
   ask(scope: LookScope): Promise<string | undefined>;
   /** What is asked for now; `done` tells those who asked. Not done, it is there the next time. */
@@ -13,7 +13,7 @@ export interface LookRequests {
 
 type Resolve = (problem: string | undefined) => void;
 
-export function createLookRequests(): LookRequests {
+export function createRediscoverRequests(): RediscoverRequests {
   const waiting = new Set<{ readonly scope: LookScope; readonly resolve: Resolve }>();
   let asked = new AbortController();
   return {

@@ -4,7 +4,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 
-export function stayFrugal(): void {
+export function keepMemoryLow(): void {
   setFlagsFromString('--optimize-for-size');
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--no-opt');

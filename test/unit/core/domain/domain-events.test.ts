@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq.ts';
-import { factsOf } from '#core/domain/facts.ts';
+import { domainEventsOf } from '#core/domain/domain-events.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
@@ -13,7 +13,7 @@ const provisioning = aBinding({ state: 'provisioning', startedAt });
 const [one, other] = ['arq-1', 'arq-2'] as [ArqUuid, ArqUuid];
 
 const ofInstance = (before?: InstanceBinding, after?: InstanceBinding) =>
-  factsOf({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
+  domainEventsOf({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
 
 describe('a bind', () => {
   it('that needs nothing from the host is bound with its claim', () => {
@@ -73,7 +73,7 @@ describe('a device', () => {
   const device = aStoredDevice();
   const gone = aStoredDevice({ isGone: true });
   const ofDevice = (before?: typeof device, after?: typeof device) =>
-    factsOf({ kind: 'device', ...(before && { before }), ...(after && { after }) });
+    domainEventsOf({ kind: 'device', ...(before && { before }), ...(after && { after }) });
 
   it('is added when its host comes to have it, and when it is back', () => {
     const added = [{ kind: 'device-added', device }];
@@ -95,9 +95,9 @@ it('a handle goes into quarantine once, for a reason', () => {
   const handle = aStoredHandle();
   const quarantined = aStoredHandle({ quarantine: 'not blanked' });
   const change = { kind: 'handle', before: handle, after: quarantined } as const;
-  expect(factsOf(change)).toEqual([
+  expect(domainEventsOf(change)).toEqual([
     { kind: 'quarantined', handle: quarantined, reason: 'not blanked' },
   ]);
-  expect(factsOf({ kind: 'handle', before: quarantined, after: quarantined })).toEqual([]);
-  expect(factsOf({ kind: 'handle', before: quarantined, after: handle })).toEqual([]);
+  expect(domainEventsOf({ kind: 'handle', before: quarantined, after: quarantined })).toEqual([]);
+  expect(domainEventsOf({ kind: 'handle', before: quarantined, after: handle })).toEqual([]);
 });
