@@ -43,7 +43,7 @@ export interface HostStore {
   /** The host has done a job. */
   forgetFailures(hostname: string): Promise<void>;
   /** Notes that two agents report as this host. False if the lease is not the holder's. */
-  putConflict(hostname: string, conflict: IdentityConflict, holder: string): Promise<boolean>;
+  putConflict(host: StoredHost, conflict: IdentityConflict, holder: string): Promise<boolean>;
   /** Notes who has reported while the conflict lasts. */
   putSighting(hostname: string, conflict: IdentityConflict): Promise<void>;
   /** Ends the conflict: the host is as given. False if it is another conflict by now, or none. */
@@ -157,16 +157,8 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    putConflict(hostname, { since, boots }, holder) {
-      const set = setting({ conflict_since: since, conflict_boots: boots });
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(hostname),
-        UpdateExpression: set.expression,
-        ConditionExpression: 'lease_holder = :holder',
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ':holder': holder },
-      });
+    putConflict(host, { since, boots }, holder) {
+      return putUnderLease(host, holder, { conflict_since: since, conflict_boots: boots });
     },
 
     async putSighting(hostname, { since, boots }) {

@@ -166,7 +166,8 @@ describe('what takes more than a file', () => {
 
     const now = new Date().toISOString();
     expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
-    await inventory.putConflict('cmp1', { since: now, boots: [] }, 'test');
+    const conflict = { since: now, boots: [] };
+    await inventory.putConflict((await inventory.host('cmp1')).host, conflict, 'test');
     const refusal = await world.ask('POST', path, { body: {} });
     expect([refusal.status, refusal.json.error]).toEqual([409, expect.stringContaining('agents')]);
     note('POST', path, refusal);

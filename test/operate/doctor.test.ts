@@ -293,7 +293,7 @@ describe('what is wrong is named', () => {
     // As a consumer of its reports; the agent's own may come in between.
     await expect.poll(() => inventory.takeLease('cmp1', 'test', since, since), patience).toBe(true);
     const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
-    await inventory.putConflict('cmp1', { since, boots }, 'test');
+    await inventory.putConflict(await inventory.hostAlone('cmp1'), { since, boots }, 'test');
     expect(named('host cmp1', await findings())).toMatch(
       new RegExp(`Two agents report.*${bootId}.*${other}.*settle -- cmp1 --boot`),
     );

@@ -42,10 +42,16 @@ export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.rebo
 /** The image of each host starts on a second machine; its agent runs for 5 s. */
 export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.clone(5000));
 
-/** An operator says that the boot of the original is the host's. */
-export const endConflicts: Act = ({ hosts, depsFor, spawn }) => {
+/**
+ * An operator says that the boot of the original is the host's, and says so again after 7 minutes: the
+ * command may have died, or have refused because another boot had reported.
+ */
+export const endConflicts: Act = ({ hosts, timeline, depsFor, spawn }) => {
   for (const host of hosts) {
-    void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
+    const attempt = () =>
+      void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
+    attempt();
+    timeline.at(timeline.now() + 7 * 60_000, attempt);
   }
 };
 

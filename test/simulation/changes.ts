@@ -46,6 +46,12 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (was && is && was !== is && !before.arq_uuid && !isRetry) {
     violate('I4', `handle ${after.sk} no longer waits for release ${was}`);
   }
+  if (!was && is && before.arq_uuid && after.arq_uuid) {
+    violate('I4', `handle ${after.sk} is in use, and release ${is} would clean it up`);
+  }
+  if (after.sk === 'HOST' && after.conflict_boots && !after.conflict_since) {
+    violate('I5', `${after.pk} lists the boots of a conflict that is over`);
+  }
   if (after.restored_at && is && !was && !before.arq_uuid) {
     violate('I4', `handle ${after.sk} is programmed, and whose it is is not known`);
   }

@@ -223,6 +223,34 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 1000,
     act: killAgents,
   },
+  'an instance that Nova and Placement find again': {
+    about: ['instance'],
+    prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
+    prepareMs: 3 * minuteMs,
+    act: isOfThePast(false),
+  },
+  'an instance that Nova does not find for 12 minutes': {
+    about: ['instance'],
+    prepare: inTurn(boot('vgpu'), 10_000, isForgetful(true)),
+    act: inTurn(() => {}, 12 * minuteMs, isForgetful(false)),
+  },
+  'a release of two by the host': {
+    about: ['GPU'],
+    prepare: boot('vgpu2'),
+    act: deleteLast,
+  },
+  'a release that is overdue': {
+    about: ['GPU', 'host'],
+    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isOut(true), 0, deleteLast)),
+    prepareMs: 305_000,
+    act: inTurn(() => {}, 90_000, isOut(false)),
+  },
+  'a report of a host in conflict': {
+    about: ['host'],
+    prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
+    prepareMs: 8 * minuteMs,
+    act: inTurn(killAgents, 2 * minuteMs, endConflicts),
+  },
   'an instance that Nova and Placement know again': {
     about: ['instance'],
     prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
@@ -263,13 +291,13 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['host', 'GPU', 'instance'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
     prepareMs: 8 * minuteMs,
-    act: endConflicts,
+    act: inTurn(endConflicts, 1000, killAgents),
   },
   'an end of a conflict on a host whose NIC is gone': {
     about: ['host'],
     prepare: inTurn(inTurn(isPlacementOut(true), 0, unplug(nicAddress)), 20_000, cloneHosts),
     prepareMs: 8 * minuteMs,
-    act: inTurn(endConflicts, 2 * minuteMs, isPlacementOut(false)),
+    act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
   'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
 };

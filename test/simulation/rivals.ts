@@ -86,6 +86,37 @@ export const rivals: Readonly<Record<string, Rival>> = {
     act: bindSpare,
   },
   'a boot of the host in a long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
+  'a slow programming, and a bind of the region as it is': {
+    about: ['FPGA'],
+    of: ['a delete of one of three while their host boots'],
+    act: (world) => {
+      world.stall('agent', 'device program', 30_000);
+      inTurn(() => {}, 18_500, boot('fpga'))(world);
+    },
+  },
+  'AWS IoT, in a long stall': {
+    about: ['GPU'],
+    of: ['a release that is overdue'],
+    act: inTurn(isOut(false), 30_000, boot('vgpu')),
+    lateMs: 55_000,
+  },
+  'mdevs that are made by hand, and a killed agent': {
+    about: ['GPU'],
+    of: ['a release of two by the host'],
+    act: inTurn(makeMdevsByHand, 500, killAgents),
+  },
+  'a boot of the host, and a bind of all vGPUs after it': {
+    about: ['GPU'],
+    of: ['a release that its host is asked for again'],
+    act: inTurn(reboot, 26_000, boot('vgpu2')),
+    lateMs: 55_000,
+  },
+  'a boot of the host, and a bind of another function after it': {
+    about: ['FPGA'],
+    of: ['a region that an operator programs', 'a bind that programs an FPGA'],
+    act: inTurn(reboot, 26_000, boot('fpga2')),
+    lateMs: 55_000,
+  },
   'two reports, the first of which takes long': {
     about: ['NIC'],
     of: ['a device that comes', 'a device that comes back', 'a NIC that is replaced'],
@@ -196,7 +227,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
   },
   'an operator who ends the conflict': {
     about: ['host'],
-    of: ['an end of a conflict of identity'],
+    of: ['an end of a conflict of identity', 'a report of a host in conflict'],
     act: endConflicts,
   },
   'a clone of the host': {
