@@ -5,10 +5,11 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sentenceOf } from '#operate/arguments.ts';
-import { announceHost } from './announce-host.ts';
-import { demoAgent, demoHostname } from './demo-host.ts';
-import { showDevices } from './device-list.ts';
-import { lockDirectory } from './directory-lock.ts';
+import { announceHost } from './demo/announce-host.ts';
+import { demoAgent, demoHostname } from './demo/demo-host.ts';
+import { showDevices } from './demo/device-list.ts';
+import { staticTokens } from './openstack/catalog.ts';
+import { lockDirectory } from './process/directory-lock.ts';
 import {
   chooseLayout,
   type Layout,
@@ -17,9 +18,8 @@ import {
   replacedBy,
   settingsOf,
   urlOf,
-} from './layout.ts';
-import { staticTokens } from './openstack/catalog.ts';
-import { type System, startSystem } from './system.ts';
+} from './process/layout.ts';
+import { type System, startSystem } from './process/system.ts';
 
 const startedAt = performance.now();
 

@@ -97,7 +97,7 @@ vi.mock('#core/domain/identity.ts', async (original) => {
 });
 
 // On a slow machine its minute might come in between. Boots wait for a second only.
-vi.mock('#local/event-sources/schedule.ts', () => ({
+vi.mock('#local/lambda/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
 

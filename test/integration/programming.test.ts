@@ -8,7 +8,7 @@ import { createHttp } from '#core/clients/http.ts';
 import { JobTooLarge } from '#core/clients/iot-jobs.ts';
 import { createStaging } from '#core/clients/staging.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
-import { freePort } from '#local/ports.ts';
+import { freePort } from '#local/process/ports.ts';
 import {
   anImage,
   bind,

@@ -8,9 +8,9 @@ const enrol = ['operate/enrol.ts', '--stage', 'prod'] as const;
 
 it.each([
   ['what takes nothing', ['infra/cost/main.ts', '--month'], "Unknown option '--month'."],
-  ['what takes nothing', ['test/scale/main.ts', '5'], "Unexpected argument '5'."],
-  ['what takes nothing', ['local/demo.ts', '--slow'], "Unknown option '--slow'."],
-  ['what takes nothing', ['test/infra/print-privileges.ts', 'x'], "Unexpected argument 'x'."],
+  ['what takes nothing', ['infra/scale/main.ts', '5'], "Unexpected argument '5'."],
+  ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
+  ['what takes nothing', ['infra/privileges/print.ts', 'x'], "Unexpected argument 'x'."],
   ['an option', ['local/main.ts', '--frseh'], "Unknown option '--frseh'."],
   ['settings', ['operate/doctor.ts'], 'CYBORG_STAGE: missing'],
   ['settings', ['operate/doctor.ts'], '--environment <file>'],

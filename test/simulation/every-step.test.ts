@@ -2,9 +2,9 @@
 // happened, or the step's write is sent twice. In the end all sides agree, every time.
 
 import { expect, it } from 'vitest';
-import { liveAllAtOnce } from './guards-and-lives.ts';
-import { everyStep } from './lives.ts';
-import { operations } from './operations.ts';
+import { liveAllAtOnce } from '../../simulation/guards-and-lives.ts';
+import { everyStep } from '../../simulation/lives.ts';
+import { operations } from '../../simulation/operations.ts';
 
 it.each(Object.keys(operations))(
   '%s',

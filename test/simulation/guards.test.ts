@@ -4,12 +4,12 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { otherGuards } from './guards.ts';
-import { conditionsOfOperations, tryWithout } from './guards-and-lives.ts';
-import { lifeOf, withThoseLike } from './lives.ts';
+import { otherGuards } from '../../simulation/guards.ts';
+import { conditionsOfOperations, tryWithout } from '../../simulation/guards-and-lives.ts';
+import { lifeOf, withThoseLike } from '../../simulation/lives.ts';
 
 const guards = JSON.parse(
-  readFileSync(new URL('guards.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../simulation/guards.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, string>>;
 
 // Seconds where nothing else runs; a busy machine has its time.

@@ -2,12 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { lifeOf, liveOnce } from './lives.ts';
-import { runSeed } from './run.ts';
-import { addOutcome, emptySummary } from './summary.ts';
+import { lifeOf, liveOnce } from '../../simulation/lives.ts';
+import { runSeed } from '../../simulation/run.ts';
+import { addOutcome, emptySummary } from '../../simulation/summary.ts';
 
 const regressions = JSON.parse(
-  readFileSync(new URL('regressions.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../simulation/regressions.json', import.meta.url), 'utf8'),
 ) as string[];
 
 // Seconds where nothing else runs; a busy machine has its time.

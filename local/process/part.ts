@@ -1,4 +1,4 @@
-// One part of the local system in a process of its own: `node local/part.ts <name> <layout as JSON>`.
+// One part of the local system in a process of its own: `node local/process/part.ts <name> <layout as JSON>`.
 // Tells its parent when it is ready, and ends when the parent has.
 
 import { createLog } from '#core/log.ts';

@@ -35,8 +35,8 @@ async function setUp({ stage }: Layout): Promise<Running> {
     [
       import('@aws-sdk/client-dynamodb'),
       import('@aws-sdk/client-sqs'),
-      import('./dynamodb.ts'),
-      import('./queues.ts'),
+      import('../aws/dynamodb.ts'),
+      import('../aws/queues.ts'),
     ],
   );
   const tables = new DynamoDBClient();
@@ -48,7 +48,7 @@ async function setUp({ stage }: Layout): Promise<Running> {
 
 const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {
   async queues(layout) {
-    const { startQueues } = await import('./queues.ts');
+    const { startQueues } = await import('../aws/queues.ts');
     return startQueues({
       host,
       port: layout.ports.sqs,
@@ -58,7 +58,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async s3(layout) {
-    const { startS3 } = await import('./s3.ts');
+    const { startS3 } = await import('../aws/s3.ts');
     return startS3({
       host,
       port: layout.ports.s3,
@@ -68,7 +68,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async events(layout) {
-    const { startEvents } = await import('./events.ts');
+    const { startEvents } = await import('../aws/events.ts');
     return startEvents({
       host,
       port: layout.ports.events,
@@ -81,14 +81,14 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
     const [{ SQSClient }, { startBroker }, { openCertificates }, { createRuleEngine }, settings] =
       await Promise.all([
         import('@aws-sdk/client-sqs'),
-        import('./broker.ts'),
-        import('./certificates.ts'),
-        import('./iot-rules.ts'),
+        import('../aws/broker.ts'),
+        import('../aws/certificates.ts'),
+        import('../aws/iot-rules.ts'),
         import('#core/settings.ts'),
       ]);
     const [{ startIotJobs }, { ThingRegistry }] = await Promise.all([
-      import('./iot-jobs/start.ts'),
-      import('./iot-registry/registry.ts'),
+      import('../aws/iot-jobs/start.ts'),
+      import('../aws/iot-registry/registry.ts'),
     ]);
     const { queueUrls } = settings.loadSettings(process.env);
     const { stage } = layout;
@@ -130,17 +130,17 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async openstack(layout) {
-    const { startOpenStack } = await import('./openstack/start.ts');
+    const { startOpenStack } = await import('../openstack/start.ts');
     return startOpenStack(layout);
   },
 
   async api(layout, log) {
-    const { startApi } = await import('./api.ts');
+    const { startApi } = await import('../lambda/api.ts');
     return startApi({ host, port: layout.ports.api, variable: portVariable('api'), log });
   },
 
   async consumers(layout, log) {
-    const { startConsumers } = await import('./consumers.ts');
+    const { startConsumers } = await import('../lambda/consumers.ts');
     return startConsumers({
       log,
       checkpointDirectory: checkpointDirectory(layout),

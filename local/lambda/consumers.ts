@@ -19,13 +19,13 @@ import { handler as novaEvents } from '#functions/consumers/nova-events.ts';
 import { handler as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
 import { handler as sweep } from '#functions/consumers/sweep.ts';
-import { createTables } from './dynamodb.ts';
-import { openEngineFile } from './dynamodb-file.ts';
+import { createTables } from '../aws/dynamodb.ts';
+import { openEngineFile } from '../aws/dynamodb-file.ts';
+import type { Running } from '../process/ports.ts';
 import { openCheckpoints } from './event-sources/checkpoints.ts';
 import { startQueuePoller } from './event-sources/queue-poller.ts';
 import { startSchedule } from './event-sources/schedule.ts';
 import { startStreamPoller } from './event-sources/stream-poller.ts';
-import type { Running } from './ports.ts';
 
 const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'nova-events': novaEvents,

@@ -8,10 +8,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startGuarded } from './child-process.ts';
+import { startGuarded } from '../process/child-process.ts';
+import { freePort, type ListenOptions, type Running } from '../process/ports.ts';
 import { type EngineFile, openEngineFile } from './dynamodb-file.ts';
 import type { EngineWrites } from './dynamodb-writes.ts';
-import { freePort, type ListenOptions, type Running } from './ports.ts';
 
 /** Measured: 13 to 90 ms. The rest is for a machine that is very busy. */
 const readyWithinMs = 60_000;

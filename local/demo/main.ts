@@ -11,13 +11,13 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { traitPart } from '#core/domain/traits.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { takeNoArguments } from '#operate/arguments.ts';
+import { chooseLayout, type Layout, urlOf } from '../process/layout.ts';
+import { startSystem } from '../process/system.ts';
 import { announceHost } from './announce-host.ts';
 import { type Client, client, eventually, noteProgress } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { inventoryOf } from './demo-inventory.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
-import { chooseLayout, type Layout, urlOf } from './layout.ts';
-import { startSystem } from './system.ts';
 
 takeNoArguments();
 

@@ -12,8 +12,8 @@ import {
 } from '@aws-sdk/client-sqs';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
+import type { Running } from '../../process/ports.ts';
 import { invoke, type LambdaFunction } from '../lambda.ts';
-import type { Running } from '../ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
 /** What it answers is read as Lambda reads it; nothing is an answer, too. */

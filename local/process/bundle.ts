@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 
 export interface Bundles {
   readonly part: string;
@@ -20,7 +20,7 @@ export async function bundleProcesses(directory: string): Promise<Bundles> {
   await run(
     createRequire(createRequire(import.meta.url).resolve('esbuild')).resolve(compiler),
     [
-      'part=local/part.ts',
+      'part=local/process/part.ts',
       'agent=edge-agent/main.ts',
       `--outdir=${directory}`,
       '--out-extension:.js=.mjs',

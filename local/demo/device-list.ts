@@ -1,7 +1,7 @@
 // What `npm start` shows of the hosts' devices: the list of the API, as often as it has changed.
 
 import * as z from 'zod';
-import { type Layout, urlOf } from './layout.ts';
+import { type Layout, urlOf } from '../process/layout.ts';
 
 const listing = z.object({
   devices: z.array(

@@ -6,9 +6,9 @@ import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { thingName } from '#core/contracts/topics.ts';
+import { openCertificates } from '../aws/certificates.ts';
+import { startDynamoDb } from '../aws/dynamodb-engine.ts';
 import { bundleProcesses } from './bundle.ts';
-import { openCertificates } from './certificates.ts';
-import { startDynamoDb } from './dynamodb-engine.ts';
 import { environmentOf, host, type Layout, type PortName, portVariable, urlOf } from './layout.ts';
 import { certificateDirectory, engineFile, type PartName, partNames, setupName } from './parts.ts';
 import { type Launched, type Supervised, supervise } from './supervisor.ts';
@@ -223,7 +223,7 @@ interface ChildOptions {
 
 function child({ name, command, environment, layout, log, onLine }: ChildOptions): Launched {
   const started = spawn(process.execPath, [...heapFlags, ...command], {
-    cwd: join(import.meta.dirname, '..'),
+    cwd: join(import.meta.dirname, '../..'),
     // Compiled modules are kept between starts.
     env: { NODE_COMPILE_CACHE: join(layout.directory, 'compiled'), ...environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -15,10 +15,10 @@ interface Line {
 
 takeNoArguments();
 
-const docs = join(import.meta.dirname, '..', 'docs');
+const docs = join(import.meta.dirname, '../..', 'docs');
 
 async function recordDemo(): Promise<readonly Line[]> {
-  const demo = spawn(process.execPath, [join(import.meta.dirname, 'demo.ts')], {
+  const demo = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const closed = once(demo, 'close');

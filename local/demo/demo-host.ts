@@ -2,8 +2,8 @@
 // mdevs can be made, a fake FPGA that can be programmed, and a sysfs tree with a GPU and a network card that has two virtual functions.
 
 import { existsSync } from 'node:fs';
+import type { AgentOptions } from '../process/system.ts';
 import { SysfsTree } from './sysfs-tree.ts';
-import type { AgentOptions } from './system.ts';
 
 export const demoHostname = 'cmp1';
 

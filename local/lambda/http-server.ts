@@ -3,9 +3,9 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Log, silentLog } from '#core/log.ts';
+import { type ListenOptions, listen, type Running } from '../process/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
 import { invoke, type LambdaHandler } from './lambda.ts';
-import { type ListenOptions, listen, type Running } from './ports.ts';
 
 /** API Gateway's own. What the API itself allows is less, and checked behind it. */
 const bodyBytesMax = 10 * 1024 * 1024;

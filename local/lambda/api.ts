@@ -11,9 +11,9 @@ import { resourceFor } from '#functions/gateway.ts';
 import type { HttpHandler } from '#functions/http/resource-handler.ts';
 import type { Resource } from '#functions/routes.ts';
 import { handler as versions } from '#functions/versions/handler.ts';
+import type { ListenOptions } from '../process/ports.ts';
 import { type LocalHttpServer, startHttpServer } from './http-server.ts';
 import type { LambdaHandler } from './lambda.ts';
-import type { ListenOptions } from './ports.ts';
 
 const handlers: Readonly<Record<Resource, HttpHandler>> = {
   versions,

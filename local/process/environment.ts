@@ -3,7 +3,7 @@
 
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
-import { serviceCredentials } from './openstack/keystone.ts';
+import { serviceCredentials } from '../openstack/keystone.ts';
 
 /** SQS names its account in queue URLs; the engine has one. */
 const account = '000000000000';
