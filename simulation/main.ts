@@ -9,6 +9,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { showHelp } from '#operate/arguments.ts';
 import { findGuards, type GuardResult, liveAllAtOnce } from './guards-and-lives.ts';
 import { everyRace, lifeOf, liveOnce } from './lives.ts';
 import { runManySeeds } from './seeds.ts';
@@ -17,6 +18,15 @@ import { describeSummary } from './summary.ts';
 const regressionsFile = new URL('regressions.json', import.meta.url);
 const guardsFile = new URL('guards.json', import.meta.url);
 
+const usage = `npm run test:simulation -- [option]
+
+                          10,000 seeds
+--seeds=500 [--from=1]    so many seeds
+--races                   each step of each operation, beside each concurrent operation
+--scenario=seed/4711      one scenario again; with --trace each of its effects
+--guards [--sample=6]     which scenario kills which mutant, into guards.json`;
+
+showHelp(usage);
 const { values } = parseArgs({
   options: {
     life: { type: 'string' },

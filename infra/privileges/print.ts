@@ -3,7 +3,7 @@
 import { takeNoArguments } from '#operate/arguments.ts';
 import { type Resource, type Statement, stage, statementOf, synthesize } from './synthesized.ts';
 
-takeNoArguments();
+takeNoArguments('npm run -s iam    what each role of the stack may do');
 
 const stack = synthesize();
 const roles = stack.ofType('AWS::IAM::Role').map((role) => ({

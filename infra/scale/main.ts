@@ -4,7 +4,7 @@ import { markdown } from '#infra/cost/print-bill.ts';
 import { takeNoArguments } from '#operate/arguments.ts';
 import { bindHead, bindRow, binds, bootHead, bootRow, boots } from './scenarios.ts';
 
-takeNoArguments();
+takeNoArguments('npm run -s scale    10,000 hosts and 50 binds a second against the limits of AWS');
 
 const tableOf = <Row>(
   all: Readonly<Record<string, Row>>,

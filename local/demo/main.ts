@@ -19,7 +19,9 @@ import { demoAgent, demoHostname } from './demo-host.ts';
 import { inventoryOf } from './demo-inventory.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
 
-takeNoArguments();
+takeNoArguments(
+  'npm run -s demo    one server with two accelerators, from report to release, on this machine',
+);
 
 /** The fake GPU's provider for the smaller of its two types of mdev. */
 const vgpuProvider = '0000:0e:00.0_fake-1';

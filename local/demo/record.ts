@@ -13,7 +13,7 @@ interface Line {
   readonly atMs: number;
 }
 
-takeNoArguments();
+takeNoArguments('npm run demo:record    runs the demo and writes docs/demo.md and docs/demo.svg');
 
 const docs = join(import.meta.dirname, '../..', 'docs');
 

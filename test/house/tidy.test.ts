@@ -78,6 +78,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   local: ['local', 'operate', 'functions', 'core'],
   simulation: [
     'simulation',
+    'operate/arguments.ts',
     'local/aws',
     'local/openstack',
     'edge-agent',
