@@ -183,13 +183,13 @@ export const withoutAllocation: Act = (world) => {
 };
 
 /** Of the ARQs of the last server, one. */
-export const snatchOne =
+export const deleteOneArq =
   (index: number): Act =>
   async (world) => {
     const server = last(world);
     const arq = Object.keys(server?.patch ?? {}).at(index);
     if (!server || !arq) return;
-    server.isRobbed = true;
+    server.hasLostArqs = true;
     const process = world.spawn('nova rival');
     await world.api(process, 'DELETE', `/accelerator_requests?arqs=${arq}`);
   };
@@ -210,7 +210,7 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   const [bound] = Object.values(server?.patch ?? {}) as Operation[][];
   if (!server || !bound) return;
   const target = bound.map(change);
-  server.isRobbed = true;
+  server.hasLostArqs = true;
   const process = world.spawn('nova rival');
   const { json } = await world.api(process, 'POST', '/accelerator_requests', {
     device_profile_name: server.profile.name,

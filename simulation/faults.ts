@@ -74,7 +74,7 @@ export function createFaults(random: Random, intensity: number, rates: Rates = f
   return {
     counts,
     happens: (kind) => {
-      // Drawn only where it can happen: the lives of operations, which guards name, stay as they are.
+      // Drawn only where it can happen: the scenarios of operations, which guards name, stay as they are.
       if (kind === 'device cannot be read' && !rates[kind]) return false;
       const happens = isOn && random.chance(Math.min(0.9, (rates[kind] ?? 0) * intensity));
       if (happens) count(kind);

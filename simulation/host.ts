@@ -123,7 +123,9 @@ export function createHost(parts: HostParts): Host {
         if (host.isUp && agent === process) startAgent();
       });
     };
-    void live(process, host, hardware, files, bootId, parts).catch(() => timeline.kill(process));
+    void runHostAgent(process, host, hardware, files, bootId, parts).catch(() =>
+      timeline.kill(process),
+    );
   }
 
   const host: Host = {
@@ -136,7 +138,7 @@ export function createHost(parts: HostParts): Host {
     clone: (forMs) => {
       const process = parts.spawn(`agent clone of ${name}`);
       const other: Hardware = { ...hardware, mdevs: new Map(), regionUsers: new Set() };
-      void live(process, host, other, new Map(files), random.uuid(), parts).catch(() =>
+      void runHostAgent(process, host, other, new Map(files), random.uuid(), parts).catch(() =>
         timeline.kill(process),
       );
       timeline.at(timeline.now() + forMs, () => {
@@ -163,7 +165,7 @@ export function mdevByHand(uuid: string): Mdev {
   return { address: gpuAddress, type: mdevType, uuid };
 }
 
-async function live(
+async function runHostAgent(
   process: Process,
   host: Host,
   hardware: Hardware,
@@ -332,8 +334,8 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
         if (image?.interfaceUuid !== regionInterface) {
           violate('I9', `an unverified image ${imageId} was written`);
         }
-        for (const { uuid, status, isRobbed } of hardware.regionUsers) {
-          if (status === 'ACTIVE' && !isRobbed)
+        for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
+          if (status === 'ACTIVE' && !hasLostArqs)
             violate('I9', `image ${imageId} is written below server ${uuid}`);
         }
         // What a broken-off write leaves is nobody's image.

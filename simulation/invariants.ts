@@ -133,9 +133,9 @@ export function checkConvergence(world: World): void {
       arq.binding && stored.bindings.some(({ arqUuids }) => arqUuids.includes(arq.uuid));
     if (!isKept) throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, bound to nothing`);
   }
-  for (const { uuid, status, isRobbed } of world.nova.servers) {
+  for (const { uuid, status, hasLostArqs } of world.nova.servers) {
     const binding = stored.bindings.find(({ instanceUuid }) => instanceUuid === uuid);
-    if (status === 'ACTIVE' && !binding && !isRobbed) {
+    if (status === 'ACTIVE' && !binding && !hasLostArqs) {
       throw new Violation('L2', `${uuid} is ACTIVE, and what it runs with was released`);
     }
   }
@@ -143,7 +143,7 @@ export function checkConvergence(world: World): void {
     if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} is never built`);
   }
   for (const [arq, said] of world.openstack.told) {
-    if (servers.get(arq.split(' ')[0] ?? '')?.isRobbed) continue;
+    if (servers.get(arq.split(' ')[0] ?? '')?.hasLostArqs) continue;
     // What was bound may be lost by a boot of its host; what failed never comes back.
     if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
       throw new Violation('L2', `Nova was told of ARQ ${arq}: ${said.join(', ')}`);

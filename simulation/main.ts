@@ -1,17 +1,17 @@
 // npm run test:simulation                      10,000 seeds; ends with 1 if any fails
 // npm run test:simulation -- --seeds=500       so many, --from=1 on
 // npm run test:simulation -- --races           each step of each operation, stalled while another happens
-// npm run test:simulation -- --life=seed/4711  one life again; with --trace each of its effects
-// npm run test:simulation -- --guards          which life misses which guard, into guards.json;
+// npm run test:simulation -- --scenario=seed/4711  one scenario again; with --trace each of its effects
+// npm run test:simulation -- --guards          which scenario misses which guard, into guards.json;
 //                                              --sample=6 plays every sixth race only
 //
-// A life that fails is written into regressions.json; npm test lives those again.
+// A scenario that fails is written into regressions.json; npm test scenarios those again.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { showHelp } from '#operate/arguments.ts';
-import { findGuards, type GuardResult, liveAllAtOnce } from './guards-and-lives.ts';
-import { everyRace, lifeOf, liveOnce } from './lives.ts';
+import { findGuards, type GuardResult, playAllAtOnce } from './mutants.ts';
+import { everyRace, play, scenarioOf } from './scenarios.ts';
 import { runManySeeds } from './seeds.ts';
 import { describeSummary } from './summary.ts';
 
@@ -29,7 +29,7 @@ const usage = `npm run test:simulation -- [option]
 showHelp(usage);
 const { values } = parseArgs({
   options: {
-    life: { type: 'string' },
+    scenario: { type: 'string' },
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
@@ -40,7 +40,7 @@ const { values } = parseArgs({
 });
 
 interface Failure {
-  readonly life: string;
+  readonly scenario: string;
   readonly message: string;
 }
 
@@ -51,43 +51,46 @@ function say(line: string): void {
 async function main(): Promise<boolean> {
   if (values.guards) return writeGuards();
   const startedAt = Date.now();
-  const { lives, failures } = values.life
-    ? await again(values.life)
+  const { scenarios, failures } = values.scenario
+    ? await again(values.scenario)
     : values.races
       ? await races()
       : await manySeeds(startedAt);
-  for (const { life, message } of failures) {
-    say(`${life}: ${message}`);
-    say(`  again: npm run test:simulation -- --life='${life}' --trace`);
+  for (const { scenario, message } of failures) {
+    say(`${scenario}: ${message}`);
+    say(`  again: npm run test:simulation -- --scenario='${scenario}' --trace`);
   }
   keep(failures);
   say(`${Math.round((Date.now() - startedAt) / 1000)} s`);
-  say(`${lives - failures.length} passed, ${failures.length} failed`);
+  say(`${scenarios - failures.length} passed, ${failures.length} failed`);
   return failures.length === 0;
 }
 
-async function again(life: string) {
-  const violation = await liveOnce(lifeOf(life), { trace: values.trace ? say : undefined });
-  return { lives: 1, failures: violation ? [{ life, message: violation.message }] : [] };
+async function again(scenario: string) {
+  const violation = await play(scenarioOf(scenario), { trace: values.trace ? say : undefined });
+  return { scenarios: 1, failures: violation ? [{ scenario, message: violation.message }] : [] };
 }
 
 async function races() {
-  const lives = await everyRace();
-  const parts = await liveAllAtOnce(lives);
-  return { lives: lives.length, failures: parts.flatMap(({ violations }) => violations) };
+  const scenarios = await everyRace();
+  const parts = await playAllAtOnce(scenarios);
+  return { scenarios: scenarios.length, failures: parts.flatMap(({ violations }) => violations) };
 }
 
 async function manySeeds(startedAt: number) {
   const summary = await runManySeeds(Number(values.from), Number(values.seeds ?? 10_000));
   for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
-  const failures = summary.failures.map(({ seed, message }) => ({ life: `seed/${seed}`, message }));
-  return { lives: summary.seeds, failures };
+  const failures = summary.failures.map(({ seed, message }) => ({
+    scenario: `seed/${seed}`,
+    message,
+  }));
+  return { scenarios: summary.seeds, failures };
 }
 
 function keep(failures: readonly Failure[]): void {
   if (failures.length === 0) return;
   const known = JSON.parse(readFileSync(regressionsFile, 'utf8')) as string[];
-  const all = new Set([...known, ...failures.map(({ life }) => life)]);
+  const all = new Set([...known, ...failures.map(({ scenario }) => scenario)]);
   writeFileSync(regressionsFile, `${JSON.stringify([...all].sort(), null, 2)}\n`);
 }
 
@@ -103,10 +106,10 @@ async function writeGuards(): Promise<boolean> {
     const sorted = Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
     writeFileSync(guardsFile, `${JSON.stringify(sorted, null, 2)}\n`);
   };
-  const keepFound = ({ guard, life, failure = '' }: GuardResult) => {
-    if (life === undefined) return;
-    say(`${guard}  |  ${life}  |  ${failure}`);
-    found[guard] = life;
+  const keepFound = ({ guard, scenario, failure = '' }: GuardResult) => {
+    if (scenario === undefined) return;
+    say(`${guard}  |  ${scenario}  |  ${failure}`);
+    found[guard] = scenario;
     write({ ...known, ...found });
   };
   const guards = await findGuards(known, Number(values.sample), keepFound, say);

@@ -33,7 +33,7 @@ export interface Server {
   /** Whether the control plane had heard of its host's boot when it was last asked. */
   isBootKnown: boolean;
   /** An operator has taken its ARQs from it. */
-  isRobbed: boolean;
+  hasLostArqs: boolean;
 }
 
 export interface ShownArq {
@@ -58,7 +58,7 @@ export interface NovaParts {
   readonly knowsBoot: (host: Host) => boolean;
   readonly spawn: (name: string) => Process;
   /** How often another caller competes with a bind, from 0 to 1. */
-  readonly rivalry: number;
+  readonly competition: number;
   /** As if a failed bind were listed, and no error. */
   readonly seesFailedBinds: boolean;
 }
@@ -69,11 +69,11 @@ export interface SimulatedNova {
   delete(server: Server): Promise<void>;
   hardReboot(server: Server): Promise<void>;
   /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
-  rob(server: Server, afterMs?: number): Promise<void>;
+  unbindAndRebind(server: Server, afterMs?: number): Promise<void>;
   /** Its ARQs are bound for another instance, and deleted with that. */
   rival(server: Server): Promise<void>;
   /** Somebody deletes its ARQs. */
-  snatch(server: Server): Promise<void>;
+  deleteArqs(server: Server): Promise<void>;
   /** Offloads it and brings it back; the delete of its ARQs may be lost. */
   shelveAndUnshelve(server: Server): Promise<void>;
   /** From a host that is down to another. */
@@ -105,7 +105,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       status: 'BUILD',
       arqs: [],
       isBootKnown: false,
-      isRobbed: false,
+      hasLostArqs: false,
     };
     servers.push(server);
     known(server);
@@ -141,7 +141,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       ]),
     );
     server.patch = patch;
-    if (random.chance(parts.rivalry)) compete(server, patch);
+    if (random.chance(parts.competition)) compete(server, patch);
     const bound = await api(process, 'PATCH', '/accelerator_requests', patch);
     if (bound.status >= 400) {
       await deleteByUuid(process, uuids);
@@ -156,7 +156,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     const ways = [
       () => api(process, 'PATCH', '/accelerator_requests', patch),
       () => rival(server),
-      () => snatch(server, random.between(0, 60)),
+      () => deleteArqs(server, random.between(0, 60)),
     ];
     void random.pick(ways)();
   }
@@ -166,7 +166,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     if (!patch) return;
     const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
     const instance = random.uuid();
-    const forRival = Object.fromEntries(
+    const forCompetitor = Object.fromEntries(
       Object.entries(patch).map(([arq, operations]) => [
         arq,
         operations.map((operation) =>
@@ -176,17 +176,17 @@ export function createNova(parts: NovaParts): SimulatedNova {
         ),
       ]),
     );
-    server.isRobbed = true;
-    await api(process, 'PATCH', '/accelerator_requests', forRival);
+    server.hasLostArqs = true;
+    await api(process, 'PATCH', '/accelerator_requests', forCompetitor);
     await timeline.sleep(process, random.between(10, 60_000));
     await api(process, 'DELETE', `/accelerator_requests?instance=${instance}`);
   }
 
-  async function snatch(server: Server, afterMs = 0): Promise<void> {
+  async function deleteArqs(server: Server, afterMs = 0): Promise<void> {
     const { patch } = server;
     if (!patch) return;
     const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
-    server.isRobbed = true;
+    server.hasLostArqs = true;
     await timeline.sleep(process, afterMs);
     await deleteByUuid(process, Object.keys(patch));
   }
@@ -287,7 +287,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     servers,
     boot,
     rival,
-    snatch,
+    deleteArqs,
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
       // The guest is destroyed first.
@@ -302,15 +302,15 @@ export function createNova(parts: NovaParts): SimulatedNova {
     async hardReboot(server) {
       const process = parts.spawn(`nova reboot ${server.uuid.slice(0, 8)}`);
       const arqs = await list(process, server);
-      if (server.isRobbed) return;
+      if (server.hasLostArqs) return;
       if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
         violate('L2', `${server.uuid} is rebooted without its devices`);
       }
     },
-    async rob(server, afterMs) {
+    async unbindAndRebind(server, afterMs) {
       const { patch } = server;
       if (!patch || server.status === 'DELETED') return;
-      server.isRobbed = true;
+      server.hasLostArqs = true;
       const process = parts.spawn(`nova operator ${server.uuid.slice(0, 8)}`);
       const removal = Object.fromEntries(
         Object.entries(patch).map(([arq, operations]) => [

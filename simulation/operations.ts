@@ -7,6 +7,7 @@ import {
   cloneHosts,
   createSpare,
   deleteLast,
+  deleteOneArq,
   deleteProfile,
   deleteSpare,
   endConflicts,
@@ -28,7 +29,6 @@ import {
   profileUuid,
   programRegion,
   reboot,
-  snatchOne,
   unplug,
 } from './acts.ts';
 import { quietRates, type Rates } from './faults.ts';
@@ -40,7 +40,7 @@ import { createWorld, type WorldOptions } from './world.ts';
 const minuteMs = 60_000;
 const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
-const peaceMs = 25 * minuteMs;
+const quiescenceMs = 25 * minuteMs;
 
 /** What an operation is about; those about different things do not meet. */
 export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
@@ -90,7 +90,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'an unbind, and a bind again': {
     about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu'),
-    act: (world) => world.nova.rob(first(world)),
+    act: (world) => world.nova.unbindAndRebind(first(world)),
   },
   'a delete of all that it has': {
     about: ['NIC', 'GPU', 'FPGA', 'host', 'instance'],
@@ -107,12 +107,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     // The boot is known for 15 s: nothing has followed from it.
     prepare: inTurn(boot('all'), 30_000, reboot),
     prepareMs: 47_000,
-    act: snatchOne(-1),
+    act: deleteOneArq(-1),
   },
   'a delete of one of two': {
     about: ['NIC', 'instance'],
     prepare: boot('nic2'),
-    act: snatchOne(0),
+    act: deleteOneArq(0),
   },
   'a delete of two': {
     about: ['NIC'],
@@ -186,7 +186,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['GPU', 'instance'],
     prepare: inTurn(isOut(true), 0, boot('vgpu2')),
     prepareMs: 10_000,
-    act: inTurn(snatchOne(0), 30_000, isOut(false)),
+    act: inTurn(deleteOneArq(0), 30_000, isOut(false)),
   },
   'a boot of which not all can be made again': {
     about: ['host', 'instance'],
@@ -268,7 +268,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: inTurn(inTurn(isOut(true), 0, isUnheard(true)), 0, boot('vgpu2')),
     prepareMs: 185_000,
     act: inTurn(
-      (world) => world.nova.snatch(first(world)),
+      (world) => world.nova.deleteArqs(first(world)),
       40_000,
       inTurn(isOut(false), 0, isUnheard(false)),
     ),
@@ -319,14 +319,14 @@ export async function runOperation(
   try {
     const check = createSafetyCheck(world);
     makeProfiles(world);
-    await world.live(2 * minuteMs, check);
+    await world.runFor(2 * minuteMs, check);
     void operation.prepare?.(world);
-    await world.live(operation.prepareMs ?? minuteMs, check);
+    await world.runFor(operation.prepareMs ?? minuteMs, check);
     world.arm();
     void operation.act(world);
-    await world.live(minuteMs, check);
+    await world.runFor(minuteMs, check);
     const steps = world.stepsTaken();
-    await world.live(peaceMs, check);
+    await world.runFor(quiescenceMs, check);
     checkConvergence(world);
     return { steps, servers: world.nova.servers.map(({ status }) => status) };
   } finally {

@@ -8,7 +8,7 @@ import type { Violate } from './violation.ts';
 export function checkDevices(parts: NovaParts, server: Server, uuids: readonly string[]): void {
   const { hosts, violate } = parts;
   // What an operator has taken away meanwhile is the operator's affair.
-  if (server.isRobbed) return;
+  if (server.hasLostArqs) return;
   const host = hosts.find(({ name }) => name === server.host);
   if (server.arqs.length !== uuids.length) {
     violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);

@@ -1,4 +1,4 @@
-// One life of a cloud: an hour of use with everything going wrong, then peace, and in the end all sides
+// One scenario of a cloud: an hour of use with everything going wrong, then peace, and in the end all sides
 // must agree.
 
 import { type Disaster, disasters } from './faults.ts';
@@ -10,7 +10,7 @@ import { createWorld, startMs, type World, type WorldOptions } from './world.ts'
 const minuteMs = 60_000;
 const readyMs = 2 * minuteMs;
 /** Within it everything must have come to rest: deadlines, quarantine, forgotten ARQs, the reaper. */
-const peaceMs = 60 * minuteMs;
+const quiescenceMs = 60 * minuteMs;
 
 export interface Outcome {
   readonly seed: number;
@@ -26,7 +26,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   const world = createWorld(seed, options);
   let violation: Violation | undefined;
   try {
-    await live(world);
+    await runLife(world);
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Violation') throw error;
     violation = error as Violation;
@@ -48,10 +48,10 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   };
 }
 
-async function live(world: World): Promise<void> {
+async function runLife(world: World): Promise<void> {
   const check = createSafetyCheck(world);
   makeProfiles(world);
-  await world.live(readyMs, check);
+  await world.runFor(readyMs, check);
   const busyMs = world.random.between(5, 20) * minuteMs;
   const { random } = world;
   // Some clouds are quiet, in others everybody wants the same at the same moment.
@@ -65,12 +65,12 @@ async function live(world: World): Promise<void> {
     soon(world, busyMs, () => strike(world));
   }
   for (let count = world.random.between(0, 2); count > 0; count -= 1) {
-    soon(world, busyMs, () => rob(world));
+    soon(world, busyMs, () => unbindAndRebind(world));
   }
-  soon(world, busyMs, () => pry(world));
-  await world.live(busyMs + 10 * minuteMs, check);
-  makePeace(world);
-  await world.live(peaceMs, check);
+  soon(world, busyMs, () => probe(world));
+  await world.runFor(busyMs + 10 * minuteMs, check);
+  stopFaults(world);
+  await world.runFor(quiescenceMs, check);
   checkConvergence(world);
 }
 
@@ -94,7 +94,7 @@ async function useServers(world: World): Promise<void> {
   }
 }
 
-/** A server's life: built, used, and mostly deleted. */
+/** A server's scenario: built, used, and mostly deleted. */
 async function useServer(world: World, longestMs: number): Promise<void> {
   const { nova, random, timeline } = world;
   const server = await nova.boot(random.pick(world.profiles));
@@ -106,12 +106,12 @@ async function useServer(world: World, longestMs: number): Promise<void> {
   if (server.status !== 'DELETED' && random.chance(0.8)) await nova.delete(server);
 }
 
-async function rob({ nova, random }: World): Promise<void> {
-  if (nova.servers.length > 0) await nova.rob(random.pick(nova.servers));
+async function unbindAndRebind({ nova, random }: World): Promise<void> {
+  if (nova.servers.length > 0) await nova.unbindAndRebind(random.pick(nova.servers));
 }
 
 /** A stranger asks for other people's ARQs (I8). */
-async function pry(world: World): Promise<void> {
+async function probe(world: World): Promise<void> {
   const process = world.spawn('nova stranger');
   for (const path of ['', ...world.nova.servers.map(({ uuid }) => `?instance=${uuid}`)]) {
     const { status, json } = await world.api(
@@ -187,7 +187,7 @@ function strike(world: World): void {
   strikes[kind]();
 }
 
-function makePeace({ faults, openstack, iot, hosts }: World): void {
+function stopFaults({ faults, openstack, iot, hosts }: World): void {
   faults.stop();
   openstack.outages.clear();
   iot.isOut = false;

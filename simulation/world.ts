@@ -87,7 +87,7 @@ export interface World {
   /** Whoever comes to such a step next is that much later there. */
   stall(process: string, step: string, milliseconds: number): void;
   /** Resolves when time has come so far. @throws Violation */
-  live(milliseconds: number, check: () => void): Promise<void>;
+  runFor(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
 }
 
@@ -296,7 +296,7 @@ export function createWorld(
     violate,
     knowsBoot,
     spawn,
-    rivalry: rates ? 0 : 0.15,
+    competition: rates ? 0 : 0.15,
     seesFailedBinds: strip.isStripped('failed bind is an error'),
   });
 
@@ -336,7 +336,7 @@ export function createWorld(
     arm: interrupts.arm,
     stepsTaken: interrupts.steps,
     stall: interrupts.stall,
-    live: async (milliseconds, given) => {
+    runFor: async (milliseconds, given) => {
       check = given;
       await timeline.runUntil(timeline.now() + milliseconds);
     },

@@ -1,5 +1,5 @@
 // The tables in memory, behind the commands that the stores send: fast enough for many thousand
-// lives of a cloud. test/simulation/database.test.ts holds it to what the engine answers.
+// scenarios of a cloud. test/simulation/database.test.ts holds it to what the engine answers.
 //
 // Indexes lag behind their tables, as AWS's do and the engine's do not.
 

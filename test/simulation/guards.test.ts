@@ -1,12 +1,12 @@
-// Each guard of the product is needed: without it, one life goes wrong that is well with it. What needs
-// it was found by `npm run test:simulation -- --guards`; here those lives are lived again, and where the
+// Each guard of the product is needed: without it, one scenario goes wrong that is well with it. What needs
+// it was found by `npm run test:simulation -- --guards`; here those scenarios are lived again, and where the
 // product takes other steps by now, those like them.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { otherGuards } from '../../simulation/guards.ts';
-import { conditionsOfOperations, tryWithout } from '../../simulation/guards-and-lives.ts';
-import { lifeOf, withThoseLike } from '../../simulation/lives.ts';
+import { otherGuards } from '#simulation/guards.ts';
+import { conditionsOfOperations, tryWithout } from '#simulation/mutants.ts';
+import { scenarioOf, withSimilar } from '#simulation/scenarios.ts';
 
 const guards = JSON.parse(
   readFileSync(new URL('../../simulation/guards.json', import.meta.url), 'utf8'),
@@ -18,9 +18,9 @@ const patience = 600_000;
 describe('without a guard something goes wrong', () => {
   it.each(Object.entries(guards))(
     '%s: %s',
-    async (guard, life) => {
-      const lives = await withThoseLike(lifeOf(life));
-      expect((await tryWithout(guard, lives)).failure).toBeDefined();
+    async (guard, scenario) => {
+      const scenarios = await withSimilar(scenarioOf(scenario));
+      expect((await tryWithout(guard, scenarios)).failure).toBeDefined();
     },
     patience,
   );

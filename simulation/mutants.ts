@@ -7,18 +7,18 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type OtherGuard, otherGuards, recordConditions, stripGuard } from './guards.ts';
+import { operations, runOperation } from './operations.ts';
+import { createRandom } from './random.ts';
 import {
   everyRace,
   everyStep,
-  type Life,
-  lifeOf,
-  liveOnce,
   nameOf,
+  play,
+  type Scenario,
+  scenarioOf,
   seeds,
-  withThoseLike,
-} from './lives.ts';
-import { operations, runOperation } from './operations.ts';
-import { createRandom } from './random.ts';
+  withSimilar,
+} from './scenarios.ts';
 
 /** For one condition, per worker. */
 const attemptsMax = 400;
@@ -26,58 +26,71 @@ const attemptsMax = 400;
 export interface GuardResult {
   readonly guard: string;
   /** Without the guard something that must hold does not. */
-  readonly life?: string;
+  readonly scenario?: string;
   readonly failure?: string;
-  /** In how many lives it decided, or how many were tried. */
-  readonly lives: number;
+  /** In how many scenarios it decided, or how many were tried. */
+  readonly scenarios: number;
 }
 
 /** Where one guard may be missed. */
 interface Candidates {
   readonly guard: string;
-  readonly lives: readonly Life[];
+  readonly scenarios: readonly Scenario[];
 }
 
 /** What a worker is asked to do. */
 export type Task =
-  | { readonly kind: 'live'; readonly lives: readonly Life[] }
+  | { readonly kind: 'play'; readonly scenarios: readonly Scenario[] }
   | { readonly kind: 'strip'; readonly guards: readonly Candidates[] }
-  | { readonly kind: 'seek'; readonly guards: readonly string[]; readonly lives: readonly Life[] };
+  | {
+      readonly kind: 'seek';
+      readonly guards: readonly string[];
+      readonly scenarios: readonly Scenario[];
+    };
 
 /** What a worker that seeks says. */
 export type SeekMessage =
   | { readonly kind: 'found'; readonly result: GuardResult }
-  | { readonly kind: 'violation'; readonly life: string; readonly text: string }
+  | { readonly kind: 'violation'; readonly scenario: string; readonly text: string }
   | { readonly kind: 'progress'; readonly done: number };
 
-export interface Lived {
+export interface Played {
   /** By condition, where it decided. */
-  readonly decided: ReadonlyMap<string, Life[]>;
-  readonly violations: readonly { readonly life: string; readonly message: string }[];
+  readonly decided: ReadonlyMap<string, Scenario[]>;
+  readonly violations: readonly { readonly scenario: string; readonly message: string }[];
 }
 
 /** Lives them all, and writes down which conditions decided. */
-export async function liveAll(lives: readonly Life[]): Promise<Lived> {
-  const decided = new Map<string, Life[]>();
-  const violations: { life: string; message: string }[] = [];
-  for (const life of lives) {
+export async function playAll(scenarios: readonly Scenario[]): Promise<Played> {
+  const decided = new Map<string, Scenario[]>();
+  const violations: { scenario: string; message: string }[] = [];
+  for (const scenario of scenarios) {
     const here = new Set<string>();
-    const violation = await liveOnce(life, { strip: recordConditions(new Set(), here) });
-    if (violation) violations.push({ life: nameOf(life), message: violation.message });
-    for (const condition of here) decided.set(condition, [...(decided.get(condition) ?? []), life]);
+    const violation = await play(scenario, { strip: recordConditions(new Set(), here) });
+    if (violation) violations.push({ scenario: nameOf(scenario), message: violation.message });
+    for (const condition of here)
+      decided.set(condition, [...(decided.get(condition) ?? []), scenario]);
   }
   return { decided, violations };
 }
 
 /** Lives without the guard until something that must hold does not, and with it does. */
-export async function tryWithout(guard: string, lives: readonly Life[]): Promise<GuardResult> {
-  for (const life of lives) {
+export async function tryWithout(
+  guard: string,
+  scenarios: readonly Scenario[],
+): Promise<GuardResult> {
+  for (const scenario of scenarios) {
     // Without it there may be rows that nothing can read.
-    const failure = await liveOnce(life, { strip: stripGuard(guard) }).catch((error) => error);
-    if (!failure || (await liveOnce(life))) continue;
-    return { guard, life: nameOf(life), failure: String(failure.message), lives: lives.length };
+    const failure = await play(scenario, { strip: stripGuard(guard) }).catch((error) => error);
+    if (!failure || (await play(scenario))) continue;
+    return {
+      guard,
+      scenario: nameOf(scenario),
+      failure: String(failure.message),
+      scenarios: scenarios.length,
+    };
   }
-  return { guard, lives: lives.length };
+  return { guard, scenarios: scenarios.length };
 }
 
 /**
@@ -100,10 +113,10 @@ export async function findGuards(
   const candidates = await Promise.all(
     named.map(async (guard) => ({
       guard,
-      lives: await withThoseLike(lifeOf(known[guard] as string)),
+      scenarios: await withSimilar(scenarioOf(known[guard] as string)),
     })),
   );
-  const near = (await stripAtOnce(candidates)).filter(({ life }) => life !== undefined);
+  const near = (await stripAtOnce(candidates)).filter(({ scenario }) => scenario !== undefined);
   near.forEach(found);
   const left = guards.filter((guard) => !near.some((result) => result.guard === guard));
   say(`${near.length} of ${guards.length} guards are killed where they were, or near by`);
@@ -129,16 +142,17 @@ async function findAnywhere(
 ): Promise<void> {
   const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
   const races = (await everyRace()).filter((_, index) => index % sample === 0);
-  const lives = shuffled([...races, ...steps, ...seeds(1, 400)]);
-  say(`${guards.join('; ')}: sought in ${lives.length} runs`);
+  const scenarios = shuffled([...races, ...steps, ...seeds(1, 400)]);
+  say(`${guards.join('; ')}: sought in ${scenarios.length} runs`);
   const workers = availableParallelism();
   const open = new Set(guards);
   await Promise.all(
     Array.from({ length: workers }, (_, index) => {
-      const share = lives.filter((_life, at) => at % workers === index);
-      const worker = startWorker({ kind: 'seek', guards, lives: share });
+      const share = scenarios.filter((_life, at) => at % workers === index);
+      const worker = startWorker({ kind: 'seek', guards, scenarios: share });
       return listen<SeekMessage>(worker, (message) => {
-        if (message.kind === 'violation') say(`with all guards: ${message.life}: ${message.text}`);
+        if (message.kind === 'violation')
+          say(`with all guards: ${message.scenario}: ${message.text}`);
         if (message.kind === 'progress') say(`worker ${index}: ${message.done} of ${share.length}`);
         if (message.kind !== 'found' || !open.delete(message.result.guard)) return;
         found(message.result);
@@ -148,36 +162,41 @@ async function findAnywhere(
 }
 
 /**
- * Looks for the guards in the lives it is given, and tells of each as soon as it has one.
+ * Looks for the guards in the scenarios it is given, and tells of each as soon as it has one.
  *
  * @param tell called with every guard found, every violation with all guards, and the progress
  */
 export async function seek(
   guards: readonly string[],
-  lives: readonly Life[],
+  scenarios: readonly Scenario[],
   tell: (message: SeekMessage) => void,
 ): Promise<void> {
   const open = new Map(guards.map((guard) => [guard, 0]));
   // No refusal shows where they matter: each run tries one of them.
   const others = () => otherGuards.filter((guard) => open.has(guard));
-  for (const [index, life] of lives.entries()) {
+  for (const [index, scenario] of scenarios.entries()) {
     if (open.size === 0) return;
     if (index % 500 === 0) tell({ kind: 'progress', done: index });
     const decided = new Set<string>();
-    const violation = await liveOnce(life, { strip: recordConditions(new Set(), decided) });
+    const violation = await play(scenario, { strip: recordConditions(new Set(), decided) });
     if (violation) {
-      tell({ kind: 'violation', life: nameOf(life), text: violation.message });
+      tell({ kind: 'violation', scenario: nameOf(scenario), text: violation.message });
       continue;
     }
     const turn = others().filter((_, at, all) => at === index % all.length);
     for (const guard of [...decided, ...turn]) {
       const attempts = open.get(guard);
       if (attempts === undefined) continue;
-      const failure = await liveOnce(life, { strip: stripGuard(guard) }).catch((error) => error);
+      const failure = await play(scenario, { strip: stripGuard(guard) }).catch((error) => error);
       if (failure) {
         tell({
           kind: 'found',
-          result: { guard, life: nameOf(life), failure: String(failure.message), lives: attempts },
+          result: {
+            guard,
+            scenario: nameOf(scenario),
+            failure: String(failure.message),
+            scenarios: attempts,
+          },
         });
       }
       if (failure || (attempts >= attemptsMax && !turn.includes(guard as OtherGuard)))
@@ -195,17 +214,17 @@ async function stripAtOnce(guards: readonly Candidates[]): Promise<GuardResult[]
   return parts.flat();
 }
 
-export function liveAllAtOnce(lives: readonly Life[]): Promise<Lived[]> {
-  return share<Lived, Life>(lives, (each) => ({ kind: 'live', lives: each }));
+export function playAllAtOnce(scenarios: readonly Scenario[]): Promise<Played[]> {
+  return share<Played, Scenario>(scenarios, (each) => ({ kind: 'play', scenarios: each }));
 }
 
 /** The same order each time. */
-function shuffled(lives: readonly Life[]): Life[] {
+function shuffled(scenarios: readonly Scenario[]): Scenario[] {
   const random = createRandom(1);
-  return lives
-    .map((life) => ({ life, at: random.next() }))
+  return scenarios
+    .map((scenario) => ({ scenario, at: random.next() }))
     .sort((a, b) => a.at - b.at)
-    .map(({ life }) => life);
+    .map(({ scenario }) => scenario);
 }
 
 /** Among as many workers as there are processors. */

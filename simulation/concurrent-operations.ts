@@ -7,6 +7,7 @@ import {
   boot,
   cloneHosts,
   deleteLast,
+  deleteOneArq,
   deleteProfile,
   endConflicts,
   freeByForce,
@@ -25,7 +26,6 @@ import {
   profileUuid,
   programRegion,
   reboot,
-  snatchOne,
   startBindsAgain,
   takeOut,
   unplug,
@@ -37,14 +37,14 @@ import { type Operation, operations } from './operations.ts';
 
 const minuteMs = 60_000;
 
-interface Rival extends Pick<Operation, 'about' | 'act'> {
+interface ConcurrentOperation extends Pick<Operation, 'about' | 'act'> {
   /** Where one thing is the point: whose only. */
   readonly of?: readonly string[];
   /** For how long the step stalls, where it is another time than usual. */
   readonly lateMs?: number;
 }
 
-export const rivals: Readonly<Record<string, Rival>> = {
+export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>> = {
   'the same bind': {
     about: ['instance'],
     act: (world) => {
@@ -63,21 +63,21 @@ export const rivals: Readonly<Record<string, Rival>> = {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
-      return server && world.nova.snatch(server);
+      return server && world.nova.deleteArqs(server);
     },
   },
   'an operator who unbinds and binds': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
-      return server && world.nova.rob(server);
+      return server && world.nova.unbindAndRebind(server);
     },
   },
   'an operator who unbinds and binds at once': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
-      return server && world.nova.rob(server, 100);
+      return server && world.nova.unbindAndRebind(server, 100);
     },
   },
   'a bind of ARQs that are not bound': {
@@ -142,11 +142,11 @@ export const rivals: Readonly<Record<string, Rival>> = {
     ),
   },
   'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },
-  'a delete of one of its ARQs': { about: ['instance'], act: snatchOne(-1) },
+  'a delete of one of its ARQs': { about: ['instance'], act: deleteOneArq(-1) },
   'a delete of one of its ARQs, and a bind of what it had': {
     about: ['NIC'],
     of: ['a delete of two'],
-    act: inTurn(inTurn(snatchOne(-1), 500, withoutAllocation), 500, boot('nic')),
+    act: inTurn(inTurn(deleteOneArq(-1), 500, withoutAllocation), 500, boot('nic')),
   },
   'a bind of other ARQs for it': { about: ['instance'], act: bindOthers },
   'a GPU that goes and comes': {
@@ -192,7 +192,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
     act: inTurn(
       inTurn(isOut(true), 0, (world) => {
         const server = last(world);
-        return server && world.nova.rob(server, 100);
+        return server && world.nova.unbindAndRebind(server, 100);
       }),
       60_000,
       isOut(false),
@@ -293,7 +293,7 @@ export const rivals: Readonly<Record<string, Rival>> = {
     act: inTurn(
       inTurn(inTurn(isOut(true), 0, boot('fpga2')), 4000, (world) => {
         const server = last(world);
-        return server && world.nova.snatch(server);
+        return server && world.nova.deleteArqs(server);
       }),
       40_000,
       isOut(false),
@@ -317,7 +317,10 @@ export const rivals: Readonly<Record<string, Rival>> = {
 
 /** Whether they can meet. */
 export function meet(operation: string, rival: string): boolean {
-  const [ours, theirs] = [operations[operation]?.about ?? [], rivals[rival]?.about ?? []];
-  const isMeant = rivals[rival]?.of?.includes(operation) ?? true;
+  const [ours, theirs] = [
+    operations[operation]?.about ?? [],
+    concurrentOperations[rival]?.about ?? [],
+  ];
+  const isMeant = concurrentOperations[rival]?.of?.includes(operation) ?? true;
   return isMeant && ours.some((subject) => theirs.includes(subject));
 }

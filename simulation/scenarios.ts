@@ -1,10 +1,10 @@
-// The lives that a cloud can have: one from a seed, where anything goes wrong; one where an operation is
+// The scenarios that a cloud can have: one from a seed, where anything goes wrong; one where an operation is
 // interrupted at one of its steps; one where it stalls there while something else happens.
 
+import { concurrentOperations, meet } from './concurrent-operations.ts';
 import type { Strip } from './guards.ts';
 import { type Interrupt, interruptions } from './interrupts.ts';
 import { operations, runOperation } from './operations.ts';
-import { meet, rivals } from './rivals.ts';
 import { runSeed } from './run.ts';
 import type { Violation } from './violation.ts';
 
@@ -28,35 +28,37 @@ interface Race {
   readonly rival: string;
 }
 
-export type Life = Seed | Step | Race;
+export type Scenario = Seed | Step | Race;
 
 /** By which it can be lived again. */
-export function nameOf(life: Life): string {
-  if (life.kind === 'seed') return `seed/${life.seed}`;
-  const { kind, operation, step, how } = life;
-  return [kind, operation, step, how, ...(life.kind === 'race' ? [life.rival] : [])].join('/');
+export function nameOf(scenario: Scenario): string {
+  if (scenario.kind === 'seed') return `seed/${scenario.seed}`;
+  const { kind, operation, step, how } = scenario;
+  return [kind, operation, step, how, ...(scenario.kind === 'race' ? [scenario.rival] : [])].join(
+    '/',
+  );
 }
 
-/** @throws RangeError for what is no life's name */
-export function lifeOf(name: string): Life {
+/** @throws RangeError for what is no scenario's name */
+export function scenarioOf(name: string): Scenario {
   const [kind, subject = '', step, manner, rival = ''] = name.split('/');
   if (kind === 'seed' && Number(subject) > 0) return { kind, seed: Number(subject) };
   const how = interruptions.find((each) => each === manner);
   if (operations[subject] && Number(step) > 0 && how) {
     const base = { operation: subject, step: Number(step), how };
     if (kind === 'step') return { kind, ...base };
-    if (kind === 'race' && rivals[rival]) return { kind, ...base, rival };
+    if (kind === 'race' && concurrentOperations[rival]) return { kind, ...base, rival };
   }
-  throw new RangeError(`There is no life ${name}.`);
+  throw new RangeError(`There is no scenario ${name}.`);
 }
 
-export async function liveOnce(
-  life: Life,
+export async function play(
+  scenario: Scenario,
   options: { readonly strip?: Strip; readonly trace?: ((line: string) => void) | undefined } = {},
 ): Promise<Violation | undefined> {
-  if (life.kind === 'seed') return (await runSeed(life.seed, options)).violation;
-  const { step, how } = life;
-  const rival = life.kind === 'race' ? rivals[life.rival] : undefined;
+  if (scenario.kind === 'seed') return (await runSeed(scenario.seed, options)).violation;
+  const { step, how } = scenario;
+  const rival = scenario.kind === 'race' ? concurrentOperations[scenario.rival] : undefined;
   const interrupt: Interrupt = {
     step,
     how,
@@ -64,7 +66,7 @@ export async function liveOnce(
     ...(rival?.lateMs && { lateMs: rival.lateMs }),
   };
   try {
-    await runOperation(life.operation, { ...options, interrupt });
+    await runOperation(scenario.operation, { ...options, interrupt });
     return undefined;
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Violation') throw error;
@@ -73,20 +75,20 @@ export async function liveOnce(
 }
 
 /** Each step of the operation, interrupted in each way that it can be. */
-export async function everyStep(operation: string): Promise<Life[]> {
+export async function everyStep(operation: string): Promise<Scenario[]> {
   return (await interruptedSteps(operation)).map((each) => ({ kind: 'step', ...each }));
 }
 
 /** Each step of each operation, late or arriving again when each of the others has happened. */
-export async function everyRace(): Promise<Life[]> {
-  const lives: Life[] = [];
+export async function everyRace(): Promise<Scenario[]> {
+  const scenarios: Scenario[] = [];
   for (const operation of Object.keys(operations)) {
     const late = (await interruptedSteps(operation)).filter(({ how }) => isLate(how));
-    for (const rival of Object.keys(rivals).filter((each) => meet(operation, each))) {
-      lives.push(...late.map((each) => ({ kind: 'race', ...each, rival }) as const));
+    for (const rival of Object.keys(concurrentOperations).filter((each) => meet(operation, each))) {
+      scenarios.push(...late.map((each) => ({ kind: 'race', ...each, rival }) as const));
     }
   }
-  return lives;
+  return scenarios;
 }
 
 async function interruptedSteps(operation: string): Promise<Omit<Step, 'kind'>[]> {
@@ -102,17 +104,17 @@ async function interruptedSteps(operation: string): Promise<Omit<Step, 'kind'>[]
 const seedsBeside = 150;
 
 /**
- * The life itself, and those like it: what another version of the product does at another step, it does
+ * The scenario itself, and those like it: what another version of the product does at another step, it does
  * near by.
  */
-export async function withThoseLike(life: Life): Promise<Life[]> {
-  if (life.kind === 'seed') return [life, ...seeds(1, seedsBeside)];
-  const { operation, how, step } = life;
+export async function withSimilar(scenario: Scenario): Promise<Scenario[]> {
+  if (scenario.kind === 'seed') return [scenario, ...seeds(1, seedsBeside)];
+  const { operation, how, step } = scenario;
   const steps = (await interruptedSteps(operation)).filter((each) => each.how === how);
   const nearest = steps
     .map((each) => ({ step: each.step, distance: Math.abs(each.step - step) }))
     .sort((a, b) => a.distance - b.distance);
-  return [life, ...nearest.map((each) => ({ ...life, step: each.step }))];
+  return [scenario, ...nearest.map((each) => ({ ...scenario, step: each.step }))];
 }
 
 function isLate(how: Interrupt['how']): boolean {
@@ -132,7 +134,7 @@ function canBe(step: string, how: Interrupt['how']): boolean {
   );
 }
 
-export function seeds(from: number, count: number): Life[] {
+export function seeds(from: number, count: number): Scenario[] {
   return numbers(count).map((number) => ({ kind: 'seed', seed: from - 1 + number }));
 }
 
