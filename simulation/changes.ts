@@ -13,6 +13,7 @@ const essence: Readonly<Record<string, string>> = {
   'ARQ#': 'profile_name',
   'INSTANCE#': 'bind_id',
   'RELEASE#': 'release',
+  'PROGRAM#': 'program',
 };
 
 export function checkChange(

@@ -3,6 +3,7 @@
 
 import type { Checkpoint } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { DueKind } from '#core/store/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
 import { mdevByHand } from './host.ts';
@@ -132,7 +133,7 @@ function withoutClause(guard: string, item: Input): Input {
 
 type Weaken = (deps: ConsumerDeps, process: string) => ConsumerDeps;
 
-function withoutDeadline(kind: 'binding' | 'release' | 'arq'): Weaken {
+function withoutDeadline(kind: DueKind): Weaken {
   return (deps) => ({
     ...deps,
     listings: {
@@ -144,7 +145,7 @@ function withoutDeadline(kind: 'binding' | 'release' | 'arq'): Weaken {
 
 const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of binds': withoutDeadline('binding'),
-  'deadline of releases': withoutDeadline('release'),
+  'deadline of releases': withoutDeadline('awaited'),
   'deadline of unbound ARQs': withoutDeadline('arq'),
   reaper: (deps, process) =>
     process === 'sweep'

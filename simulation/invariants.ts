@@ -1,11 +1,12 @@
 // What must be true after every moment, and what when nothing has gone wrong for long enough.
 
-import type { Arq, HostRelease, InstanceBinding } from '#core/domain/arq.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
+import type { AwaitedWork } from '#core/domain/host-work.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
-import { releaseOf } from '#core/store/host-work-rows.ts';
+import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
 import { arqOf, deployableOf, deviceOf, instanceOf } from '#core/store/rows.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
@@ -16,7 +17,7 @@ const resolvedWithinMs = 240_000 + 3 * 60_000;
 interface Stored {
   readonly arqs: ReadonlyMap<string, Arq>;
   readonly bindings: readonly InstanceBinding[];
-  readonly releases: readonly HostRelease[];
+  readonly releases: readonly AwaitedWork[];
   readonly handles: ReadonlyMap<string, AttachHandle>;
 }
 
@@ -31,7 +32,7 @@ function read({ database }: World): Stored {
   return {
     arqs: new Map(of('ARQ#', arqOf).map((arq) => [arq.uuid, arq])),
     bindings: of('INSTANCE#', instanceOf),
-    releases: of('RELEASE#', releaseOf),
+    releases: [...of('RELEASE#', releaseOf), ...of('PROGRAM#', programOf)],
     handles: new Map(handles.map((handle) => [`${handle.providerUuid} ${handle.uuid}`, handle])),
   };
 }

@@ -1,8 +1,8 @@
 // From what is stored of a host and what it reports to what has to change. Nothing here touches the
 // world: a plan can be printed, compared and made again from the same facts.
 
-import type { HostRelease } from './arq.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
+import type { AwaitedWork } from './host-work.ts';
 import { type BootReport, type Identity, isReturn } from './identity.ts';
 import { handlesPerHostMax, type Pace } from './pace.ts';
 
@@ -53,9 +53,9 @@ export interface StoredHost extends Host, Identity {
   readonly refused: RefusedDevices;
 }
 
-/** A boot leaves nothing to clean up, and programs nothing for an operator. */
-export function isEndedByBoot(release: HostRelease, { bootedAt }: StoredHost): boolean {
-  return bootedAt !== undefined && release.startedAt < bootedAt;
+/** A boot leaves nothing to clean up, and ends the job of an operator's program. */
+export function isEndedByBoot(work: AwaitedWork, { bootedAt }: StoredHost): boolean {
+  return bootedAt !== undefined && work.startedAt < bootedAt;
 }
 
 /**

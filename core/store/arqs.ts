@@ -1,7 +1,8 @@
 // Accelerator requests and, per instance, what is bound for it.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
-import type { Arq, InstanceBinding, JobNote } from '../domain/arq.ts';
+import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { JobNote } from '../domain/host-work.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';

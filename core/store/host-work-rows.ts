@@ -1,7 +1,7 @@
-// Rows of what hosts are asked to do, and back.
+// Rows of host work, and back.
 
-import type { HostRelease, JobNote } from '../domain/arq.ts';
-import { jobKey, type Row, releaseKey } from './rows.ts';
+import type { AwaitedWork, HostProgram, HostRelease, JobNote } from '../domain/host-work.ts';
+import { jobKey, programKey, type Row, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 
 export function jobRow(uuid: string, { instances, bootId, bootedHost }: JobNote): Row {
@@ -22,16 +22,27 @@ export function jobUuidOf(row: Row): string {
   return String(row.pk).slice(jobKey('').pk.length);
 }
 
-/** @param dueAt until when the host must have confirmed it */
-export function releaseRow(release: HostRelease, dueAt: string): Row {
+const keys = { release: releaseKey, program: programKey } as const;
+
+export function workKey({ kind, id }: Pick<AwaitedWork, 'kind' | 'id'>): { readonly pk: string } {
+  return keys[kind](id);
+}
+
+/** @param dueAt when the sweep looks at it, unless the host has confirmed it */
+export function workRow({ kind, ...work }: AwaitedWork, dueAt: string): Row {
+  const { id } = work;
   return {
-    ...releaseKey(release.id),
-    release,
-    due: duePartition('release', release.id),
+    ...workKey({ kind, id }),
+    [kind]: work,
+    due: duePartition('awaited', id),
     due_at: dueAt,
   };
 }
 
 export function releaseOf(row: Row): HostRelease {
-  return (row as { release: HostRelease }).release;
+  return { kind: 'release', ...(row as { release: Omit<HostRelease, 'kind'> }).release };
+}
+
+export function programOf(row: Row): HostProgram {
+  return { kind: 'program', ...(row as { program: Omit<HostProgram, 'kind'> }).program };
 }

@@ -3,9 +3,9 @@
 import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
-import { bindDueMs, sweepSeconds } from '#core/domain/deadlines.ts';
-import { bootRetrySeconds } from '#core/operations/host-work/reprovision.ts';
-import { releaseDeadlineSeconds } from '#core/operations/release/cleaning.ts';
+import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
+import { hostWork } from '#core/domain/host-work.ts';
+import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
 import { burstOf } from '#infra/throttling.ts';
 import { filtersPerHost, type Quotas, quotas, taken } from './limits.ts';
 import { ConsumedQueue } from './queue.ts';
@@ -45,7 +45,7 @@ interface Release {
 type HostJob =
   | { readonly kind: 'bind'; readonly server: Server }
   | { readonly kind: 'release'; readonly release: Release }
-  | { readonly kind: 'boot' };
+  | { readonly kind: 'reprovision' };
 
 export interface Outcome {
   /** Seconds from PATCH until Nova is told, of those that were bound. */
@@ -132,8 +132,8 @@ export function live(load: Load): Outcome {
       );
       return undefined;
     },
-    boot(_job: Extract<HostJob, { kind: 'boot' }>, attempt: number) {
-      if (!createJob.take()) return bootRetrySeconds(attempt, random());
+    reprovision(_job: Extract<HostJob, { kind: 'reprovision' }>, attempt: number) {
+      if (!createJob.take()) return reprovisionRetrySeconds(attempt, random());
       boot.jobMade.push(timeline.now);
       onHost(() =>
         jobEvents.send(() => {
@@ -194,7 +194,8 @@ export function live(load: Load): Outcome {
 
   function sweep(): void {
     for (const server of servers) {
-      if (timeline.now - server.startedAt < bindDueMs(bindDeadlineSeconds) / 1000) continue;
+      if (timeline.now - server.startedAt < workDueMs('bind', { bindDeadlineSeconds }) / 1000)
+        continue;
       server.state = 'BindFailed';
       servers.delete(server);
       count.failed += 1;
@@ -203,7 +204,7 @@ export function live(load: Load): Outcome {
     }
     for (const release of releases) {
       if (release.isQuarantined) continue;
-      if (timeline.now - release.startedAt < releaseDeadlineSeconds) continue;
+      if (timeline.now - release.startedAt < hostWork.release.deadlineSeconds) continue;
       release.isQuarantined = true;
       count.quarantined += 1;
     }
@@ -218,7 +219,7 @@ export function live(load: Load): Outcome {
     seconds: () => taken.report + taken.reportPerInstance * (load.instancesPerHost ?? 0),
     end: () => {
       boot.reported.push(timeline.now);
-      if (load.instancesPerHost) streamed(() => hostJobs.send({ kind: 'boot' }));
+      if (load.instancesPerHost) streamed(() => hostJobs.send({ kind: 'reprovision' }));
       return undefined;
     },
   });

@@ -156,7 +156,7 @@ describe('what takes more than a file', () => {
     const { inventory, releases } = world.deps.store;
     const stored = await inventory.provider(region);
     const waiting = stored?.handles.find((handle) => handle.release);
-    const release = await releases.byId(waiting?.release ?? '');
+    const release = await releases.awaited(waiting?.release ?? '');
     if (!stored || !release) throw new Error('Nothing is being cleaned up.');
     await releases.quarantine(release, 'The host did not answer.', new Date().toISOString());
     const path = `/v2/devices/${stored.deployable.deviceUuid}/force_release`;

@@ -4,9 +4,10 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { expect } from 'vitest';
 import type { JobEvent } from '#core/contracts/job-document.ts';
-import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import type { HostWorkKind } from '#core/domain/host-work.ts';
 import {
   type ArqUuid,
   type InstanceUuid,
@@ -51,7 +52,7 @@ async function publish(queue: QueueName, payload: object) {
   );
 }
 
-async function endJob(kind: JobKind, uuid: string, operation: JobEvent['operation']) {
+async function endJob(kind: HostWorkKind, uuid: string, operation: JobEvent['operation']) {
   await publish('job-events', {
     eventType: 'JOB_EXECUTION',
     operation,
@@ -186,7 +187,7 @@ async function hostsInstances() {
     await eventually(async () => (await releases()).length).toBeGreaterThan(0);
     const [release] = await releases();
     await eventually(() => asked.has('host-jobs DeleteItem table/test-arqs')).toBe(true);
-    await endJob('free', release ?? '', 'succeeded');
+    await endJob('release', release ?? '', 'succeeded');
     await eventually(async () => (await releases()).length).toBe(0);
   }
   await forget(provider);

@@ -1,21 +1,21 @@
 import type { Deps } from '../../deps.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import { needsCleaning, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
-import { provisioningDueMs } from '../../domain/deadlines.ts';
+import { workDueAt } from '../../domain/deadlines.ts';
 import { wantedImage } from '../../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { resolve } from '../bind/finish-bind.ts';
 
-/** Steps of one job: with room to spare below the size of a document. */
+/** Steps of one job; well below the size that AWS allows for a document. */
 const stepsPerJob = 100;
 
 /**
- * A host has booted: what was made on it is gone. Releases that began before have nothing left to clean
- * up, and what instances were promised is made again. Repeatable: what this boot has seen to already
- * is left alone.
+ * Starts the work that follows from a boot: what the host had made is gone. Releases from before
+ * the boot have nothing left to clean up, and what instances are bound to is made ready again.
+ * Repeatable: bindings that this boot's jobs cover already stay as they are.
  *
- * @param undescribed addresses of devices of which the boot's reports say nothing yet
+ * @param undescribed addresses of devices that the boot's reports have not described yet
  */
 export async function reprovisionHost(
   deps: Deps,
@@ -30,29 +30,29 @@ export async function reprovisionHost(
       if (!provider) continue;
       await confirmReleases(deps, host, provider);
       const isKnown = !undescribed.has(device.address);
-      await noteLost(deps, isKnown ? provider : await forgotten(deps, provider), lost);
+      await noteLost(deps, isKnown ? provider : await withoutFunction(deps, provider), lost);
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
   for (const instance of lost.kept) if (!lost.mdevs.has(instance)) await keep(deps, host, instance);
 }
 
-/** Makes again what one instance was promised, by a job of its own. */
+/** Makes ready again what one instance is bound to, by a job of its own. */
 export async function reprovisionInstance(
   deps: Deps,
   host: StoredHost,
   { instanceUuid }: InstanceBinding,
 ): Promise<void> {
-  // Its own boot asks for it once the conflict is over.
+  // The report that ends the conflict reprovisions the host.
   if (host.conflict) return;
   await provision(deps, host, [instanceUuid]);
 }
 
-/** By instance: how many mdevs, and whether a region must hold an image for it. */
+/** What the boot took from instances: mdevs by count, and images of regions. */
 interface Lost {
   readonly mdevs: Map<InstanceUuid, number>;
   readonly programs: Set<InstanceUuid>;
-  /** Whose region holds the image still. */
+  /** Instances whose region still holds the image. */
   readonly kept: Set<InstanceUuid>;
 }
 
@@ -62,16 +62,17 @@ async function confirmReleases(
   { handles }: StoredProvider,
 ): Promise<void> {
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
-    const release = await deps.store.releases.byId(id);
-    if (release && isEndedByBoot(release, host)) {
-      await deps.store.regions.endProgram(release, 'failed', 'The host has booted.');
-      await deps.store.releases.confirm(release);
+    const work = await deps.store.releases.awaited(id);
+    if (!work || !isEndedByBoot(work, host)) continue;
+    if (work.kind === 'program') {
+      await deps.store.regions.endProgram(work, 'failed', 'The host has booted.');
     }
+    await deps.store.releases.confirm(work);
   }
 }
 
-/** What was there before the boot says nothing, and what is there now has not been said yet. */
-async function forgotten(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
+/** Forgets what the region held before the boot: no report says yet what it holds now. */
+async function withoutFunction(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
   const { bitstreamId, functionUuid, ...deployable } = provider.deployable;
   if (bitstreamId === undefined && functionUuid === undefined) return provider;
   await deps.store.regions.forgetFunction(deployable.providerUuid);
@@ -93,13 +94,15 @@ async function noteLost(
   for (const { arqUuid, instanceUuid } of claimed) {
     const arq = arqs.get(arqUuid);
     if (!arq || !wantedImage(arq.group)) continue;
-    // What the region holds by now is known from the report that told of the boot, if it is there.
+    // A region that is there holds what the boot's report says.
     const isLost = deployable.isGone || needsProgram(arq.group, deployable);
     (isLost ? programs : kept).add(instanceUuid);
   }
 }
 
-/** Mdevs of several instances are made by one job; to find and fetch an image holds up nobody else. */
+/**
+ * One job makes the mdevs of several instances. An instance with an image gets a job of its own.
+ */
 function groupsOf({ mdevs, programs }: Lost): InstanceUuid[][] {
   const groups: InstanceUuid[][] = [...programs].map((instance) => [instance]);
   let steps = stepsPerJob;
@@ -116,9 +119,9 @@ function groupsOf({ mdevs, programs }: Lost): InstanceUuid[][] {
 }
 
 /**
- * The bindings that this boot has not seen to are provisioning from now on, decided by one job, which is
- * made when its row is there. Its id follows from them, so that a repeated attempt finds the same or
- * another job; what was put back from a backup, under an epoch of its own, finds none that has ended.
+ * Puts bindings of earlier boots into provisioning, with one job that resolves them. The job's
+ * note starts its creation. The job's uuid follows from the bindings, so that a repeated attempt
+ * finds the same job; a restored host has another epoch, and so another job.
  */
 async function provision(
   deps: Deps,
@@ -132,9 +135,9 @@ async function provision(
   );
   if (bindings.length === 0) return;
   const names = bindings.map(({ instanceUuid, bindId }) => `${instanceUuid} ${bindId}`);
-  const uuid = derivedUuid('boot', host.hostname, bootId, String(host.epoch), ...names);
-  // The row is written last, so that the job finds all of them provisioning; a death in between leaves
-  // them to the next attempt.
+  const uuid = derivedUuid('reprovision', host.hostname, bootId, String(host.epoch), ...names);
+  // The note is written last, so that the job finds all bindings in provisioning. If the consumer
+  // dies in between, the next attempt goes on.
   for (const binding of bindings) {
     await resolve(deps, binding, (current, arqs) =>
       deps.store.bindings.provision(
@@ -142,7 +145,7 @@ async function provision(
         arqs,
         { uuid, bootId },
         new Date(deps.clock()).toISOString(),
-        new Date(deps.clock() + provisioningDueMs).toISOString(),
+        workDueAt('reprovision', deps.settings, deps.clock()),
       ),
     );
   }
@@ -150,14 +153,16 @@ async function provision(
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bootedHost: host.hostname });
 }
 
-/** What was to be made again for an earlier boot is so for this one: only its job's end resolves it. */
+/**
+ * Keeps a Bound binding for this boot. One that is provisioning needs the end of a job to resolve.
+ */
 async function keep(deps: Deps, host: StoredHost, instance: InstanceUuid): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
   if (binding?.state !== 'Bound') await provision(deps, host, [instance]);
   else await deps.store.bindings.keep(binding, host.bootId as string);
 }
 
-/** Bound by an earlier boot, or provisioning for one; or for this one by an attempt that died. */
+/** Bound in an earlier boot; or provisioning, for an earlier boot or by an attempt that died. */
 function isLeftOver(binding: InstanceBinding, bootId: string): boolean {
   if (binding.state === 'Bound') return binding.bootId !== bootId;
   return binding.state === 'provisioning';

@@ -1,8 +1,8 @@
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { Deps } from '../../deps.ts';
-import type { HostRelease } from '../../domain/arq.ts';
 import { isProgrammable } from '../../domain/bind-plan.ts';
 import type { Caller } from '../../domain/caller.ts';
+import { workDueAt } from '../../domain/deadlines.ts';
 import type { Deployable } from '../../domain/device.ts';
 import {
   AgentAway,
@@ -12,18 +12,17 @@ import {
   ImageNotFound,
   InvalidInput,
 } from '../../domain/errors.ts';
+import type { HostProgram } from '../../domain/host-work.ts';
 import { isUuid, type ReleaseId } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
 import { handlesPerProgramMax } from '../../store/regions.ts';
 
-/** The agent may fetch for a quarter of an hour; then nobody knows what the region holds. */
-const deadlineSeconds = 20 * 60;
-
 /**
- * Has a region programmed. Until its host has answered nobody is handed anything of it: a bind waits
- * behind it, as behind a release.
+ * Has a region programmed. Until the host has answered, a bind of the region waits behind the
+ * program, as behind a release.
  *
- * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway, ImageNotFound, ImageConflict
+ * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway, ImageNotFound,
+ *   ImageConflict
  */
 export async function programDeployable(
   deps: Deps,
@@ -41,32 +40,35 @@ export async function programDeployable(
   if (!isProgrammable(provider)) {
     throw new InvalidInput(`Deployable ${uuid} is no region of an FPGA: nothing programs it.`);
   }
-  // What is kept are the handles: a region without any would be kept by nothing.
+  // The program keeps the region's handles, so a region without handles cannot be kept.
   const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;
   if (!isKeepable) throw new DeployableInUse(uuid);
   const { host } = await deps.store.inventory.host(deployable.hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, host.presence?.at);
   await refuseUnusableImage(deps, imageId);
-  const at = new Date(deps.clock()).toISOString();
+  const now = deps.clock();
+  const at = new Date(now).toISOString();
   const { providerUuid, hostname } = deployable;
-  const release: HostRelease = {
+  const program: HostProgram = {
+    kind: 'program',
     id: deps.uuid() as ReleaseId,
     hostname,
     handles: handles.map((handle) => ({ providerUuid, handleUuid: handle.uuid })),
-    program: { imageId, providerUuid },
+    imageId,
+    providerUuid,
     startedAt: at,
     ...(caller.requestId && { requestId: caller.requestId }),
   };
   const note = { image: imageId, by: caller.userId, at, state: 'started' } as const;
-  const dueAt = new Date(deps.clock() + deadlineSeconds * 1000).toISOString();
-  if (!(await deps.store.regions.startProgram(release, providerUuid, note, dueAt))) {
+  const dueAt = workDueAt('program', deps.settings, now);
+  if (!(await deps.store.regions.startProgram(program, note, dueAt))) {
     throw new DeployableInUse(uuid);
   }
-  deps.log.info('An operator has a region programmed.', { deployable: uuid, ...note });
+  deps.log.info('Program requested.', { deployable: uuid, ...note });
   return deployable;
 }
 
-/** Its host finds out again; but the caller is there only now. */
+/** startProgram() checks the image again; only here can the caller be told. */
 async function refuseUnusableImage(deps: Deps, imageId: string): Promise<void> {
   try {
     await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });

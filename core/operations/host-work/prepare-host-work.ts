@@ -1,4 +1,4 @@
-// What a host has to do so that an instance has what it was promised: at its bind, and again after
+// What a host has to do so that an instance has what it is bound to: at its bind, and again after
 // the host has booted.
 
 import { ImageUnusable } from '../../clients/glance.ts';
@@ -12,18 +12,19 @@ import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { boundArqs } from '../bind/bound-arqs.ts';
-import { type Held, type Place, planPrograms } from './plan-programs.ts';
+import type { Place, PlacedArq } from './plan-programs.ts';
+import { programSteps } from './program-steps.ts';
 
 const behindReleaseSeconds = 1;
 
-export interface HostWork {
-  /** None: all is as it shall be. */
+export interface PreparedWork {
+  /** Empty where the host has nothing to do. */
   readonly steps: readonly (ProgramStep | CheckRegionStep | CreateMdevStep)[];
-  /** Whose regions will hold something else. */
+  /** Providers whose regions the steps program. */
   readonly programs: readonly ProviderUuid[];
 }
 
-/** It cannot be done; the message says why. */
+/** The host can never do the work; the message says why. */
 export class WorkImpossible extends Error {
   override readonly name = 'WorkImpossible';
   override readonly cause: BindFailureCause;
@@ -39,29 +40,29 @@ export class WorkImpossible extends Error {
  * @throws RetryLater while a handle is still being cleaned up behind its last holder, or an image
  *   cannot be had
  */
-export async function planHostWork(
+export async function prepareHostWork(
   deps: ConsumerDeps,
   binding: InstanceBinding,
   { host, devices }: HostInventory,
-): Promise<HostWork> {
+): Promise<PreparedWork> {
   const arqs = await boundArqs(deps, binding);
   const places = await placesOf(deps, arqs, devices);
-  const held = arqs.map((arq) => heldBy(arq, places));
-  // Its deadline is over, and what it was given then may be somebody else's by now.
-  if (binding.state === 'BindStarted' && held.some(({ handle }) => handle.restoredAt)) {
+  const placed = arqs.map((arq) => placedArq(arq, places));
+  // A bind from a backup is past its deadline, and its handle may have another holder since.
+  if (binding.state === 'BindStarted' && placed.some(({ handle }) => handle.restoredAt)) {
     throw new WorkImpossible(
       'device',
       'It was put back from a backup, and its device is withheld.',
     );
   }
-  checkHandles([...new Set(held.flatMap(handlesUsed))]);
-  const regions = await planPrograms(deps, { binding, bootId: host.bootId }, held).catch(
+  checkHandles([...new Set(placed.flatMap(handlesUsed))]);
+  const regions = await programSteps(deps, { binding, bootId: host.bootId }, placed).catch(
     (error: unknown) => {
       throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
     },
   );
   return {
-    steps: [...regions.map(({ step }) => step), ...held.flatMap((each) => mdevSteps(deps, each))],
+    steps: [...regions.map(({ step }) => step), ...placed.flatMap((each) => mdevSteps(deps, each))],
     programs: regions.flatMap(({ providerUuid, step }) =>
       step.kind === 'program' ? [providerUuid] : [],
     ),
@@ -85,7 +86,7 @@ async function placesOf(
   );
 }
 
-function heldBy(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Held {
+function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {
   const { providerUuid, attachment, hostname } = arq.binding;
   const place = places.get(providerUuid);
   const handle = place?.provider.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
@@ -97,10 +98,10 @@ function heldBy(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Held {
 }
 
 /**
- * In a region all: until a bind of another handle is over for the host, too, its job can come late and
- * put its image there.
+ * The handles that must not wait for a release. In a region these are all handles: the late job of
+ * a bind of another handle could still program the region.
  */
-function handlesUsed({ handle, place: { provider } }: Held): readonly AttachHandle[] {
+function handlesUsed({ handle, place: { provider } }: PlacedArq): readonly AttachHandle[] {
   return isProgrammable(provider) ? provider.handles : [handle];
 }
 
@@ -118,7 +119,7 @@ function checkHandles(handles: readonly AttachHandle[]): void {
   }
 }
 
-function mdevSteps(deps: ConsumerDeps, { arq, handle, place }: Held): CreateMdevStep[] {
+function mdevSteps(deps: ConsumerDeps, { arq, handle, place }: PlacedArq): CreateMdevStep[] {
   if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
   const type = handle.info.asked_type;
   if (!type) {
