@@ -244,7 +244,7 @@ async function runWorker<T>(workerData: Task): Promise<T> {
 }
 
 function startWorker(workerData: Task): Worker {
-  return new Worker(new URL('guard-worker.ts', import.meta.url), { workerData });
+  return new Worker(new URL('mutant-worker.ts', import.meta.url), { workerData });
 }
 
 function listen<T>(worker: Worker, hear: (message: T) => void): Promise<void> {
