@@ -9,8 +9,8 @@ import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 /**
- * The tables' streams → events for others. It reads beside `changes`, at its own pace: while EventBridge
- * is away it stands still and goes on later, and no bind waits for it.
+ * The tables' streams → events for others. It reads beside `changes`, at its own pace: while
+ * EventBridge is away it stands still and goes on later, and no bind waits for it.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
