@@ -7,6 +7,7 @@ import {
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 
 /** Nova and operators write to the same tree; each lost round means that one of them came first. */
 const conflictRoundsMax = 5;
@@ -105,12 +106,18 @@ function inventoriesOf(wanted: WantedProvider): Inventories {
 }
 
 async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let round = 1; ; round++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof GenerationConflict)) throw error;
-      if (round === conflictRoundsMax) throw new RetryLater(error.message, round);
-    }
-  }
+  let conflict = '';
+  return untilWritten(
+    conflictRoundsMax,
+    async () => {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof GenerationConflict)) throw error;
+        conflict = error.message;
+        return contended;
+      }
+    },
+    () => new RetryLater(conflict, conflictRoundsMax),
+  );
 }

@@ -8,6 +8,7 @@ import { type WantedProvider, wantedProviders, withheld } from '../../domain/pro
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
 import { handleUses, usageMetricsOf } from '../../domain/usage-metrics.ts';
 import type { HostInventory } from '../../store/hosts.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { reinstateHandles } from '../restore/reinstate-handles.ts';
 import { type ConflictingProvider, findConflictingProvider } from './find-conflicting-provider.ts';
 import { markIncomplete } from './mark-incomplete.ts';
@@ -35,26 +36,36 @@ export async function syncProviders(
   countedAt?: number,
 ): Promise<void> {
   const written = new Set<ProviderUuid>();
-  for (let round = 1; round <= changeRoundsMax; round++) {
-    const before = await readDevice(deps, providerUuid);
-    const isCounted = countedAt !== undefined && round === 1;
-    if (before && isCounted) countDevice(deps, before, countedAt);
-    try {
-      if (before) await syncDevice(deps, before);
-      else await removeUnstored(deps, providerUuid, written);
-    } catch (error) {
-      const isPassing =
-        error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
-      if (!isPassing) throw error;
-      const host = before?.named.deployable.hostname;
-      deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
-      throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
-    }
-    for (const { uuid } of before?.wanted ?? []) written.add(uuid);
-    const after = await readDevice(deps, providerUuid);
-    if (isDeepStrictEqual(after?.wanted, before?.wanted)) return;
-  }
-  throw new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1);
+  await untilWritten(
+    changeRoundsMax,
+    async (round) => {
+      const before = await readDevice(deps, providerUuid);
+      if (before && countedAt !== undefined && round === 1) countDevice(deps, before, countedAt);
+      try {
+        if (before) await syncDevice(deps, before);
+        else await removeUnstored(deps, providerUuid, written);
+      } catch (error) {
+        throw retriedIfPassing(deps, error, before?.named.deployable.hostname, attempt);
+      }
+      for (const { uuid } of before?.wanted ?? []) written.add(uuid);
+      const after = await readDevice(deps, providerUuid);
+      return isDeepStrictEqual(after?.wanted, before?.wanted) ? undefined : contended;
+    },
+    () => new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1),
+  );
+}
+
+/** The error, or RetryLater where Placement is away or has no provider of the compute node yet. */
+function retriedIfPassing(
+  deps: ConsumerDeps,
+  error: unknown,
+  host: string | undefined,
+  attempt: number,
+): unknown {
+  const isPassing = error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
+  if (!isPassing) return error;
+  deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
+  return new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
 }
 
 interface StoredDevice {
