@@ -1,5 +1,5 @@
-// Optimistic concurrency: an operation reads, decides, and writes on the condition that what it has
-// read still holds. Where another writer came first, it reads again.
+// Optimistic concurrency: an operation reads, decides, and writes on the condition that what it
+// has read still holds. Where another writer came first, it reads again.
 
 /** The answer of an attempt whose write did not hold, because another writer came first. */
 export const contended = Symbol('contended');
@@ -7,7 +7,8 @@ export const contended = Symbol('contended');
 /**
  * Repeats the attempt until it is not contended.
  *
- * @param roundsMax how often; far more than other writers can come first, unless something is wrong
+ * @param roundsMax how often; far more than other writers can come first, unless something is
+ *   wrong
  * @param attempt one round of reading, deciding and writing; rounds count from 1
  * @throws the given error when all rounds are contended
  */

@@ -31,8 +31,8 @@ const roundsMax = 30;
  * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
  * nothing.
  *
- * A claim that loses a handle to another instance is repeated with the next free handle: the caller
- * never sees contention.
+ * A claim that loses a handle to another instance is repeated with the next free handle: the
+ * caller never sees contention.
  *
  * @throws DomainError for what lasts; then nothing has changed.
  */

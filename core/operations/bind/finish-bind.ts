@@ -8,7 +8,9 @@ import { newRelease } from '../release/new-release.ts';
 import { planCleaning } from '../release/plan-cleaning.ts';
 import { boundArqs } from './bound-arqs.ts';
 
-/** Rounds of reading and writing; a round is lost when an ARQ of the binding is deleted meanwhile. */
+/**
+ * Rounds of reading and writing; a round is lost when an ARQ of the binding is deleted meanwhile.
+ */
 const roundsMax = 30;
 
 /**
@@ -65,7 +67,9 @@ export async function failBind(
   deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
 }
 
-/** Fails a bind that began before a boot of its host. A boot reprovisions other bindings instead. */
+/**
+ * Fails a bind that began before a boot of its host. A boot reprovisions other bindings instead.
+ */
 export async function failOvertaken(deps: Deps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
   const reason = `Host ${binding.hostname} has booted since the bind began.`;
@@ -82,8 +86,8 @@ function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
 }
 
 /**
- * Repeats the write until it holds. Ends with false where the binding is another, or no longer in the
- * state in which it was given.
+ * Repeats the write until it holds. Ends with false where the binding is another, or no longer in
+ * the state in which it was given.
  */
 export async function resolve(
   deps: Deps,

@@ -3,8 +3,8 @@ import { type Caller, isAdmin } from '../../domain/caller.ts';
 import { Forbidden } from '../../domain/errors.ts';
 
 /**
- * What a hypervisor holds may be taken away by Nova only (CVE-2026-40214). Where the deployment does
- * not ask for service tokens, the caller must own the instance at Nova.
+ * What a hypervisor holds may be taken away by Nova only (CVE-2026-40214). Where the deployment
+ * does not ask for service tokens, the caller must own the instance at Nova.
  */
 export async function refuseWithoutServiceToken(
   deps: Deps,
@@ -22,8 +22,8 @@ export async function refuseWithoutServiceToken(
 }
 
 /**
- * As above, of a delete. An admin may delete what no hypervisor holds: what is bound for an instance that Nova
- * has on no host, or no longer has.
+ * As above, of a delete. An admin may delete what no hypervisor holds: what is bound for an
+ * instance that Nova has on no host, or no longer has.
  */
 export async function refuseDeleteWithoutServiceToken(
   deps: Deps,

@@ -1,5 +1,5 @@
-// A region of an FPGA can have several attach handles, and so several instances; programmed for one of
-// them, it is programmed for all.
+// A region of an FPGA can have several attach handles, and so several instances; programmed for
+// one of them, it is programmed for all.
 
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
@@ -48,8 +48,8 @@ export function isBeingProgrammed(
 }
 
 /**
- * Who programs a region for instances that had it together when their host booted: the first by its
- * bind's id; the others find it done.
+ * Who programs a region for instances that had it together when their host booted: the first by
+ * its bind's id; the others find it done.
  *
  * @throws ImageUnusable where it is not theirs together
  * @throws RetryLater while it is somebody else's turn
@@ -69,8 +69,8 @@ export async function takeTurn(
   if (binding.state !== 'provisioning' || unlike.some(({ state }) => state !== 'BindStarted')) {
     throw new ImageUnusable('The region cannot be programmed: another instance uses it.');
   }
-  // Whoever has come since may have looked before the boot was known, and be Bound; if not, it waits for
-  // this one until its deadline.
+  // Whoever has come since may have looked before the boot was known, and be Bound; if not, it
+  // waits for this one until its deadline.
   if (unlike.length > 0) {
     throw new RetryLater('Another instance is being bound to the region.', behindBindSeconds);
   }

@@ -10,9 +10,9 @@ export class ConflictStays extends Error {
 }
 
 /**
- * Ends a conflict of identity: from now on the host is the boot that the operator names. The host's next
- * report does the rest: what was bound there is made again where another boot had it, and the devices
- * are offered again. Releases that began meanwhile stay in quarantine.
+ * Ends a conflict of identity: from now on the host is the boot that the operator names. The
+ * host's next report does the rest: what was bound there is made again where another boot had it,
+ * and the devices are offered again. Releases that began meanwhile stay in quarantine.
  *
  * @throws ConflictStays where there is none, the boot is unknown, or another agent still reports
  */

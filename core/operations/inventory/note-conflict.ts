@@ -4,9 +4,9 @@ import { type BootReport, conflictOf, withSighting } from '../../domain/identity
 import type { HostInventory } from '../../store/hosts.ts';
 
 /**
- * Sets a host aside of which two agents report: nothing is taken from either, its binds are `unknown`, and
- * nothing of it is offered, until an operator has said which is the host's. Under the lease of the
- * host's reports.
+ * Sets a host aside of which two agents report: nothing is taken from either, its binds are
+ * `unknown`, and nothing of it is offered, until an operator has said which is the host's. Under
+ * the lease of the host's reports.
  *
  * @returns false if the lease is not the holder's
  */

@@ -11,7 +11,8 @@ const roundsMax = 5;
 
 /**
  * Enables a device, or puts it into maintenance: no new bind gets a handle of it, and Placement
- * reserves all its providers. Bound ARQs stay bound. The same status again only changes the reason.
+ * reserves all its providers. Bound ARQs stay bound. The same status again only changes the
+ * reason.
  *
  * @throws DeviceNotFound
  */
@@ -41,7 +42,8 @@ async function setOnce(
   const { devices } = await deps.store.inventory.host(found.hostname);
   const device = devices.find((each) => each.uuid === found.uuid);
   if (!device) throw new DeviceNotFound(uuid);
-  // The device names a region that has vanished until its next report, also without the region's row.
+  // The device names a region that has vanished until its next report, also without the region's
+  // row.
   const providers = await presentOf(deps, device.providers);
   const change = {
     status,

@@ -15,8 +15,8 @@ const retrySecondsMax = 15;
 
 /**
  * Tells Nova how one binding ended. What Nova answers about single events is normal either way:
- * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters for
- * binds that take longer. On unshelve Nova refuses each event (422).
+ * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters
+ * for binds that take longer. On unshelve Nova refuses each event (422).
  *
  * @param attempt which delivery of the message this is, from 1
  * @throws RetryLater while it has to be said again

@@ -12,8 +12,8 @@ export interface ConflictingProvider {
 const novasTrait = 'OWNER_NOVA';
 
 /**
- * Whether somebody else, as a rule Nova, offers this device in the compute node's tree, too: then two
- * servers could be given one device. Undefined where nobody does.
+ * Whether somebody else, as a rule Nova, offers this device in the compute node's tree, too: then
+ * two servers could be given one device. Undefined where nobody does.
  */
 export async function findConflictingProvider(
   deps: ConsumerDeps,

@@ -9,7 +9,9 @@ import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts'
 import { RetryLater } from '../../domain/retry-later.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 
-/** Nova and operators write to the same tree; each lost round means that one of them came first. */
+/**
+ * Nova and operators write to the same tree; each lost round means that one of them came first.
+ */
 const conflictRoundsMax = 5;
 
 /** nova-compute makes its provider when it first starts, which may be after the agent. */
@@ -62,7 +64,8 @@ export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider)
     } catch (error) {
       if (!(error instanceof InventoryInUse)) throw error;
     }
-    // How much of the device is free by the new class nobody can say before the old one's holders are gone.
+    // How much of the device is free by the new class nobody can say before the old one's holders
+    // are gone.
     const isOffered = Object.values(inventories).some(({ total, reserved }) => reserved !== total);
     if (isOffered) await placement.putInventories(wanted.uuid, generation, keptOnly(inventories));
     return 'in-use';

@@ -1,13 +1,16 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 
-/** Each device comes round once in so many minutes: a cloud of 6,000 has a hundred of them a minute. */
+/**
+ * Each device comes round once in so many minutes: a cloud of 6,000 has a hundred of them a
+ * minute.
+ */
 const periodMinutes = 60;
 const pageSize = 500;
 
 /**
- * Has some of the devices compared with Placement, and mended where anybody has changed anything by hand.
- * Which ones follows from the time, so that nothing needs to be remembered: their uuids are evenly
- * spread, and each minute of the hour has its share of them.
+ * Has some of the devices compared with Placement, and mended where anybody has changed anything
+ * by hand. Which ones follows from the time, so that nothing needs to be remembered: their uuids
+ * are evenly spread, and each minute of the hour has its share of them.
  */
 export async function reconcile(deps: ConsumerDeps): Promise<void> {
   const minute = Math.floor(deps.clock() / 60_000) % periodMinutes;

@@ -20,9 +20,10 @@ const retrySecondsMax = 60;
 const changeRoundsMax = 5;
 
 /**
- * Makes Placement hold what is stored of one device: its provider, those of its regions, and nothing
- * for what is gone. Repeatable; only our own providers are touched. Whoever writes last has looked
- * afterwards whether it wrote what is stored: two that overlap leave nothing of the older.
+ * Makes Placement hold what is stored of one device: its provider, those of its regions, and
+ * nothing for what is gone. Repeatable; only our own providers are touched. Whoever writes last
+ * has looked afterwards whether it wrote what is stored: two that overlap leave nothing of the
+ * older.
  *
  * @param attempt which delivery this is, from 1
  * @param countedAt as of when the device's handles are to be counted on the way, if they are
@@ -152,8 +153,8 @@ function stillAllocated({ hostname }: Device): RetryLater {
 }
 
 /**
- * A device whose rows have gone while it was written, by this sync or by one that has died since, is in
- * Placement again, and nobody else would look.
+ * A device whose rows have gone while it was written, by this sync or by one that has died since,
+ * is in Placement again, and nobody else would look.
  */
 async function removeUnstored(
   deps: ConsumerDeps,
@@ -172,7 +173,9 @@ async function removeUnstored(
   }
 }
 
-/** Offers nothing more of a device that somebody else offers, too: the next reconcile looks again. */
+/**
+ * Offers nothing more of a device that somebody else offers, too: the next reconcile looks again.
+ */
 async function withhold(
   deps: ConsumerDeps,
   device: Device,
@@ -211,8 +214,8 @@ async function removeProviders(
     if (!own) continue;
     const end = await removeProvider(deps, provider, own);
     ends.push(end);
-    // The first goes with its device: without it nobody comes here for the device's own row, which a
-    // report that is under way marks last.
+    // The first goes with its device: without it nobody comes here for the device's own row, which
+    // a report that is under way marks last.
     const isKept = !device.isGone && provider.uuid === device.providers[0];
     if (end === 'removed' && !isKept) removed.push(own);
   }

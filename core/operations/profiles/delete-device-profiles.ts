@@ -5,8 +5,8 @@ import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '../../d
 const profilesMax = 50;
 
 /**
- * Deletes all these profiles or none. One that is in use is refused as far as the index knows of it;
- * an ARQ that slips through stays true: it has a copy of its group.
+ * Deletes all these profiles or none. One that is in use is refused as far as the index knows of
+ * it; an ARQ that slips through stays true: it has a copy of its group.
  *
  * @throws DeviceProfileNotFound naming the first that is missing; DeviceProfileInUse
  */

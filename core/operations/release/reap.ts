@@ -17,13 +17,14 @@ const releasesMax = 10;
 const failuresMax = 3;
 
 /**
- * Releases what is held for instances that use nothing of it. Nova only logs it when its delete of ARQs does
- * not reach us, and after a failed unshelve it deletes none. The walk goes by the claims on attach handles:
- * however many ARQs a tenant creates, it is no longer than the cloud's hardware.
+ * Releases what is held for instances that use nothing of it. Nova only logs it when its delete of
+ * ARQs does not reach us, and after a failed unshelve it deletes none. The walk goes by the claims
+ * on attach handles: however many ARQs a tenant creates, it is no longer than the cloud's
+ * hardware.
  *
- * An instance uses nothing if Nova has said twice, ten minutes apart, that there is no such server or
- * that no host has it; if Placement has nothing allocated for it; and if we can see servers of other
- * projects at all. A sweep that finds too many of them releases none.
+ * An instance uses nothing if Nova has said twice, ten minutes apart, that there is no such server
+ * or that no host has it; if Placement has nothing allocated for it; and if we can see servers of
+ * other projects at all. A sweep that finds too many of them releases none.
  */
 export async function reap(deps: ConsumerDeps): Promise<void> {
   try {
@@ -134,7 +135,9 @@ async function isOnHost(nova: Nova, instanceUuid: InstanceUuid): Promise<boolean
   return server !== 'not-found' && server.host !== null;
 }
 
-/** What it had when the backup was made may have another holder by now: its host must not clean it. */
+/**
+ * What it had when the backup was made may have another holder by now: its host must not clean it.
+ */
 async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
   const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
   for (const { binding: bound } of arqs.values()) {

@@ -9,8 +9,8 @@ export type Visibility = 'seen' | 'hidden' | 'none';
 
 /**
  * Whether Nova lets us see a server of another project: to eyes that see their own only, everybody
- * else's are gone. Asked is what says of an instance that it is gone: by a rule of its policy Nova may list
- * the servers of all to somebody to whom it answers 404 for each of them.
+ * else's are gone. Asked is what says of an instance that it is gone: by a rule of its policy Nova
+ * may list the servers of all to somebody to whom it answers 404 for each of them.
  */
 export async function checkVisibility(clients: {
   readonly keystone: Keystone;

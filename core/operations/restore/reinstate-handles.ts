@@ -6,9 +6,9 @@ import { checkVisibility } from '../release/visibility.ts';
 import { returnToPool } from './return-to-pool.ts';
 
 /**
- * Hands out again what was put back from a backup, once its host has described the device since and
- * Placement has nothing allocated of the provider for anybody we do not know: by then nobody can have
- * what we take for free.
+ * Hands out again what was put back from a backup, once its host has described the device since
+ * and Placement has nothing allocated of the provider for anybody we do not know: by then nobody
+ * can have what we take for free.
  *
  * The caller has Placement reserve all of it before, so that nothing is allocated meanwhile.
  */
@@ -37,8 +37,8 @@ export async function reinstateHandles(
 }
 
 /**
- * Instances that may have given up their handle for another of the same provider since, be it free by now
- * or that of somebody who is gone: Placement cannot tell, but then Nova has changed them.
+ * Instances that may have given up their handle for another of the same provider since, be it free
+ * by now or that of somebody who is gone: Placement cannot tell, but then Nova has changed them.
  */
 async function movedWithin(
   deps: ConsumerDeps,

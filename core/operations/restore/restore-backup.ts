@@ -25,17 +25,17 @@ export interface RestoredTable {
   readonly deleted: number;
 }
 
-// Devices before what is held of them: a row of the first two that is not there yet is missed by nobody
-// while nothing is handed out.
+// Devices before what is held of them: a row of the first two that is not there yet is missed by
+// nobody while nothing is handed out.
 const restoredTables = ['inventory', 'arqs', 'device-profiles'] as const satisfies TableName[];
 
 /** Rows written at once. */
 const parallelMax = 16;
 
 /**
- * Makes the stage's tables what the backup's are, with every handle withheld: whose it was since is not
- * known; operations/reinstate-handles.ts finds out. Nobody else may write meanwhile. Whoever dies runs it
- * again, from the same backup.
+ * Makes the stage's tables what the backup's are, with every handle withheld: whose it was since
+ * is not known; operations/reinstate-handles.ts finds out. Nobody else may write meanwhile.
+ * Whoever dies runs it again, from the same backup.
  */
 export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {
   const { backups, stage, suffix, isDryRun } = restoration;
