@@ -1,6 +1,6 @@
 // The operations of which bindings.ts makes its transactions. A claim depends on each of its rows.
-// What comes afterwards depends on the instance's row alone: whoever changes what an instance
-// holds changes that row, so that its ARQs and their handles are as they were as long as it is.
+// What comes afterwards depends on the instance's row alone: each change of an instance's ARQs
+// changes that row, so that the ARQs and their handles are unchanged as long as the row is.
 
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
@@ -39,7 +39,7 @@ export function claimArq(
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
       UpdateExpression: `${set.expression} REMOVE due, due_at, failure`,
-      // In none of the states from which it is claimed has it a binding.
+      // An ARQ in a state from which it is claimed has no binding.
       ConditionExpression: '#state = :was',
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':was': arq.state },
@@ -72,10 +72,7 @@ export function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
   return { Delete: { TableName: tables.arqs, Key: arqKey(arq.uuid) } };
 }
 
-/**
- * From then on it is like one that was never bound: the sweep deletes it, unless it is bound
- * again.
- */
+/** The sweep deletes an unbound ARQ after a time, unless it is bound again. */
 export function unbindArq(
   tables: BindingTables,
   arq: BoundArq,
@@ -117,7 +114,9 @@ export function giveBackHandle(
   };
 }
 
-/** An ARQ whose bind goes on, or is made again after its host has booted. */
+/**
+ * The new state of an ARQ whose bind was resolved, or is provisioning after a boot of its host.
+ */
 export function resolveArq(
   tables: BindingTables,
   arq: BoundArq,

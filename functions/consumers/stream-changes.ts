@@ -23,9 +23,10 @@ export interface Decided<T> {
 }
 
 /**
- * What is decided of each change of a row that something can follow from, in the stream's order.
- * What cannot be read or decided, as of rows that were edited by hand, is set aside with its
- * cause: it would come again for a day, and hold up everything behind it.
+ * The decision on each change of a row that something can follow from, in the stream's order. A
+ * record that cannot be read or decided, for example of a row edited by hand, is dead-lettered
+ * with its cause: otherwise the stream would deliver it for a day, and hold up every record behind
+ * it.
  */
 export async function decideChanges<T>(
   { log, setAside }: { readonly log: Log; readonly setAside: DeadLetter },

@@ -176,7 +176,7 @@ async function owningProject(
 }
 
 /**
- * The claims, or undefined where the instance itself held what is wanted and holds it no longer:
+ * The claims, or undefined where the instance itself held the handles and has just released them:
  * Nova may have given up its allocation, and offer the same devices again.
  *
  * @throws DomainError

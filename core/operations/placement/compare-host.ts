@@ -12,7 +12,7 @@ import type { StoredHost } from '../../domain/report-plan.ts';
 import { findConflictingProvider } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
-/** One provider as each of the three that ought to agree has it; in words, for an operator. */
+/** One provider as DynamoDB, Placement and the host have it; as text for an operator. */
 export interface Comparison {
   readonly provider: string;
   readonly stored: string;
@@ -22,8 +22,8 @@ export interface Comparison {
 }
 
 /**
- * What is stored of a host's devices, what Placement holds of them, and what the host last
- * reported. Changes nothing. @throws ServiceUnavailable, RequestRefused
+ * Compares a host's stored devices with Placement and with the host's last report. Changes
+ * nothing. @throws ServiceUnavailable, RequestRefused
  */
 export async function compareHost(deps: ConsumerDeps, hostname: string): Promise<Comparison[]> {
   const { host, devices } = await deps.store.inventory.host(hostname);
@@ -75,9 +75,9 @@ async function compareDevice(
 }
 
 /**
- * Instances that hold attach handles of the provider, and for which Placement has nothing
- * allocated from it. Placement offers their devices to others, and each bind of them is refused.
- * The reaper releases those that are on no host.
+ * Instances that hold attach handles of the provider without an allocation in Placement. Placement
+ * offers their devices to other instances, whose binds are refused. The reaper releases instances
+ * that are on no host.
  */
 async function boundWithoutAllocation(
   deps: ConsumerDeps,
@@ -133,8 +133,8 @@ function missing(wanted: readonly string[], held: readonly string[]): string[] {
 }
 
 /**
- * Providers with our mark that no device of ours has: left alone, for they may be another
- * Cyborg's.
+ * Providers with the trait OWNER_CYBORG that belong to no stored device. They are only shown,
+ * because another Cyborg may own them.
  */
 async function findStrays(
   deps: ConsumerDeps,
