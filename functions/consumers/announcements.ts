@@ -17,8 +17,8 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
   return async (event) => {
     announcer ??= makeAnnouncer();
     const { stage } = announcer;
-    const changes = await decideChanges(announcer, event.Records, (change, occasion) =>
-      eventsOfChange(change, { ...occasion, stage }),
+    const changes = await decideChanges(announcer, event.Records, (change, metadata) =>
+      eventsOfChange(change, { ...metadata, stage }),
     );
     const events = changes.map(({ decision }) => decision);
     const first = await announce(announcer, events);
