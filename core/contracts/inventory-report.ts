@@ -10,6 +10,7 @@ import {
   providerNameLengthMax,
   standardClasses,
 } from '../domain/placement-names.ts';
+import { regionKinds } from '../domain/region-kinds.ts';
 import { canonicalJson, digestOf } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
@@ -81,9 +82,10 @@ const offering = {
   num_accelerators: z.number().int().min(0).max(4096).optional(),
 };
 
-/** A reconfigurable region of an FPGA; it becomes a provider of its own. */
+/** A part of a device that is allocated by itself; it becomes a provider of its own. */
 export const region = z.object({
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
+  kind: z.enum(regionKinds),
   'region-type-uuid': z.guid().nullish(),
   'bitstream-id': z.guid().nullish(),
   'function-uuid': z.guid().nullish(),
@@ -229,6 +231,7 @@ export function discoveredDevice(reported: ReportedDevice): DiscoveredDevice {
     ...(reported.offers && { offers: discoveredOffering(reported.offers) }),
     regions: reported.regions.map((each) => ({
       name: each.name,
+      kind: each.kind,
       ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
       ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
       ...(each['function-uuid'] && { functionUuid: each['function-uuid'] }),

@@ -19,6 +19,7 @@ import {
   ProviderNotFound,
 } from './errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import { type RegionRules, regionRules } from './region-kinds.ts';
 
 /** Where Nova wants one ARQ bound. */
 export interface BindTarget {
@@ -74,7 +75,7 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
     taken.add(handle.uuid);
-    const isShared = isProgrammable(provider) && provider.handles.length > 1;
+    const isShared = handlesShareContent(provider) && provider.handles.length > 1;
     return { arq, target, handle, isShared };
   });
 }
@@ -99,18 +100,29 @@ function isFree(handle: AttachHandle): boolean {
 }
 
 /**
- * What nobody may be given. Of a region all, while one is in quarantine: the job of its last holder may put
- * an image there yet.
+ * Handles that must not be claimed. Where the handles share what the region holds, one quarantined handle
+ * blocks them all: the job of its last holder may still program the region.
  */
 export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
-  const hasQuarantined = isProgrammable(provider) && handles.some((each) => each.quarantine);
+  const hasQuarantined = handlesShareContent(provider) && handles.some((each) => each.quarantine);
   return hasQuarantined ? handles : handles.filter(isWithheld);
 }
 
-/** Whether images come into it. A type of vGPU is reported as a region too, but holds none. */
-export function isProgrammable({ deployable, handles }: StoredProvider): boolean {
-  return deployable.region !== undefined && !handles.some(({ type }) => type === 'MDEV');
+type StoredRegion = Pick<StoredProvider, 'deployable'>;
+
+/** Whether an image can be programmed into it. */
+export function isProgrammable(region: StoredRegion): boolean {
+  return rulesOf(region)?.isProgrammable ?? false;
+}
+
+/** Whether a program for the holder of one handle changes what the other handles reach. */
+export function handlesShareContent(region: StoredRegion): boolean {
+  return rulesOf(region)?.handlesShareContent ?? false;
+}
+
+function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
+  return regionKind && regionRules[regionKind];
 }
 
 /** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */
@@ -208,7 +220,9 @@ function checkTarget(
   }
   if (!needsProgram(arq.group, deployable)) return;
   if (!isProgrammable(stored)) {
-    throw new BindTargetMismatch(`${provider} cannot be programmed: it is no region of an FPGA.`);
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: it is not a reconfigurable region.`,
+    );
   }
   if (isUsedByOthers(handles, target.instanceUuid)) {
     throw new BindTargetMismatch(

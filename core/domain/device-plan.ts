@@ -162,7 +162,7 @@ function wantedProvider(
       ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
       traits: traitsOf(discovered, region),
-      ...(region && { region: region.name }),
+      ...(region && { region: region.name, regionKind: region.kind }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
       ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
       ...(region?.functionUuid && { functionUuid: region.functionUuid }),

@@ -12,6 +12,7 @@ import type {
   ProviderUuid,
   ReleaseId,
 } from './ids.ts';
+import type { RegionKind } from './region-kinds.ts';
 
 export type AttachType = 'PCI' | 'MDEV' | 'TEST_PCI';
 /** Cyborg's device types. */
@@ -32,6 +33,7 @@ export interface Offering {
 
 export interface DiscoveredRegion extends Offering {
   readonly name: string;
+  readonly kind: RegionKind;
   readonly regionTypeUuid?: string;
   readonly bitstreamId?: string;
   readonly functionUuid?: string;
@@ -120,8 +122,10 @@ export interface Deployable {
   readonly hostname: string;
   /** Name of the provider, unique in the cloud. */
   readonly name: string;
-  /** Name of the FPGA's region that it is, as the driver calls it; absent for a whole device. */
+  /** The region's name, as the driver calls it; absent for a whole device. */
   readonly region?: string;
+  /** Present where `region` is. */
+  readonly regionKind?: RegionKind;
   readonly driver: string;
   /** Copy of the device's, so that a bind reads one partition only. */
   readonly deviceStatus: DeviceStatus;

@@ -69,6 +69,7 @@ function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
   const count = created + Math.floor(freeOf(mdevs) / (sizes[type] ?? 1));
   return {
     name: type,
+    kind: 'mdev-type',
     resource_class: 'VGPU',
     // CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as Nova's specification of vGPUs has it.
     traits: [`CUSTOM_ABCD_9B01_${type.toUpperCase().replaceAll('-', '_')}`],

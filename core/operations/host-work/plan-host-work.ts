@@ -5,7 +5,7 @@ import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../../contracts/job-document.ts';
 import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
-import { isProgrammable, needsCleaning } from '../../domain/bind-plan.ts';
+import { handlesShareContent, needsCleaning } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
@@ -97,11 +97,11 @@ function heldBy(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Held {
 }
 
 /**
- * In a region all: until a bind of another handle is over for the host, too, its job can come late and
- * put its image there.
+ * All handles, where they share what the region holds: the job of a bind that has ended in the database
+ * can still reach the host and program the region.
  */
 function handlesUsed({ handle, place: { provider } }: Held): readonly AttachHandle[] {
-  return isProgrammable(provider) ? provider.handles : [handle];
+  return handlesShareContent(provider) ? provider.handles : [handle];
 }
 
 function checkHandles(handles: readonly AttachHandle[]): void {

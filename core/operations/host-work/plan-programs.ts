@@ -4,7 +4,7 @@ import { type GlanceImage, ImageUnusable } from '../../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../../clients/http.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { CheckRegionStep, ProgramStep } from '../../contracts/job-document.ts';
-import { needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
+import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Deployable } from '../../domain/device.ts';
 import { type Group, type ImageQuery, wantedImage } from '../../domain/device-profile.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
@@ -74,7 +74,7 @@ async function stepFor(
   const { provider, groups } = share;
   const { deployable } = provider;
   const wanted = distinct(groups.flatMap((group) => wantedImage(group) ?? []));
-  if (wanted.length === 0 && deployable.region === undefined) return undefined;
+  if (wanted.length === 0 && !isProgrammable(provider)) return undefined;
   const neighbours = await neighboursIn(deps, provider, bind.binding.instanceUuid);
   const isTaken = isBeingProgrammed(neighbours, provider);
   if (!groups.some((group) => needsProgram(group, deployable))) {
@@ -126,11 +126,14 @@ function withHyphens(uuid: string): string {
 
 async function programStep(
   deps: ConsumerDeps,
-  { name, region, regionTypeUuid }: Deployable,
+  deployable: Deployable,
   image: GlanceImage,
   address: string,
 ): Promise<ProgramStep> {
-  if (region === undefined) throw new ImageUnusable(`${name} is no region that takes images.`);
+  const { name, region, regionTypeUuid } = deployable;
+  if (region === undefined || !isProgrammable({ deployable })) {
+    throw new ImageUnusable(`${name} cannot be programmed: it is not a reconfigurable region.`);
+  }
   const staged = await deps.clients.staging.stage(image);
   return {
     kind: 'program',

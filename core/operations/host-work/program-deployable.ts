@@ -39,7 +39,9 @@ export async function programDeployable(
   if (!provider || provider.deployable.isGone) throw new DeployableNotFound(uuid);
   const { deployable, handles } = provider;
   if (!isProgrammable(provider)) {
-    throw new InvalidInput(`Deployable ${uuid} is no region of an FPGA: nothing programs it.`);
+    throw new InvalidInput(
+      `Deployable ${uuid} cannot be programmed: it is not a reconfigurable region.`,
+    );
   }
   // What is kept are the handles: a region without any would be kept by nothing.
   const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;
