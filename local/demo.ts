@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createStore } from '#core/deps.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
+import { isUnheld } from '#core/domain/handle-state.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { traitPart } from '#core/domain/traits.ts';
 import { createDocuments } from '#core/store/documents.ts';
@@ -208,7 +209,7 @@ async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
   await eventually(
     'the host to confirm that the mdev is removed',
     () => handleOf(mdev),
-    (handle) => handle !== undefined && !handle.release && !handle.claim,
+    (handle) => handle !== undefined && isUnheld(handle),
   );
   done('and is gone again: the host has confirmed that the mdev is removed');
 }

@@ -2,7 +2,7 @@
 // everything knowable is answered on the PATCH: Nova fails a build early on nothing else.
 
 import { type Arq, mayBecome } from './arq.ts';
-import { type AttachHandle, type AttachType, type Deployable, isWithheld } from './device.ts';
+import type { AttachHandle, AttachType, Deployable } from './device.ts';
 import {
   attachTarget,
   type Group,
@@ -18,6 +18,7 @@ import {
   NoFreeHandle,
   ProviderNotFound,
 } from './errors.ts';
+import { handleStateOf, isClaimable, isWithheld } from './handle-state.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 import { type RegionRules, regionRules } from './region-kinds.ts';
 
@@ -80,23 +81,19 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
   });
 }
 
-/** A clean handle, or else one that is being cleaned: that heals by itself, so it is no refusal. */
+/** A free handle if there is one, else a releasing handle: its host finishes the release by itself. */
 function pick(
   provider: StoredProvider,
   taken: ReadonlySet<string>,
   random: () => number,
 ): AttachHandle | undefined {
   const withheld = new Set(withheldOf(provider));
-  const free = provider.handles.filter(
-    (handle) => isFree(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
+  const claimable = provider.handles.filter(
+    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
   );
-  const clean = free.filter((handle) => handle.release === undefined);
-  const among = clean.length > 0 ? clean : free;
+  const free = claimable.filter((handle) => handleStateOf(handle) === 'free');
+  const among = free.length > 0 ? free : claimable;
   return among[Math.floor(random() * among.length)];
-}
-
-function isFree(handle: AttachHandle): boolean {
-  return handle.claim === undefined && !handle.isGone;
 }
 
 /**
@@ -105,7 +102,8 @@ function isFree(handle: AttachHandle): boolean {
  */
 export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
-  const hasQuarantined = handlesShareContent(provider) && handles.some((each) => each.quarantine);
+  const hasQuarantined =
+    handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
   return hasQuarantined ? handles : handles.filter(isWithheld);
 }
 

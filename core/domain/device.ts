@@ -171,11 +171,6 @@ export interface AttachHandle {
   readonly isGone: boolean;
 }
 
-/** Whether it is kept from being handed out, whoever has it. */
-export function isWithheld({ quarantine, restoredAt }: AttachHandle): boolean {
-  return quarantine !== undefined || restoredAt !== undefined;
-}
-
 export interface Host {
   readonly hostname: string;
   readonly bootId?: string;

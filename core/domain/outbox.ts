@@ -3,6 +3,7 @@
 
 import type { HostRelease, InstanceBinding, JobNote } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
+import { isUnheld } from './handle-state.ts';
 import type { ProviderUuid } from './ids.ts';
 
 /** A change of a row that something can follow from. */
@@ -77,7 +78,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
   if (!after) return [];
   // Its host no longer reports it, and nothing holds it any more.
-  if (after.isGone && !after.claim && !after.release) return syncOf(after.providerUuid);
+  if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
   if (!before) return [];
   // Placement reserves what is in quarantine, or was restored; what is restored comes with its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;

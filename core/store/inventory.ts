@@ -25,6 +25,8 @@ import { deleteIf, held, setting, type TransactItem, transact, updateIf } from '
 export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
+  /** Those of them that exist, in the given order. */
+  providers(uuids: readonly ProviderUuid[]): Promise<StoredProvider[]>;
   /**
    * Writes one device's rows; repeatable. The device's own row goes last, with its deployables, and says
    * that all is there; until then it says nothing, so that a death in between is noticed by the next
@@ -48,11 +50,15 @@ export interface InventoryStore extends HostStore {
 }
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
+  const provider = async (uuid: ProviderUuid) =>
+    storedProvider(await queryPartition(client, table, `RP#${uuid}`));
   return {
     ...hostStore(client, table),
+    provider,
 
-    async provider(uuid) {
-      return storedProvider(await queryPartition(client, table, `RP#${uuid}`));
+    async providers(uuids) {
+      const found = await Promise.all(uuids.map(provider));
+      return found.filter((each) => each !== undefined);
     },
 
     async putDevice(plan) {

@@ -76,10 +76,10 @@ async function placesOf(
   const present = devices.filter(({ isGone }) => !isGone);
   const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
   const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
-  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
+  const providers = await deps.store.inventory.providers(uuids);
   return new Map(
     providers.flatMap((provider) => {
-      const address = provider && addresses.get(provider.deployable.deviceUuid);
+      const address = addresses.get(provider.deployable.deviceUuid);
       return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
     }),
   );

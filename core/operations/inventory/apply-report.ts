@@ -18,7 +18,7 @@ import { RetryLater } from '../../domain/retry-later.ts';
 import { reprovisionHost } from '../host-work/after-reboot.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
-import { providersOf, putDevice } from './put-device.ts';
+import { putDevice } from './put-device.ts';
 
 /** Whose name the lease of the host is in. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -140,7 +140,10 @@ async function applyUnderLease(
   }
   for (const device of plan.retire) {
     await deps.store.inventory.putDevice(
-      planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
+      planRetirement(
+        { device, providers: await deps.store.inventory.providers(device.providers) },
+        nowOf(deps),
+      ),
     );
   }
   await takeBack(deps, devices);

@@ -50,6 +50,6 @@ export async function setDeviceStatus(
 }
 
 async function presentOf(deps: Deps, providers: readonly ProviderUuid[]): Promise<ProviderUuid[]> {
-  const stored = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
-  return stored.flatMap((provider) => provider?.deployable.providerUuid ?? []);
+  const stored = await deps.store.inventory.providers(providers);
+  return stored.map(({ deployable }) => deployable.providerUuid);
 }

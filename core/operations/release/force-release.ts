@@ -1,8 +1,9 @@
 import type { Deps } from '../../deps.ts';
 import type { HostRelease } from '../../domain/arq.ts';
 import type { Caller } from '../../domain/caller.ts';
-import { type AttachHandle, type Device, isWithheld } from '../../domain/device.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
 import { CleaningImpossible } from '../../domain/errors.ts';
+import { isWithheld } from '../../domain/handle-state.ts';
 import type { HandleUuid, ProviderUuid, ReleaseId } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
 import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
@@ -170,6 +171,6 @@ async function handlesOf(
   deps: Deps,
   providers: readonly ProviderUuid[],
 ): Promise<readonly AttachHandle[]> {
-  const found = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
-  return found.flatMap((provider) => provider?.handles ?? []);
+  const found = await deps.store.inventory.providers(providers);
+  return found.flatMap(({ handles }) => handles);
 }
