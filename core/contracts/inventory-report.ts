@@ -3,7 +3,12 @@
 // Keys of regions are spelled as the agent-driver specification spells them, with hyphens.
 
 import * as z from 'zod';
-import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
+import {
+  attachTypes,
+  type DiscoveredDevice,
+  deviceTypes,
+  type Offering,
+} from '../domain/device.ts';
 import {
   isOfferedClass,
   isOfferedTrait,
@@ -61,7 +66,7 @@ const handleInfo = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 /** How a hypervisor takes hold of one accelerator. `info` is Cyborg's `attach_handle_info`. */
 export const attachHandle = z
   .object({
-    type: z.enum(['PCI', 'MDEV', 'TEST_PCI']),
+    type: z.enum(attachTypes),
     info: z.record(z.string().max(64), shortText),
   })
   .superRefine(({ type, info }, context) => {

@@ -5,13 +5,15 @@ import type { Group } from './device-profile.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
 /** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
-export type ArqState =
-  | 'Initial'
-  | 'BindStarted'
-  | 'Bound'
-  | 'BindFailed'
-  | 'Unbound'
-  | 'provisioning';
+export const arqStates = [
+  'Initial',
+  'BindStarted',
+  'Bound',
+  'BindFailed',
+  'Unbound',
+  'provisioning',
+] as const;
+export type ArqState = (typeof arqStates)[number];
 
 /** What the API shows: `unknown` while the agent that would know is gone. It is never stored. */
 export type ShownState = ArqState | 'unknown';
@@ -66,12 +68,14 @@ export interface Arq {
   readonly updatedAt?: string;
 }
 
+export const bindingStates = ['BindStarted', 'Bound', 'BindFailed', 'provisioning'] as const;
+
 /** What is bound for one instance, as one: binds succeed or fail together. */
 export interface InstanceBinding {
   readonly instanceUuid: InstanceUuid;
   /** Drawn anew for each bind, so that what follows from an earlier one can be told apart. */
   readonly bindId: BindId;
-  readonly state: 'BindStarted' | 'Bound' | 'BindFailed' | 'provisioning';
+  readonly state: (typeof bindingStates)[number];
   readonly hostname: string;
   readonly projectId: string;
   readonly arqUuids: readonly ArqUuid[];

@@ -14,11 +14,13 @@ import type {
 } from './ids.ts';
 import type { RegionKind } from './region-kinds.ts';
 
-export type AttachType = 'PCI' | 'MDEV' | 'TEST_PCI';
+export const attachTypes = ['PCI', 'MDEV', 'TEST_PCI'] as const;
+export type AttachType = (typeof attachTypes)[number];
 /** Cyborg's device types. */
 export const deviceTypes = ['GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD'] as const;
 export type DeviceType = (typeof deviceTypes)[number];
-export type DeviceStatus = 'enabled' | 'maintaining';
+export const deviceStatuses = ['enabled', 'maintaining'] as const;
+export type DeviceStatus = (typeof deviceStatuses)[number];
 
 /** What can be allocated of a device or region: Placement's class, and a handle for each. */
 export interface Offering {
@@ -103,13 +105,15 @@ export interface Device {
   readonly updatedAt?: string;
 }
 
+export const programStates = ['started', 'done', 'failed'] as const;
+
 /** The last program of a region that an operator asked for. */
 export interface ProgramNote {
   /** Uuid of the image in Glance. */
   readonly image: string;
   readonly by: string;
   readonly at: string;
-  readonly state: 'started' | 'done' | 'failed';
+  readonly state: (typeof programStates)[number];
   readonly reason?: string;
 }
 

@@ -3,10 +3,11 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq, InstanceBinding, JobNote } from '../domain/arq.ts';
 import type { ArqUuid } from '../domain/ids.ts';
+import { arqOf, arqRow, instanceOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
-import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
+import { arqKey, instanceKey, jobKey } from './rows.ts';
 import { deleteIf, held, transact } from './writes.ts';
 
 export interface ArqStore {

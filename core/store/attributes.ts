@@ -5,7 +5,8 @@ import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { type Attribute, attributesPerDeployableMax } from '../domain/attribute.ts';
 import type { Deployable } from '../domain/device.ts';
 import type { Documents } from './documents.ts';
-import { attributeField, deployableKey } from './rows.ts';
+import { attributeField, attributeValue } from './inventory-rows.ts';
+import { deployableKey } from './rows.ts';
 import { held } from './writes.ts';
 
 export interface AttributeStore {
@@ -29,7 +30,7 @@ export function attributeStore(client: Documents, table: string): AttributeStore
               '(attribute_not_exists(attribute_count) OR attribute_count < :max)',
             ExpressionAttributeNames: { '#field': attributeField(attribute.uuid) },
             ExpressionAttributeValues: {
-              ':attribute': attribute,
+              ':attribute': attributeValue(attribute),
               ':one': 1,
               ':max': attributesPerDeployableMax,
             },

@@ -5,6 +5,7 @@ import type { BindFailure, HostRelease, InstanceBinding } from '../domain/arq.ts
 import type { Claim } from '../domain/bind-plan.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
+import { instanceRow } from './arq-rows.ts';
 import {
   type BindingTables,
   type BoundArq,
@@ -19,7 +20,7 @@ import {
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseRow } from './host-work-rows.ts';
-import { handleKey, hostKey, instanceKey, instanceRow } from './rows.ts';
+import { handleKey, hostKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, updateIf } from './writes.ts';
 

@@ -1,12 +1,14 @@
 // Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
 
 import type { Device, FailedJobs, Presence } from '../domain/device.ts';
-import type { EarlierBoot, IdentityConflict } from '../domain/identity.ts';
-import type { Pace } from '../domain/pace.ts';
-import type { RefusedDevices, StoredHost } from '../domain/report-plan.ts';
+import type { IdentityConflict } from '../domain/identity.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
+import { hostOf, leaseOf } from './host-rows.ts';
+import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
-import { deployableKey, deviceKey, deviceOf, hostKey, type Row } from './rows.ts';
+import { snakeNamed } from './row-fields.ts';
+import { deployableKey, deviceKey, hostKey } from './rows.ts';
 import { setting, updateIf } from './writes.ts';
 
 export interface HostInventory {
@@ -114,7 +116,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     putBoot(host, holder) {
       const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
       const boot = { booted_at: bootedAt, reprovisioning: true, wanted };
-      const more = { earlier_boots: earlierBoots, last_report_at: lastReportAt };
+      const more = { earlier_boots: earlierBoots.map(snakeNamed), last_report_at: lastReportAt };
       return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },
 
@@ -125,7 +127,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
         refused: host.refused,
-        pace: host.pace,
+        pace: host.pace && snakeNamed(host.pace),
       };
       return putUnderLease(
         host,
@@ -145,7 +147,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: 'SET failed_jobs = :failed',
-        ExpressionAttributeValues: { ':failed': failedJobs },
+        ExpressionAttributeValues: { ':failed': snakeNamed(failedJobs) },
       });
     },
 
@@ -158,7 +160,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putConflict(hostname, { since, boots }, holder) {
-      const set = setting({ conflict_since: since, conflict_boots: boots });
+      const set = setting({ conflict_since: since, conflict_boots: boots.map(snakeNamed) });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
@@ -175,7 +177,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         Key: hostKey(hostname),
         UpdateExpression: 'SET conflict_boots = :boots',
         ConditionExpression: 'conflict_since = :since',
-        ExpressionAttributeValues: { ':since': since, ':boots': boots },
+        ExpressionAttributeValues: { ':since': since, ':boots': boots.map(snakeNamed) },
       });
     },
 
@@ -185,7 +187,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         booted_at: bootedAt,
         epoch,
         sequence,
-        earlier_boots: earlierBoots,
+        earlier_boots: earlierBoots.map(snakeNamed),
         // What was made under another boot is made again under this one.
         reprovisioning: true,
       });
@@ -214,60 +216,15 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putPresence(hostname, presence, known) {
-      const set = setting({ hostname, presence });
+      const set = setting({ hostname, presence: snakeNamed(presence) });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: set.expression,
         ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': known }) },
+        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': snakeNamed(known) }) },
       });
     },
-  };
-}
-
-function leaseOf(row: Row = {}): Pick<HostInventory, 'holder' | 'leasedUntil'> {
-  const { lease_holder: holder, lease_until: leasedUntil } = row as Record<string, string>;
-  return { ...(holder && { holder }), ...(leasedUntil && { leasedUntil }) };
-}
-
-function hostOf(hostname: string, row: Row = {}): StoredHost {
-  const stored = row as {
-    boot_id?: string;
-    epoch?: number;
-    sequence?: number;
-    agent_version?: string;
-    last_report_at?: string;
-    last_received_ms?: number;
-    booted_at?: string;
-    reprovisioning?: true;
-    wanted?: Record<string, string>;
-    refused?: RefusedDevices;
-    presence?: Presence;
-    failed_jobs?: FailedJobs;
-    earlier_boots?: EarlierBoot[];
-    pace?: Pace;
-    conflict_since?: string;
-    conflict_boots?: IdentityConflict['boots'];
-  };
-  const { conflict_since: since, conflict_boots: boots = [] } = stored;
-  return {
-    hostname,
-    ...(stored.boot_id && { bootId: stored.boot_id }),
-    epoch: stored.epoch ?? 0,
-    sequence: stored.sequence ?? -1,
-    ...(stored.agent_version && { agentVersion: stored.agent_version }),
-    ...(stored.last_report_at && { lastReportAt: stored.last_report_at }),
-    lastReceivedAtMs: stored.last_received_ms ?? 0,
-    ...(stored.booted_at && { bootedAt: stored.booted_at }),
-    isReprovisioning: stored.reprovisioning === true,
-    wanted: stored.wanted ?? {},
-    refused: stored.refused ?? {},
-    ...(stored.presence && { presence: stored.presence }),
-    ...(stored.failed_jobs && { failedJobs: stored.failed_jobs }),
-    ...(stored.pace && { pace: stored.pace }),
-    earlierBoots: stored.earlier_boots ?? [],
-    ...(since && { conflict: { since, boots } }),
   };
 }

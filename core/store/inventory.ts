@@ -1,6 +1,7 @@
 // Hosts, devices, deployables and attach handles.
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
@@ -9,17 +10,10 @@ import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { handleOf, handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
+import { deployableOf, deployableRow, deviceRow } from './inventory-rows.ts';
 import { queryPartition } from './reads.ts';
-import {
-  deployableKey,
-  deployableOf,
-  deployableRow,
-  deviceKey,
-  deviceRow,
-  handleKey,
-  type Row,
-  restoredKey,
-} from './rows.ts';
+import { parseRow, snakeNamed } from './row-fields.ts';
+import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
 import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface InventoryStore extends HostStore {
@@ -48,6 +42,9 @@ export interface InventoryStore extends HostStore {
   /** False where it is not gone any more, or an operator has said something of it since it was read. */
   deleteGoneDevice(device: Device): Promise<boolean>;
 }
+
+/** The row of the last restore. */
+const storedMoment = z.object({ since: z.string() });
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
   const provider = async (uuid: ProviderUuid) =>
@@ -99,7 +96,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
             UpdateExpression: 'SET #status = :status, status_change = :change',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':status': change.status, ':change': change },
+            ExpressionAttributeValues: { ':status': change.status, ':change': snakeNamed(change) },
           },
         })),
       );
@@ -133,7 +130,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
 
     async restoredAt() {
       const [row] = await queryPartition(client, table, restoredKey().pk);
-      return row?.since as string | undefined;
+      return row && parseRow(storedMoment, row).since;
     },
 
     deleteGoneHandles: (handles) =>
@@ -143,7 +140,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await deleteIf(client, {
         TableName: table,
         Key: deployableKey(providerUuid),
-        ConditionExpression: 'deployable.isGone = :gone',
+        ConditionExpression: 'deployable.is_gone = :gone',
         ExpressionAttributeValues: { ':gone': true },
       });
     },
@@ -152,7 +149,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return deleteIf(client, {
         TableName: table,
         Key: deviceKey(hostname, uuid),
-        ConditionExpression: 'device.isGone = :gone AND #status = :status',
+        ConditionExpression: 'device.is_gone = :gone AND #status = :status',
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: { ':gone': true, ':status': status },
       });

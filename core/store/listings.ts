@@ -5,11 +5,13 @@ import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '../domain/arq.ts';
 import { type Deployable, type Device, vendorId } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
+import { arqOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
+import { deployableOf, deviceOf } from './inventory-rows.ts';
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
-import { arqOf, deployableOf, deviceOf, type Row } from './rows.ts';
+import type { Row } from './rows.ts';
 import { type DueKind, duePartition, shardsOf } from './shards.ts';
 
 export interface DeviceFilter {

@@ -1,9 +1,11 @@
 // Where the reaper is in its walk over all deployables, and since when an instance uses nothing.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
 import type { InstanceBinding } from '../domain/arq.ts';
 import type { Documents } from './documents.ts';
 import { getRow } from './reads.ts';
+import { parseRow } from './row-fields.ts';
 import { instanceKey, reaperKey } from './rows.ts';
 import { updateIf } from './writes.ts';
 
@@ -15,11 +17,13 @@ export interface ReaperStore {
   noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
 }
 
+const storedCursor = z.object({ after: z.string() });
+
 export function reaperStore(client: Documents, table: string): ReaperStore {
   return {
     async cursor() {
       const row = await getRow(client, table, reaperKey());
-      return row?.after as string | undefined;
+      return row && parseRow(storedCursor, row).after;
     },
 
     async putCursor(after) {

@@ -8,6 +8,7 @@ import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { releaseOf, releaseRow } from './host-work-rows.ts';
 import { getRow } from './reads.ts';
+import { snakeNamed } from './row-fields.ts';
 import { deviceKey, handleKey, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
@@ -114,7 +115,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         TableName: tables.arqs,
         Key: releaseKey(release.id),
         UpdateExpression:
-          'SET #release.quarantine = :reason, #release.retryAt = :at, due = :due, due_at = :at',
+          'SET #release.quarantine = :reason, #release.retry_at = :at, due = :due, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#release': 'release' },
         ExpressionAttributeValues: {
@@ -129,7 +130,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       await updateIf(client, {
         TableName: tables.arqs,
         Key: releaseKey(id),
-        UpdateExpression: 'SET #release.retryAt = :at, due_at = :at',
+        UpdateExpression: 'SET #release.retry_at = :at, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#release': 'release' },
         ExpressionAttributeValues: { ':at': retryAt },
@@ -160,7 +161,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         Key: deviceKey(hostname, uuid),
         UpdateExpression: 'SET forced = :note',
         ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':note': note },
+        ExpressionAttributeValues: { ':note': snakeNamed(note) },
       });
     },
 
