@@ -1,5 +1,6 @@
-// May these ARQs be bound there, and by which handles? Decided from what has been read, so that
-// everything knowable is answered on the PATCH: Nova fails a build early on nothing else.
+// Decides whether ARQs can be bound to the providers that Nova chose, and picks their handles.
+// Every lasting failure is answered on the PATCH: only an error there makes Nova fail a build
+// early. Pure.
 
 import { type Arq, mayBecome } from './arq.ts';
 import type { AttachHandle, AttachType, Deployable } from './device.ts';
@@ -22,7 +23,7 @@ import { handleStateOf, isClaimable, isWithheld } from './handle-state.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 import { type RegionRules, regionRules } from './region-kinds.ts';
 
-/** Where Nova wants one ARQ bound. */
+/** The host and provider that Nova chose for one ARQ. */
 export interface BindTarget {
   readonly arqUuid: ArqUuid;
   readonly hostname: string;
@@ -42,7 +43,7 @@ export interface Claim {
 }
 
 export interface PlannedClaim extends Claim {
-  /** Whether others can have a part of the same region. */
+  /** Whether other instances can claim handles of the same region. */
   readonly isShared: boolean;
 }
 
@@ -81,7 +82,10 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
   });
 }
 
-/** A free handle if there is one, else a releasing handle: its host finishes the release by itself. */
+/**
+ * A free handle if there is one, else a releasing handle: its host finishes the release by
+ * itself.
+ */
 function pick(
   provider: StoredProvider,
   taken: ReadonlySet<string>,
@@ -97,8 +101,8 @@ function pick(
 }
 
 /**
- * Handles that must not be claimed. Where the handles share what the region holds, one quarantined handle
- * blocks them all: the job of its last holder may still program the region.
+ * Handles that must not be claimed. Where the handles share what the region holds, one
+ * quarantined handle blocks them all: the job of its last holder may still program the region.
  */
 export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
@@ -123,10 +127,13 @@ function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | un
   return regionKind && regionRules[regionKind];
 }
 
-/** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */
+/**
+ * Which side creates mdevs: the agent at bind, or Nova's libvirt driver in releases that support
+ * it.
+ */
 export type MdevOwner = 'agent' | 'nova';
 
-/** Whether the claim is worth something only after its host has done something for it. */
+/** Whether the host must do work before the claim is usable. */
 export function needsHost(
   { arq, handle, isShared }: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>,
   mdevOwner: MdevOwner,
@@ -134,16 +141,16 @@ export function needsHost(
   return (
     needsCleaning(handle, mdevOwner) ||
     handle.release !== undefined ||
-    // Somebody else may be having the region programmed; a look after the claim misses nobody.
+    // Another bind may be programming the region; the host work checks that after the claim.
     isShared ||
-    // What a region holds is known from a report, and reports can be late: its host has a look.
+    // The stored content of the region can be out of date, so the host checks it.
     wantedImage(arq.group) !== undefined
   );
 }
 
 /**
- * Whether the group asks for an image or function that the region is not known to hold. What an image's
- * name stands for only Glance knows.
+ * Whether the group asks for an image or function that the region is not known to hold. The id
+ * behind an image's name is unknown here: Glance knows it.
  */
 export function needsProgram(group: Group, deployable: Deployable): boolean {
   const wanted = wantedImage(group);
@@ -153,12 +160,12 @@ export function needsProgram(group: Group, deployable: Deployable): boolean {
   return known === undefined || plain(known) !== plain(wanted.value);
 }
 
-/** Uuids are spelled with and without hyphens, in either case. */
+/** Uuids are written with or without hyphens, in either case. */
 function plain(uuid: string): string {
   return uuid.toLowerCase().replaceAll('-', '');
 }
 
-/** Whether the host has something to clean up behind a holder of this handle. */
+/** Whether the host must clean up after a holder of this handle. */
 export function needsCleaning({ type }: Pick<AttachHandle, 'type'>, mdevOwner: MdevOwner): boolean {
   return type === 'MDEV' && mdevOwner === 'agent';
 }
@@ -209,7 +216,7 @@ function checkTarget(
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const types = new Set(handles.map((handle) => handle.type));
   for (const type of types) {
-    // Nova's libvirt driver would ignore all accelerators of the instance, and boot it without.
+    // Nova's libvirt driver would ignore the handle, and boot the instance without accelerators.
     if (!attachTypes.includes(type)) {
       throw new BindTargetMismatch(
         `${provider} attaches as ${type}, which the hypervisors of this deployment do not take.`,
@@ -229,7 +236,7 @@ function checkTarget(
   }
 }
 
-/** To program a region takes it away from everybody who has it. */
+/** A program changes the region for every instance that holds a part of it. */
 function isUsedByOthers(handles: readonly AttachHandle[], instanceUuid: InstanceUuid): boolean {
   return handles.some(({ claim }) => claim && claim.instanceUuid !== instanceUuid);
 }

@@ -26,7 +26,10 @@ export function handleStateOf(handle: Omit<AttachHandle, 'uuid' | 'info'>): Hand
   return handle.release === undefined ? 'free' : 'releasing';
 }
 
-/** Whether a bind may claim it. The claim of a releasing handle waits until the host has cleaned up. */
+/**
+ * Whether a bind may claim it. The claim of a releasing handle waits until the host has cleaned
+ * up.
+ */
 export function isClaimable(handle: AttachHandle): boolean {
   const state = handleStateOf(handle);
   return state === 'free' || state === 'releasing';

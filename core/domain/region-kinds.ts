@@ -1,5 +1,5 @@
-// The kinds of what a driver reports below a device, and what follows from each. A driver names the kind
-// in its report; nothing else tells it.
+// The kinds of what a driver reports below a device, and what follows from each. A driver names
+// the kind in its report; nothing else tells it.
 
 export const regionKinds = [
   /** A part of an FPGA that can be reconfigured while the rest of the device runs. */
@@ -14,7 +14,10 @@ export type RegionKind = (typeof regionKinds)[number];
 export interface RegionRules {
   /** An image can be programmed into it. */
   readonly isProgrammable: boolean;
-  /** All attach handles reach the same logic: a program for one holder changes it for every holder. */
+  /**
+   * All attach handles reach the same logic: a program for one holder changes it for every
+   * holder.
+   */
   readonly handlesShareContent: boolean;
 }
 

@@ -1,5 +1,6 @@
-// Counts of one device: how its attach handles are used, and whether its host is present. They are made
-// once an hour, when the device is compared with Placement, from rows that the comparison has read.
+// Counts of one device: how its attach handles are used, and whether its host is present. They
+// are made once an hour, when the device is compared with Placement, from rows that the
+// comparison has read.
 
 import type { StoredProvider } from './bind-plan.ts';
 import type { AttachHandle, Device, Host } from './device.ts';

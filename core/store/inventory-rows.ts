@@ -1,6 +1,6 @@
-// Rows of devices, of deployables and of the attributes that operators add to them. What the host's report
-// says is one map of the row, so that each report replaces it whole; what operators and the control plane
-// write stands beside that map.
+// Rows of devices, of deployables and of the attributes that operators add to them. What the
+// host's report says is one map of the row, so that each report replaces it whole; what operators
+// and the control plane write stands beside that map.
 
 import * as z from 'zod';
 import type { Attribute } from '../domain/attribute.ts';
@@ -149,7 +149,10 @@ export function deployableOf(row: Row): Deployable {
   };
 }
 
-/** A row attribute for each added attribute, so that each is added and removed by its own condition. */
+/**
+ * A row attribute for each added attribute, so that each is added and removed by its own
+ * condition.
+ */
 export function attributeField(uuid: string): string {
   return `attribute#${uuid}`;
 }

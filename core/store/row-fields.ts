@@ -1,6 +1,6 @@
-// Rows are snake_case at every level, the domain is camelCase. A schema parses each row where it enters, and
-// the two functions below convert the names of one level: names inside a map of data, such as the
-// `info` of an attach handle, stay as they are.
+// Rows are snake_case at every level, the domain is camelCase. A schema parses each row where it
+// enters, and the two functions below convert the names of one level: names inside a map of data,
+// such as the `info` of an attach handle, stay as they are.
 
 import * as z from 'zod';
 import type { Row } from './rows.ts';
@@ -71,7 +71,10 @@ export function parseText<Schema extends z.ZodType>(
   return parsed.data;
 }
 
-/** A stored row does not have the form that it was written with, for example after an edit by hand. */
+/**
+ * A stored row does not have the form that it was written with, for example after an edit by
+ * hand.
+ */
 export class InvalidRow extends Error {
   override readonly name = 'InvalidRow';
 
