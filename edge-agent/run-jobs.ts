@@ -143,7 +143,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     try {
       const run = { jobId, execution: identity, job, stop: stopped, onProgress: progress.report };
       const outcome =
-        job.action === 'discover' ? await discover(stopped) : await runSteps(deps, run);
+        job.action === 'rediscover' ? await rediscover(stopped) : await runSteps(deps, run);
       await checkpoint.finish(jobId, identity, outcome);
       return outcome;
     } catch (error) {
@@ -157,7 +157,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     }
   }
 
-  async function discover(stopped: AbortSignal): Promise<JobOutcome> {
+  async function rediscover(stopped: AbortSignal): Promise<JobOutcome> {
     const problem = await Promise.race([looks.ask('everything'), rejectsOn(stopped)]);
     return problem === undefined ? { status: 'SUCCEEDED' } : { status: 'FAILED', reason: problem };
   }

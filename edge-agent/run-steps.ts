@@ -94,7 +94,7 @@ function partOfBind(step: JobStep): string | undefined {
 
 /** What cleans up, and what restores, does as much of it as can be done. */
 function goesOn({ action }: Job): boolean {
-  return action === 'release' || action === 'reconcile';
+  return action === 'release' || action === 'reprovision';
 }
 
 async function runStep(
@@ -216,7 +216,7 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
  */
 async function removeOthers(context: Context, driver: MakesMdevs, step: CreateMdevStep) {
   const mark = context.checkpoint.mdev(step.uuid);
-  const isSame = mark ? mark.epoch === step.epoch : context.job.action === 'reconcile';
+  const isSame = mark ? mark.epoch === step.epoch : context.job.action === 'reprovision';
   if (step.epoch === undefined || isSame) return;
   if (!(await isThere(driver, step))) return;
   if (!mark) throw new StepFailed(`${step.uuid} is there, and was not made by this agent.`);

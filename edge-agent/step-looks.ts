@@ -57,7 +57,7 @@ export async function isThere(driver: MakesMdevs, { address, type, uuid }: Mdev)
  * an interrupted write leaves a content that cannot be read.
  */
 export async function leavesNothing(deps: LookDeps, { action, steps }: Job): Promise<boolean> {
-  const makes = action === 'prepare' || action === 'reconcile';
+  const makes = action === 'prepare' || action === 'reprovision';
   return makes && !steps.some(({ kind }) => kind === 'program') && (await areAbsent(deps, steps));
 }
 

@@ -144,6 +144,7 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
           metrics: [
             queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent'),
             ownMetric(stage, 'ReportsInConflict'),
+            ownMetric(stage, 'DevicesRefused'),
           ],
         },
         {

@@ -85,7 +85,7 @@ export class HostConnections extends Construct {
 
 /**
  * A host connects as itself, publishes its own inventory and speaks of its own jobs, nothing else.
- * On one machine local/broker-policy.ts says the same.
+ * On one machine local/aws/broker-policy.ts says the same.
  */
 function hostPolicy(stack: Stack, stage: string): PolicyDocument {
   const arn = (kind: string, name: string) =>

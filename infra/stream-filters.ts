@@ -23,6 +23,7 @@ export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 
 export type Match = { readonly prefix: string } | { readonly exists: boolean };
 
+const hostWork = [{ prefix: 'RELEASE#' }, { prefix: 'PROGRAM#' }];
 const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
 const isRestored = { restored_at: { S: [{ exists: true }] } };
 const endOfClaim = { dynamodb: { OldImage: { pk: { S: [{ prefix: 'INSTANCE#' }] } } } } as const;
@@ -32,9 +33,9 @@ export type ChangePatterns = Readonly<Record<StreamedTable, readonly ChangePatte
 
 /** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
 export const followedChanges: ChangePatterns = {
-  // What is bound for an instance, and what a host is to let go of. ARQs themselves change more often.
+  // What is bound for an instance, and host work. ARQs themselves change more often.
   arqs: [
-    changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, { prefix: 'RELEASE#' }] } }),
+    changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, ...hostWork] } }),
     // Ends of claims are counted.
     endOfClaim,
     changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),

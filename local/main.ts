@@ -4,11 +4,12 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { sentenceOf } from '#operate/arguments.ts';
-import { announceHost } from './announce-host.ts';
-import { demoAgent, demoHostname } from './demo-host.ts';
-import { showDevices } from './device-list.ts';
-import { lockDirectory } from './directory-lock.ts';
+import { sentenceOf, showHelp } from '#operate/arguments.ts';
+import { announceHost } from './demo/announce-host.ts';
+import { demoAgent, demoHostname } from './demo/demo-host.ts';
+import { showDevices } from './demo/device-list.ts';
+import { staticTokens } from './openstack/catalog.ts';
+import { lockDirectory } from './process/directory-lock.ts';
 import {
   chooseLayout,
   type Layout,
@@ -17,10 +18,18 @@ import {
   replacedBy,
   settingsOf,
   urlOf,
-} from './layout.ts';
-import { staticTokens } from './openstack/catalog.ts';
-import { type System, startSystem } from './system.ts';
+} from './process/layout.ts';
+import { type System, startSystem } from './process/system.ts';
 
+const usage = `npm start -- [--fresh] [--state <folder>] [--port-base <port>]
+
+Runs the whole system on this machine until Ctrl-C.
+
+--fresh      starts empty: removes what the state folder holds
+--state      the folder of the state; .local/dev
+--port-base  takes this port and the ports after it, from 1024`;
+
+showHelp(usage);
 const startedAt = performance.now();
 
 function say(sentence: string): void {
@@ -144,5 +153,5 @@ What is wrong, if something is: npm run -s doctor -- --environment ${state}/envi
 
 main().catch((error: Error) => {
   console.error(sentenceOf(error));
-  process.exit(1);
+  process.exit(2);
 });

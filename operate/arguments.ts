@@ -1,26 +1,62 @@
-// What is wrong with a command's arguments, in one sentence each.
+// One rule for all commands. `--help` prints the usage. Exit codes: 0 done; 1 the answer is no (something is
+// wrong, differs, or was refused); 2 the command could not run (wrong arguments, settings, or a failure).
 
 import { parseArgs } from 'node:util';
 
-/** What `parseArgs` and AWS's clients throw, said to whoever typed the command. */
+/** The arguments are wrong; the message names the argument and what is allowed. */
+export class WrongArguments extends Error {
+  override readonly name = 'WrongArguments';
+}
+
+/** What `parseArgs` and AWS's clients throw, as one sentence for the user of the command. */
 export function sentenceOf(error: Error): string {
-  if ('code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
+  if (isParseError(error)) {
     return `${error.message.split('. To specify')[0]}.`.replace('..', '.');
   }
   if (error.name === 'SettingsInvalid') {
-    return `${error.message}. --environment <file> takes them from a function’s; see docs/operations.md.`;
+    return `${error.message}. --environment <file> takes the settings of a function; see docs/operations.md.`;
   }
   return error.message === 'Region is missing'
-    ? 'AWS_REGION is not set: in which region is the stack?'
+    ? 'AWS_REGION is not set: set it to the region of the stack.'
     : error.message;
 }
 
-/** For commands that take none. Ends the process where there are some. */
-export function takeNoArguments(): void {
+/**
+ * Runs a command and sets the exit code.
+ *
+ * @param isRefusal whether an error means that the command ran and was refused: then it exits with 1
+ */
+export function runCommand(
+  usage: string,
+  main: () => Promise<void>,
+  isRefusal: (error: Error) => boolean = () => false,
+): void {
+  showHelp(usage);
+  main().catch((error: Error) => {
+    console.error(sentenceOf(error));
+    if (error instanceof WrongArguments || isParseError(error)) console.error(`\n${usage}`);
+    process.exitCode = isRefusal(error) ? 1 : 2;
+  });
+}
+
+/** Ends the process with the usage if `--help` is among the arguments. */
+export function showHelp(usage: string): void {
+  if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;
+  console.log(usage);
+  process.exit(0);
+}
+
+/** For commands that take no arguments. Ends the process where there are some. */
+export function takeNoArguments(usage: string): void {
+  showHelp(usage);
   try {
     parseArgs({ options: {} });
   } catch (error) {
-    console.error(sentenceOf(error as Error));
+    console.error(`${sentenceOf(error as Error)}\n\n${usage}`);
     process.exit(2);
   }
+}
+
+function isParseError(error: Error): boolean {
+  return 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
 }

@@ -1,5 +1,5 @@
 // `npm run -s doctor -- --environment <file>`: looks at a deployed stack and says what is wrong, and what
-// to do about it. 0 if nothing is.
+// to do about it.
 
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -8,11 +8,18 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { sentenceOf } from './arguments.ts';
+import { runCommand } from './arguments.ts';
 import type { CheckContext, Finding } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { get } from './doctor/get.ts';
 import { loadEnvironment } from './environment.ts';
+
+const usage = `npm run -s doctor -- [--environment <file>] [--url <API>]
+
+Looks at a deployed stack, changes nothing, and exits with 1 if something is wrong.
+
+--environment  the settings of a function, as JSON; without it they come from the environment
+--url          the API, where it is not the one of Keystone's catalog`;
 
 async function main(): Promise<void> {
   const { values: given } = parseArgs({
@@ -22,12 +29,12 @@ async function main(): Promise<void> {
   // What goes wrong is said by the findings.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   const counts = { ok: 0, WRONG: 0, unseen: 0 };
-  for await (const finding of examine(patientOf(given.url))) counts[print(finding)] += 1;
+  for await (const finding of examine(contextFor(given.url))) counts[print(finding)] += 1;
   console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} not to be seen from here`);
   process.exitCode = counts.WRONG > 0 ? 1 : 0;
 }
 
-function patientOf(url: string | undefined): CheckContext {
+function contextFor(url: string | undefined): CheckContext {
   const deps = createConsumerDeps('doctor');
   return {
     deps,
@@ -56,7 +63,4 @@ function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
   return 'WRONG';
 }
 
-main().catch((error: Error) => {
-  console.error(sentenceOf(error));
-  process.exitCode = 2;
-});
+runCommand(usage, main);

@@ -1,5 +1,5 @@
-// `npm run -s enrol -- --stage <stage> …`: gives compute nodes their identity at AWS IoT, a new one, or
-// takes it away. Account, region and credentials are those of AWS's own environment.
+// `npm run -s enrol -- <verb> --stage <stage> …`: gives compute nodes their identity at AWS IoT, renews it,
+// and takes it away. Account, region and credentials are those of AWS's own environment.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { hostnameOf, isHostname, isStage, thingName } from '#core/contracts/topi
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { sentenceOf } from './arguments.ts';
+import { runCommand, WrongArguments } from './arguments.ts';
 import { agentSettings } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -19,17 +19,18 @@ import {
 } from './enrol/end-certificates.ts';
 import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
-import { createRegistry, RegistryMismatch } from './enrol/registry.ts';
+import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
 
-const usage = `npm run -s enrol -- --stage <stage> <host> --out <folder> --settings <file>
-                                                     a host that is new: its folder for ${installedAt}
-npm run -s enrol -- --stage <stage> <host> --out <folder> --rotate    another certificate, beside the old
-npm run -s enrol -- --stage <stage> <host> --retire                   then: the old ones go
-npm run -s enrol -- --stage <stage> <host> --revoke                   the host is lost
-npm run -s enrol -- --stage <stage> <host> --remove                   the host is gone for good
-npm run -s enrol -- --stage <stage> --remove --all                    all are: before the stack is removed
-npm run -s enrol -- --stage <stage> --list
+const usage = `npm run -s enrol -- <verb> --stage <stage> ...
+
+add <host> --out <folder> --settings <file>  a new host: writes its folder for ${installedAt}
+rotate <host> --out <folder>                 another certificate, beside the old one
+retire <host> [--keep <certificate>]         removes the old certificates
+revoke <host>                                the host or its key is lost
+remove <host>                                the host is gone for good
+remove --all                                 all hosts, before the stack is removed
+list                                         hosts and their certificates
 
 <host>      the compute node's name in Nova
 --settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
@@ -37,137 +38,167 @@ npm run -s enrol -- --stage <stage> --list
 --ca        PEM file of the broker's authorities, where it is not AWS's
 --at        where the folder will be on the host; ${installedAt}
 --images    URL below which the stage's images are: the stack's output ImageSource
---keep      with --retire: the certificate to keep, where it is not the one the host connects with`;
+--keep      the certificate to keep, where it is not the one the host connects with`;
 
-function readOptions() {
-  return parseArgs({
-    allowPositionals: true,
-    options: {
-      stage: { type: 'string' },
-      out: { type: 'string' },
-      settings: { type: 'string' },
-      port: { type: 'string', default: '8883' },
-      ca: { type: 'string' },
-      at: { type: 'string', default: installedAt },
-      images: { type: 'string' },
-      keep: { type: 'string' },
-      rotate: { type: 'boolean', default: false },
-      retire: { type: 'boolean', default: false },
-      revoke: { type: 'boolean', default: false },
-      remove: { type: 'boolean', default: false },
-      all: { type: 'boolean', default: false },
-      list: { type: 'boolean', default: false },
-    },
-  });
+const options = {
+  stage: { type: 'string' },
+  out: { type: 'string' },
+  settings: { type: 'string' },
+  port: { type: 'string' },
+  ca: { type: 'string' },
+  at: { type: 'string' },
+  images: { type: 'string' },
+  keep: { type: 'string' },
+  all: { type: 'boolean' },
+} as const;
+type Option = keyof typeof options;
+
+const verbs = ['add', 'rotate', 'retire', 'revoke', 'remove', 'list'] as const;
+type Verb = (typeof verbs)[number];
+
+/** What each verb takes beside `--stage`. */
+const taken: Readonly<Record<Verb, readonly Option[]>> = {
+  add: ['out', 'settings', 'port', 'ca', 'at', 'images'],
+  rotate: ['out', 'settings', 'port', 'ca', 'at', 'images'],
+  retire: ['keep'],
+  revoke: [],
+  remove: ['all'],
+  list: [],
+};
+
+type Given = Partial<Record<Exclude<Option, 'all'>, string>> & { readonly all?: boolean };
+
+interface Target {
+  readonly registry: Registry;
+  readonly stage: string;
+  readonly thing: string;
+  readonly hostname: string;
 }
 
 async function main(): Promise<void> {
-  const { values: given, positionals } = readOptions();
-  const { stage } = given;
-  if (stage === undefined) throw new EnrolmentRefused(`--stage is missing.\n\n${usage}`);
-  if (!isStage(stage)) {
-    throw new EnrolmentRefused(`--stage ${stage} is none: lower case, digits and hyphens.`);
-  }
-  if (!(Number(given.port) >= 1 && Number(given.port) <= 65_535)) {
-    throw new EnrolmentRefused(`--port ${given.port} is no port.`);
-  }
-  refuseTwoVerbs(given, positionals);
-  const registry = createRegistry(new IoTClient(), stage);
-  const { store } = createStore(createDocuments(), stage);
-  const presenceOf = async (hostname: string) =>
-    (await store.inventory.host(hostname)).host.presence;
-  const isConnected = async (hostname: string) => {
-    const presence = await presenceOf(hostname).catch(unlessTableIsGone);
-    return presence?.isConnected ?? false;
-  };
-  const remove = async (things: readonly string[]) => {
-    if (things.length === 0) console.log('There are no hosts.');
-    await removeHosts(registry, things, isConnected, (hostname, certificates) => {
-      tell('removed', certificates);
-      console.log(`removed ${hostname}`);
-    });
-  };
-
-  if (given.list) {
-    for (const thing of await registry.things()) {
-      const hostname = hostnameOf(thing);
-      print(hostname, await registry.certificatesOf(thing), await presenceOf(hostname));
-    }
-    return;
-  }
-  if (given.all) {
-    await remove(await registry.things());
-    return;
-  }
-  const [hostname, ...rest] = positionals;
-  if (hostname === undefined) throw new EnrolmentRefused(`The host is missing.\n\n${usage}`);
-  if (rest.length > 0)
-    throw new EnrolmentRefused(`One host at a time, not ${positionals.join(', ')}.`);
-  if (!isHostname(hostname)) {
-    throw new EnrolmentRefused(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
-  }
-  const thing = thingName(stage, hostname);
-  if (given.remove) {
-    await refuseUnknown(registry, thing);
-    await remove([thing]);
-  } else if (given.revoke) {
-    tell('revoked', await revokeCertificates(registry, thing));
-  } else if (given.keep !== undefined) {
-    tell('removed', await keepCertificate(registry, thing, given.keep));
-  } else if (given.retire) {
-    const inUse = (await presenceOf(hostname))?.certificate;
-    tell('removed', await retireCertificates(registry, thing, inUse));
-  } else {
-    const { out, settings, at, port, ca, images } = given;
-    if (out === undefined) throw new EnrolmentRefused(`--out is missing.\n\n${usage}`);
-    if (!given.rotate && settings === undefined) {
-      throw new EnrolmentRefused(`--settings is missing: what may the host offer?\n\n${usage}`);
-    }
-    const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
-    const write = (host: string) =>
-      agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at, images }, text ?? '{}');
-    // What is wrong with them is told before anything is made.
-    if (text !== undefined) write('broker.example');
-    const certificate = await enrolHost({
-      registry,
-      stage,
-      hostname,
-      folder: openHostFolder(out),
-      authorities: ca === undefined ? amazonAuthorities() : readFileSync(ca, 'utf8'),
-      ...(text !== undefined && { settings: write }),
-      isRotation: given.rotate,
-    });
-    console.log(`${thing} may connect with certificate ${certificate.id}.`);
-    console.log(
-      `Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`,
+  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+  const given: Given = values;
+  const [name, hostname, ...others] = positionals;
+  const verb = verbs.find((each) => each === name);
+  if (verb === undefined) {
+    throw new WrongArguments(
+      name === undefined
+        ? 'The verb is missing.'
+        : `Unknown verb ${name}: it must be one of ${verbs.join(', ')}.`,
     );
   }
+  const { stage } = given;
+  if (stage === undefined) throw new WrongArguments('--stage is missing.');
+  if (!isStage(stage)) {
+    throw new WrongArguments(`--stage ${stage} must be lower case, digits and hyphens.`);
+  }
+  refuseWrongOptions(verb, given, hostname);
+  if (others.length > 0) {
+    throw new WrongArguments(`One host at a time, not ${positionals.slice(1).join(', ')}.`);
+  }
+  const registry = createRegistry(new IoTClient(), stage);
+  if (verb === 'list') return list(registry, stage);
+  if (given.all) return remove(registry, stage, await registry.things());
+  if (hostname === undefined) throw new WrongArguments('The host is missing.');
+  if (!isHostname(hostname)) {
+    throw new WrongArguments(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
+  }
+  const target = { registry, stage, hostname, thing: thingName(stage, hostname) };
+  await actions[verb](target, given);
 }
 
-/** Where a stack was half removed its hosts are still to be. */
+function refuseWrongOptions(verb: Verb, given: Given, hostname: string | undefined): void {
+  for (const option of Object.keys(given) as Option[]) {
+    if (option === 'stage' || taken[verb].includes(option)) continue;
+    const of = verbs.filter((each) => taken[each].includes(option));
+    throw new WrongArguments(`--${option} goes with ${of.join(' and ')}, not with ${verb}.`);
+  }
+  const isOfAll = verb === 'list' || given.all === true;
+  if (isOfAll && hostname !== undefined) {
+    const what = given.all ? '--all' : verb;
+    throw new WrongArguments(`${what} takes no host; it was given ${hostname}.`);
+  }
+  const { port } = given;
+  if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
+    throw new WrongArguments(`--port ${port} must be a number from 1 to 65535.`);
+  }
+}
+
+const actions: Readonly<
+  Record<Exclude<Verb, 'list'>, (target: Target, given: Given) => Promise<void>>
+> = {
+  add: (target, given) => {
+    if (given.settings === undefined) {
+      throw new WrongArguments('--settings is missing: what may the host offer?');
+    }
+    return enrol(target, given, false);
+  },
+  rotate: (target, given) => enrol(target, given, true),
+  async retire({ registry, stage, thing, hostname }, { keep }) {
+    if (keep !== undefined) return tell('removed', await keepCertificate(registry, thing, keep));
+    const inUse = (await presenceOf(stage, hostname))?.certificate;
+    tell('removed', await retireCertificates(registry, thing, inUse));
+  },
+  async revoke({ registry, thing }) {
+    tell('revoked', await revokeCertificates(registry, thing));
+  },
+  async remove({ registry, stage, thing }) {
+    await refuseUnknown(registry, thing);
+    await remove(registry, stage, [thing]);
+  },
+};
+
+async function enrol(
+  { registry, stage, hostname, thing }: Target,
+  { out, settings, ca, images, at = installedAt, port = '8883' }: Given,
+  isRotation: boolean,
+): Promise<void> {
+  if (out === undefined) throw new WrongArguments('--out is missing.');
+  const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
+  const write = (host: string) =>
+    agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at, images }, text ?? '{}');
+  // Wrong settings are refused before anything is created.
+  if (text !== undefined) write('broker.example');
+  const certificate = await enrolHost({
+    registry,
+    stage,
+    hostname,
+    folder: openHostFolder(out),
+    authorities: ca === undefined ? amazonAuthorities() : readFileSync(ca, 'utf8'),
+    ...(text !== undefined && { settings: write }),
+    isRotation,
+  });
+  console.log(`${thing} may connect with certificate ${certificate.id}.`);
+  console.log(`Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`);
+}
+
+async function list(registry: Registry, stage: string): Promise<void> {
+  for (const thing of await registry.things()) {
+    const hostname = hostnameOf(thing);
+    print(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
+  }
+}
+
+async function remove(registry: Registry, stage: string, things: readonly string[]): Promise<void> {
+  if (things.length === 0) console.log('There are no hosts.');
+  const isConnected = async (hostname: string) => {
+    const presence = await presenceOf(stage, hostname).catch(unlessTableIsGone);
+    return presence?.isConnected ?? false;
+  };
+  await removeHosts(registry, things, isConnected, (hostname, certificates) => {
+    tell('removed', certificates);
+    console.log(`removed ${hostname}`);
+  });
+}
+
+async function presenceOf(stage: string, hostname: string): Promise<Presence | undefined> {
+  const { store } = createStore(createDocuments(), stage);
+  return (await store.inventory.host(hostname)).host.presence;
+}
+
+/** Where a stack is half removed, its hosts still have to be. */
 function unlessTableIsGone(error: Error): undefined {
   if (error.name !== 'ResourceNotFoundException') throw error;
-}
-
-/** What is asked for could not be told: to retire is not to revoke. */
-function refuseTwoVerbs(
-  { list, rotate, retire, revoke, remove, all, keep }: ReturnType<typeof readOptions>['values'],
-  positionals: readonly string[],
-): void {
-  const verbs = Object.entries({ list, rotate, retire, revoke, remove }).flatMap(
-    ([verb, isGiven]) => (isGiven ? [`--${verb}`] : []),
-  );
-  if (verbs.length > 1) throw new EnrolmentRefused(`${verbs.join(' and ')} exclude each other.`);
-  if (keep !== undefined && verbs.length > 0 && !retire) {
-    throw new EnrolmentRefused(`--keep goes with --retire, not with ${verbs[0]}.`);
-  }
-  if (all && !remove) throw new EnrolmentRefused('--all goes with --remove.');
-  if (all && positionals.length > 0) {
-    throw new EnrolmentRefused(`--all takes no host; it was given ${positionals.join(', ')}.`);
-  }
-  if (list && positionals.length > 0) {
-    throw new EnrolmentRefused(`--list takes no host; it was given ${positionals.join(', ')}.`);
-  }
 }
 
 interface Named {
@@ -188,12 +219,12 @@ function print(hostname: string, certificates: readonly Named[], presence?: Pres
 }
 
 function tell(what: string, certificates: readonly Named[]): void {
-  if (certificates.length === 0) console.log(`Nothing to be ${what}.`);
+  if (certificates.length === 0) console.log(`No certificate was ${what}.`);
   for (const { id } of certificates) console.log(`${what} ${id}`);
 }
 
-main().catch((error: Error) => {
-  const isOurs = error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
-  console.error(sentenceOf(error));
-  process.exitCode = isOurs ? 1 : 2;
-});
+runCommand(
+  usage,
+  main,
+  (error) => error instanceof EnrolmentRefused || error instanceof RegistryMismatch,
+);

@@ -8,15 +8,22 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { sentenceOf } from './arguments.ts';
+import { runCommand, WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
+
+const usage = `npm run -s reconcile -- <host> ... [--repair] [--environment <file>]
+
+Compares DynamoDB, Placement and the hosts' last reports, and exits with 1 if they differ.
+
+--repair       makes Placement hold what is stored
+--environment  the settings of a function, as JSON; without it they come from the environment`;
 
 async function main(): Promise<void> {
   const { values: given, positionals: hostnames } = parseArgs({
     allowPositionals: true,
     options: { repair: { type: 'boolean', default: false }, environment: { type: 'string' } },
   });
-  if (hostnames.length === 0) throw new Error('Name the hosts: npm run reconcile -- cmp1 cmp2');
+  if (hostnames.length === 0) throw new WrongArguments('The hosts are missing.');
   if (given.environment !== undefined) loadEnvironment(given.environment);
   const deps = createConsumerDeps('reconcile');
   let differences = 0;
@@ -43,7 +50,7 @@ async function main(): Promise<void> {
   process.exitCode = differences > 0 ? 1 : 0;
 }
 
-/** What waits for somebody else holds up no other device. */
+/** A device that waits for another process holds up no other device. */
 function tell(error: Error): void {
   if (!(error instanceof RetryLater)) throw error;
   console.log(`      not yet     ${error.message}`);
@@ -56,7 +63,4 @@ function print({ provider, stored, placement, host, agrees }: Comparison): void 
   console.log(`      host       ${host}`);
 }
 
-main().catch((error: Error) => {
-  console.error(sentenceOf(error));
-  process.exitCode = 2;
-});
+runCommand(usage, main);

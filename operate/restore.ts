@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { sentenceOf } from './arguments.ts';
+import { runCommand, WrongArguments } from './arguments.ts';
 
 const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
 
@@ -25,8 +25,8 @@ async function main(): Promise<void> {
     },
   });
   const { stage, suffix, apply } = given;
-  if (!stage) throw new Error(`--stage is missing.\n\n${usage}`);
-  if (!suffix) throw new Error(`--suffix is missing.\n\n${usage}`);
+  if (!stage) throw new WrongArguments('--stage is missing.');
+  if (!suffix) throw new WrongArguments('--suffix is missing.');
   const moment = momentOf(given.moment);
   const backups = backupStore(createDocuments().documents);
   const done = await restoreBackup({
@@ -52,20 +52,22 @@ async function main(): Promise<void> {
 
 /** A time without its zone would be another one wherever the command runs. */
 function momentOf(given: string | undefined): string {
-  if (given === undefined) throw new Error(`--moment is missing.\n\n${usage}`);
+  if (given === undefined) throw new WrongArguments('--moment is missing.');
   const read = z.iso.datetime({ offset: true }).safeParse(given);
   const moment = new Date(read.data ?? Number.NaN);
   if (!read.success || Number.isNaN(moment.getTime())) {
-    throw new Error(`--moment ${given} is no time with its zone, such as 2026-11-20T13:00:00Z.`);
+    throw new WrongArguments(
+      `--moment ${given} must be a time with its zone, such as 2026-11-20T13:00:00Z.`,
+    );
   }
-  if (moment.getTime() > Date.now()) throw new Error(`--moment ${given} is still to come.`);
+  if (moment.getTime() > Date.now())
+    throw new WrongArguments(`--moment ${given} is in the future.`);
   return moment.toISOString();
 }
 
-main().catch((error: Error) => {
-  const isAbsent = error.name === 'ResourceNotFoundException';
-  console.error(
-    isAbsent ? 'Not all of these tables are there; nothing was written.' : sentenceOf(error),
-  );
-  process.exitCode = 2;
-});
+runCommand(usage, () => main().catch(explainAbsentTables));
+
+function explainAbsentTables(error: Error): never {
+  if (error.name !== 'ResourceNotFoundException') throw error;
+  throw new Error('Not all of these tables are there; nothing was written.');
+}

@@ -5,9 +5,16 @@
 
 import { parseArgs } from 'node:util';
 import { createDeps } from '#core/deps.ts';
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { sentenceOf } from './arguments.ts';
+import { ConflictStays, endConflict } from '#core/operations/inventory/end-conflict.ts';
+import { runCommand, WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
+
+const usage = `npm run -s settle -- <host> [--boot <boot id>] [--environment <file>]
+
+Ends a conflict of identity: two agents have reported as this host.
+
+--boot         the boot that is the host's; without it, the boots that have reported are listed
+--environment  the settings of a function, as JSON; without it they come from the environment`;
 
 async function main(): Promise<void> {
   const { values: given, positionals } = parseArgs({
@@ -16,7 +23,7 @@ async function main(): Promise<void> {
   });
   const [hostname, ...others] = positionals;
   if (hostname === undefined || others.length > 0) {
-    throw new Error('Name one host: npm run -s settle -- cmp1 --boot <boot id>');
+    throw new WrongArguments('Name one host.');
   }
   if (given.environment !== undefined) loadEnvironment(given.environment);
   const deps = createDeps('settle');
@@ -36,7 +43,4 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: Error) => {
-  console.error(sentenceOf(error));
-  process.exitCode = 2;
-});
+runCommand(usage, main, (error) => error instanceof ConflictStays);

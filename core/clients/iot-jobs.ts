@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { type JobDocument, jobDocument, jobDocumentBytesMax } from '../contracts/job-document.ts';
 import { thingName } from '../contracts/topics.ts';
+import { hostWork, kindOfAction } from '../domain/host-work.ts';
 import { RetryLater } from '../domain/retry-later.ts';
 
 export interface IotJobs {
@@ -32,12 +33,6 @@ export class JobTooLarge extends Error {
 /** What the service says while it is asked too much, or has too many jobs at once. */
 const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
 export const retrySeconds = 2;
-/**
- * What is in progress for so long is given up, whatever the agent says of it meanwhile; whole minutes only.
- * An operator's image may take a quarter of an hour to fetch.
- */
-const inProgressMinutes = (action: JobDocument['action']) => (action === 'program' ? 20 : 10);
-
 export function createIotJobs(options: {
   readonly stage: string;
   readonly thingArnPrefix: string;
@@ -61,7 +56,9 @@ export function createIotJobs(options: {
         targets: [`${options.thingArnPrefix}${thingName(options.stage, document.host)}`],
         document: text,
         targetSelection: 'SNAPSHOT',
-        timeoutConfig: { inProgressTimeoutInMinutes: inProgressMinutes(document.action) },
+        timeoutConfig: {
+          inProgressTimeoutInMinutes: hostWork[kindOfAction(document.action)].inProgressMinutes,
+        },
       });
       await unless(client().send(command), ['ResourceAlreadyExistsException']);
     },

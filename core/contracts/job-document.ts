@@ -1,7 +1,8 @@
-// What the control plane asks of a host: the documents of AWS IoT jobs. Both ends parse with these;
-// nothing of a document becomes a path or an argument before it has passed them.
+// What the control plane asks of a host: the documents of AWS IoT jobs. Both ends parse with
+// these; nothing of a document becomes a path or an argument before it has passed them.
 
 import * as z from 'zod';
+import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
 import { pciAddress } from './inventory-report.ts';
 import { isHostname } from './topics.ts';
 
@@ -24,8 +25,8 @@ export const jobImage = z.object({
 });
 
 /**
- * The bind that a step serves, or ends: once the host was asked to clean up behind a bind, a step that
- * still serves it can only be a late one, and is refused.
+ * The bind that a step serves, or ends: once the host was asked to clean up behind a bind, a step
+ * that still serves it can only be a late one, and is refused.
  */
 const ofBind = { bind_id: z.guid().optional() };
 
@@ -56,8 +57,8 @@ export type CheckRegionStep = z.infer<typeof checkRegionStep>;
 const mdev = {
   ...ofBind,
   /**
-   * Of the attach handle: when it was claimed, and after it was given back. What was made under this one
-   * or a later is not what a release is about: that can only be a late one.
+   * Of the attach handle: when it was claimed, and after it was given back. What was made under
+   * this one or a later is not what a release is about: that can only be a late one.
    */
   epoch: z.number().int().optional(),
   address: pciAddress,
@@ -102,38 +103,56 @@ const envelope = {
     .optional(),
 };
 
-export const jobDocument = z.discriminatedUnion('action', [
-  /** Report now, and everything. */
-  z.object({ action: z.literal('discover'), ...envelope }),
+const documents = {
   /** Make ready what an instance was promised. */
-  z.object({
-    action: z.literal('prepare'),
+  bind: z.object({
+    action: z.literal(hostWork.bind.jobAction),
     ...envelope,
     bind_id: z.guid(),
     steps: z.array(jobStep).min(1).max(64),
   }),
   /** Clean up behind an instance. */
-  z.object({
-    action: z.literal('release'),
+  release: z.object({
+    action: z.literal(hostWork.release.jobAction),
     ...envelope,
-    /** It has ended as a whole: from now on all that serves it is refused. */
+    /** The bind has ended as a whole: the agent refuses every later step of it. */
     bind_id: z.guid().optional(),
     steps: z.array(jobStep).min(1).max(64),
   }),
-  /** An operator programs a region. */
-  z.object({ action: z.literal('program'), ...envelope, steps: z.array(programStep).length(1) }),
-  /** After a boot: what must be there again. What is not ours stays untouched. */
-  z.object({
-    action: z.literal('reconcile'),
+  /**
+   * Make ready again, after a boot, what instances were promised. Unmarked mdevs stay untouched.
+   */
+  reprovision: z.object({
+    action: z.literal(hostWork.reprovision.jobAction),
     ...envelope,
     steps: z
       .array(z.discriminatedUnion('kind', [createMdevStep, programStep, checkRegionStep]))
       .max(128),
   }),
+  /** An operator programs a region. */
+  program: z.object({
+    action: z.literal(hostWork.program.jobAction),
+    ...envelope,
+    steps: z.array(programStep).length(1),
+  }),
+  /** Report now, and everything. */
+  rediscover: z.object({ action: z.literal(hostWork.rediscover.jobAction), ...envelope }),
+} satisfies { [Kind in HostWorkKind]: z.ZodType<{ action: (typeof hostWork)[Kind]['jobAction'] }> };
+
+export const jobDocument = z.discriminatedUnion('action', [
+  documents.bind,
+  documents.release,
+  documents.reprovision,
+  documents.program,
+  documents.rediscover,
 ]);
+/** The document of the jobs of one kind. */
+export type JobDocumentOf<Kind extends HostWorkKind> = z.infer<(typeof documents)[Kind]>;
 export type JobDocument = z.infer<typeof jobDocument>;
 
-/** `request`: the job failed for what it asked, e.g. an image for another board, not for its host. */
+/**
+ * `request`: the job failed for what it asked, e.g. an image for another board, not for its host.
+ */
 export const jobFault = z.literal('request');
 
 /** `nothing`: the host has looked, and nothing that the job was to make is there. */

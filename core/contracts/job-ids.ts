@@ -1,24 +1,23 @@
-// Names of jobs. Derived from what they are for, so that a message that comes twice makes one job.
-// At most 64 characters of `[a-zA-Z0-9_-]`: a stage has at most 20.
+// Ids of jobs: `<stage>-<kind of host work>-<uuid>`. The uuid follows from what the job is for, so
+// that a message that comes twice creates one job. AWS allows 64 characters of `[a-zA-Z0-9_-]`;
+// isStage() in topics.ts keeps stages short enough.
 
+import { type HostWorkKind, hostWork, hostWorkKinds } from '../domain/host-work.ts';
 import { isUuid } from '../domain/ids.ts';
 
-/** What a job is for: a bind, a release, an operator's program, a host after a boot, a report. */
-export type JobKind = 'bind' | 'free' | 'prog' | 'boot' | 'look';
-
-const kinds: readonly string[] = ['bind', 'free', 'prog', 'boot', 'look'] satisfies JobKind[];
-
-export function jobId(stage: string, kind: JobKind, uuid: string): string {
-  return `${stage}-${kind}-${uuid}`;
+export function jobId(stage: string, kind: HostWorkKind, uuid: string): string {
+  return `${stage}-${hostWork[kind].idPrefix}-${uuid}`;
 }
 
-/** Undefined for a job that is not this stage's: an account may have others. */
+/** Undefined for a job of another stage or of another program in the account. */
 export function readJobId(
   stage: string,
   id: string,
-): { readonly kind: JobKind; readonly uuid: string } | undefined {
-  if (!id.startsWith(`${stage}-`)) return undefined;
-  const kind = id.slice(stage.length + 1, stage.length + 5);
-  const uuid = id.slice(stage.length + 6);
-  return kinds.includes(kind) && isUuid(uuid) ? { kind: kind as JobKind, uuid } : undefined;
+): { readonly kind: HostWorkKind; readonly uuid: string } | undefined {
+  for (const kind of hostWorkKinds) {
+    const start = jobId(stage, kind, '');
+    const uuid = id.slice(start.length);
+    if (id.startsWith(start) && isUuid(uuid)) return { kind, uuid };
+  }
+  return undefined;
 }

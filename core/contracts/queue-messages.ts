@@ -1,6 +1,7 @@
 // The bodies of queue messages. Producers and consumers both parse with these.
 
 import * as z from 'zod';
+import type { QueuedWorkKind } from '../domain/host-work.ts';
 
 const uuid = z.guid();
 
@@ -22,18 +23,24 @@ export const providerSyncMessage = z.object({
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 
-/** A host has something to do, or to clean up. */
+const request_id = z.string().optional();
+
+const hostJobMessages = {
+  bind: z.object({ kind: z.literal('bind'), instance_uuid: uuid, bind_id: uuid, request_id }),
+  release: z.object({ kind: z.literal('release'), release_id: uuid, request_id }),
+  reprovision: z.object({ kind: z.literal('reprovision'), job_uuid: uuid, request_id }),
+  program: z.object({ kind: z.literal('program'), program_id: uuid, request_id }),
+} satisfies { [Kind in QueuedWorkKind]: z.ZodType<{ kind: Kind }> };
+
+/** Host work has been stored: create its job. */
 export const hostJobMessage = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('bind'),
-    instance_uuid: uuid,
-    bind_id: uuid,
-    request_id: z.string().optional(),
-  }),
-  z.object({ kind: z.literal('boot'), job_uuid: uuid, request_id: z.string().optional() }),
-  z.object({ kind: z.literal('release'), release_id: uuid, request_id: z.string().optional() }),
+  hostJobMessages.bind,
+  hostJobMessages.release,
+  hostJobMessages.reprovision,
+  hostJobMessages.program,
 ]);
 export type HostJobMessage = z.infer<typeof hostJobMessage>;
+export type HostJobMessageOf<Kind extends QueuedWorkKind> = z.infer<(typeof hostJobMessages)[Kind]>;
 
 /** What every IoT rule puts around a payload; see rules.ts. `received_at` in ms since 1970. */
 export const ruleEnvelope = z.object({
@@ -46,7 +53,8 @@ export type RuleEnvelope = z.infer<typeof ruleEnvelope>;
 
 /**
  * AWS IoT lifecycle event. Sessions and versions tell which of two events is the later one: they
- * arrive in any order. https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
+ * arrive in any order.
+ * https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
  */
 export const presenceEvent = z.object({
   clientId: z.string(),

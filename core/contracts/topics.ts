@@ -24,13 +24,16 @@ export function computeNodeName(stage: string): string {
   return `${stage}-compute-node`;
 }
 
-/** Whether the text can be a stage: a prefix of names and topics. */
+/**
+ * Whether the text can be a stage: a prefix of names and topics. It has at most 15 characters, because AWS
+ * allows 64 in the id of a job (job-ids.ts).
+ */
 export function isStage(text: string): boolean {
-  return /^[a-z][a-z0-9-]{0,19}$/.test(text);
+  return /^[a-z][a-z0-9-]{0,14}$/.test(text);
 }
 
 // No underscore: providers are named `<host>_<rest>`, and no host may come to name another's. At most
-// 107 characters: a thing's name may have 128, and a stage takes up to 21 of them.
+// 107 characters: a thing's name may have 128, and the stage and the colon take some of them.
 const hostnamePattern = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,105}[a-zA-Z0-9])?$/;
 
 /** Whether the text can be a compute node's name: it becomes part of topics, keys and providers. */

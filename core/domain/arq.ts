@@ -2,7 +2,7 @@
 
 import type { AttachType } from './device.ts';
 import type { Group } from './device-profile.ts';
-import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 
 /** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
 export const arqStates = [
@@ -121,45 +121,6 @@ export type BindFailureCause = (typeof bindFailureCauses)[number];
 export interface BindFailure {
   readonly cause: BindFailureCause;
   readonly reason: string;
-}
-
-/** For which instances a host works, and the boot that the work was decided for. */
-export interface JobNote {
-  readonly instances: readonly string[];
-  readonly bootId: string;
-  /** Set where it works because it has booted: then the job is made when this is written. */
-  readonly bootedHost?: string;
-}
-
-/**
- * What a host must still clean up behind an instance. It outlives the ARQs: they end at once,
- * also while their host is dead.
- */
-export interface HostRelease {
-  readonly id: ReleaseId;
-  readonly bindId?: BindId;
-  /** By which its host was to make again what is released now. */
-  readonly bootJob?: string;
-  /** The bind goes on: the instance keeps some of its ARQs. */
-  readonly isPart?: true;
-  readonly hostname: string;
-  readonly handles: readonly {
-    readonly providerUuid: ProviderUuid;
-    readonly handleUuid: HandleUuid;
-  }[];
-  /**
-   * Nothing to clean up, but a region to program for an operator, with its handles kept
-   * meanwhile.
-   */
-  readonly program?: { readonly imageId: string; readonly providerUuid: ProviderUuid };
-  readonly startedAt: string;
-  readonly requestId?: string;
-  /** Set when no confirmation came in time; it may still come. */
-  readonly quarantine?: string;
-  /** When the host is asked again to clean up, while it is in quarantine; ISO 8601. */
-  readonly retryAt?: string;
-  /** How often the host has been asked again. */
-  readonly retries?: number;
 }
 
 /** Resolved means that waiting longer changes nothing: bound, or failed to bind. */

@@ -1,27 +1,44 @@
-// When the sweep must take what has a deadline: it comes once a minute, so what would be overdue before
-// it comes again is due now.
+// When the sweep must take what has a deadline. The sweep runs once a minute, so an item is due if
+// it would expire before the next run.
 
+import { type ExpiringWorkKind, hostWork } from './host-work.ts';
 import { backoffSeconds } from './retry-later.ts';
 
 export const sweepSeconds = 60;
 
-/** After how long a host is asked what became of what it makes again after a boot. */
-export const provisioningDueMs = 5 * 60_000;
-
 /**
- * After how long the ARQs of a failed bind are deleted, if no host has their server, and after how long that
- * is looked at again. Nova deletes them within minutes, unless the delete does not reach us.
+ * How long after a bind failed its ARQs are deleted if no host has the server, and how long until
+ * the sweep looks again. Nova deletes the ARQs within minutes, unless the delete does not reach
+ * the API.
  */
 export const failedBindKeptMs = 30 * 60_000;
 
-/** How long after its last failure a host is asked again to clean up: doubling, up to a quarter of an hour. */
+/**
+ * How long after its last failure a host is asked again to clean up: doubling, up to a quarter of
+ * an hour.
+ */
 export function cleaningRetryMs(retries: number): number {
   return backoffSeconds(retries + 1, 15) * 60_000;
 }
 
-/** After how long a bind is taken for failed, so that it is resolved within its deadline. */
-export function bindDueMs(deadlineSeconds: number): number {
-  return Math.max(deadlineSeconds - sweepSeconds, deadlineSeconds / 2) * 1000;
+interface BindDeadline {
+  readonly bindDeadlineSeconds: number;
+}
+
+/**
+ * How long after its start host work is due. A bind is due so early that it resolves within its
+ * deadline.
+ */
+export function workDueMs(kind: ExpiringWorkKind, settings: BindDeadline): number {
+  const { deadlineSeconds } = hostWork[kind];
+  if (deadlineSeconds !== 'bindDeadlineSeconds') return deadlineSeconds * 1000;
+  const seconds = settings[deadlineSeconds];
+  return Math.max(seconds - sweepSeconds, seconds / 2) * 1000;
+}
+
+/** When host work that starts now is due; ISO 8601. */
+export function workDueAt(kind: ExpiringWorkKind, settings: BindDeadline, nowMs: number): string {
+  return new Date(nowMs + workDueMs(kind, settings)).toISOString();
 }
 
 /** Until when an ARQ that is bound to no instance is kept; ISO 8601. */

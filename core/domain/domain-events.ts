@@ -52,6 +52,7 @@ export function domainEventsOf(change: Change): DomainEvent[] {
     }
     case 'job':
     case 'release':
+    case 'program':
       return [];
   }
 }

@@ -1,39 +1,45 @@
 // What follows from a committed change. The tables' streams are the outbox: operations write state
 // and nothing else; this says, from the two images of a row, what must happen because of it.
 
-import type { HostRelease, InstanceBinding, JobNote } from './arq.ts';
+import type { InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
 import { isUnheld } from './handle-state.ts';
-import type { ProviderUuid } from './ids.ts';
+import type { HostProgram, HostRelease, JobNote, QueuedWorkKind } from './host-work.ts';
+import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
+
+/** The two images of a row. */
+interface Images<T> {
+  readonly before?: T;
+  readonly after?: T;
+}
 
 /** A change of a row that something can follow from. */
 export type Change =
-  | {
-      readonly kind: 'instance';
-      readonly before?: InstanceBinding;
-      readonly after?: InstanceBinding;
-    }
-  | {
-      readonly kind: 'job';
-      readonly uuid: string;
-      readonly before?: JobNote;
-      readonly after?: JobNote;
-    }
-  | { readonly kind: 'release'; readonly before?: HostRelease; readonly after?: HostRelease }
-  | {
+  | ({ readonly kind: 'instance' } & Images<InstanceBinding>)
+  | ({ readonly kind: 'job'; readonly uuid: string } & Images<JobNote>)
+  | ({ readonly kind: 'release' } & Images<HostRelease>)
+  | ({ readonly kind: 'program' } & Images<HostProgram>)
+  | ({
       readonly kind: 'device';
-      readonly before?: Device;
-      readonly after?: Device;
-      /** That set its status just now. */
+      /** The request that has just set the device's status. */
       readonly requestId?: string;
-    }
-  | { readonly kind: 'handle'; readonly before?: AttachHandle; readonly after?: AttachHandle };
+    } & Images<Device>)
+  | ({ readonly kind: 'handle' } & Images<AttachHandle>);
+
+/** Host work to start, with what its message names. */
+export type StartedWork = {
+  readonly kind: QueuedWorkKind;
+  readonly requestId?: string | undefined;
+} & (
+  | { readonly kind: 'bind'; readonly instanceUuid: InstanceUuid; readonly bindId: BindId }
+  | { readonly kind: 'release'; readonly releaseId: ReleaseId }
+  | { readonly kind: 'reprovision'; readonly jobUuid: string }
+  | { readonly kind: 'program'; readonly programId: ReleaseId }
+);
 
 export type FollowUp =
   | { readonly kind: 'tell-nova'; readonly binding: InstanceBinding }
-  | { readonly kind: 'start-bind'; readonly binding: InstanceBinding }
-  | { readonly kind: 'make-again'; readonly jobUuid: string }
-  | { readonly kind: 'start-release'; readonly release: HostRelease }
+  | { readonly kind: 'start-work'; readonly work: StartedWork }
   | {
       readonly kind: 'sync-providers';
       readonly providerUuid: ProviderUuid;
@@ -46,12 +52,18 @@ export function followUps(change: Change): FollowUp[] {
       return bindingFollowUps(change);
     case 'job':
       return change.after?.bootedHost && !change.before
-        ? [{ kind: 'make-again', jobUuid: change.uuid }]
+        ? startOf({ kind: 'reprovision', jobUuid: change.uuid })
         : [];
-    case 'release':
-      return change.after && !change.before
-        ? [{ kind: 'start-release', release: change.after }]
-        : [];
+    case 'release': {
+      if (!change.after || change.before) return [];
+      const { id: releaseId, requestId } = change.after;
+      return startOf({ kind: 'release', releaseId, requestId });
+    }
+    case 'program': {
+      if (!change.after || change.before) return [];
+      const { id: programId, requestId } = change.after;
+      return startOf({ kind: 'program', programId, requestId });
+    }
     case 'device':
       // The device's own provider is always the first.
       return syncOf(change.after?.providers[0], change.requestId);
@@ -60,27 +72,34 @@ export function followUps(change: Change): FollowUp[] {
   }
 }
 
+function startOf(work: StartedWork): FollowUp[] {
+  return [{ kind: 'start-work', work }];
+}
+
 function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
   if (!after) return [];
   if (before?.bindId === after.bindId && before.state === after.state) return [];
   switch (after.state) {
-    case 'BindStarted':
-      return [{ kind: 'start-bind', binding: after }];
+    case 'BindStarted': {
+      const { instanceUuid, bindId, requestId } = after;
+      return startOf({ kind: 'bind', instanceUuid, bindId, requestId });
+    }
     case 'Bound':
     case 'BindFailed':
       return [{ kind: 'tell-nova', binding: after }];
     case 'provisioning':
-      // Its host's job is made for several instances, and follows from its own row.
+      // One job reprovisions several instances: the row of the job starts it.
       return [];
   }
 }
 
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
   if (!after) return [];
-  // Its host no longer reports it, and nothing holds it any more.
+  // The host no longer reports the handle, and no claim or release holds it.
   if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
   if (!before) return [];
-  // Placement reserves what is in quarantine, or was restored; what is restored comes with its device.
+  // Placement reserves handles that are in quarantine or restored. A restored handle comes with
+  // its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
   return before.quarantine !== after.quarantine || isReleased ? syncOf(after.providerUuid) : [];
 }

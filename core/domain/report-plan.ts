@@ -1,8 +1,8 @@
 // Compares the stored rows of a host with its report, and plans the changes. Pure: the same input
 // gives the same plan.
 
-import type { HostRelease } from './arq.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
+import type { AwaitedWork } from './host-work.ts';
 import { type BootReport, type Identity, isReturn } from './identity.ts';
 import { handlesPerHostMax, type Pace } from './pace.ts';
 
@@ -54,8 +54,8 @@ export interface StoredHost extends Host, Identity {
 }
 
 /** A boot of the host ends releases and operator programs that began before it. */
-export function isEndedByBoot(release: HostRelease, { bootedAt }: StoredHost): boolean {
-  return bootedAt !== undefined && release.startedAt < bootedAt;
+export function isEndedByBoot(work: AwaitedWork, { bootedAt }: StoredHost): boolean {
+  return bootedAt !== undefined && work.startedAt < bootedAt;
 }
 
 /**

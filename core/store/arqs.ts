@@ -1,7 +1,8 @@
 // Accelerator requests, the bindings of instances, and the jobs that several instances share.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
-import type { Arq, InstanceBinding, JobNote } from '../domain/arq.ts';
+import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { JobNote } from '../domain/host-work.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import { arqOf, arqRow, instanceOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';

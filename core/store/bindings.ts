@@ -1,9 +1,10 @@
 // Claims and releases: one transaction over ARQs, attach handles and the instance's row. Each row
 // carries its own condition, so that of any number of claims on a handle exactly one holds.
 
-import type { BindFailure, HostRelease, InstanceBinding } from '../domain/arq.ts';
+import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
+import type { HostRelease } from '../domain/host-work.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import { instanceRow } from './arq-rows.ts';
 import {
@@ -19,7 +20,7 @@ import {
   unbindArq,
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { releaseRow } from './host-work-rows.ts';
+import { workRow } from './host-work-rows.ts';
 import { handleKey, hostKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, updateIf } from './writes.ts';
@@ -36,13 +37,18 @@ export interface BindingStore {
     now: string,
     dueAt?: string,
   ): Promise<'claimed' | 'contended'>;
-  /** Ends claims of one binding and gives back their handles; the ARQs are deleted, or left unbound. */
+  /**
+   * Ends claims of one binding and gives back their handles; the ARQs are deleted, or left
+   * unbound.
+   */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
-  /** provisioning, all of it: its host has booted, and what was made there is gone. False as below. */
+  /**
+   * provisioning, all of it: its host has booted, and what was made there is gone. False as below.
+   */
   provision(
     binding: InstanceBinding,
     arqs: readonly BoundArq[],
-    job: HostJob,
+    job: ReprovisionJob,
     now: string,
     dueAt: string,
   ): Promise<boolean>;
@@ -51,8 +57,8 @@ export interface BindingStore {
   /** What is provisioning is looked after again at that time. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /**
-   * Bound, all of it. False if the binding is another by now, or resolved already; or if its host has
-   * booted again since the boot under which it was made ready.
+   * Bound, all of it. False if the binding is another by now, or resolved already; or if its host
+   * has booted again since the boot under which it was made ready.
    */
   succeed(
     binding: InstanceBinding,
@@ -64,8 +70,8 @@ export interface BindingStore {
   fail(binding: InstanceBinding, failure: BindFailure, release: Release): Promise<boolean>;
 }
 
-/** What a host was asked to do, and under which boot. */
-export interface HostJob {
+/** The job that reprovisions a binding, and the boot that it is for. */
+export interface ReprovisionJob {
   readonly uuid: string;
   readonly bootId: string;
 }
@@ -152,7 +158,8 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET due_at = :due',
-        // Of one that is resolved by now, or was postponed further, a time more or less says nothing.
+        // Of one that is resolved by now, or was postponed further, a time more or less says
+        // nothing.
         ConditionExpression: 'bind_id = :bind',
         ExpressionAttributeValues: { ':bind': bindId, ':due': dueAt },
       });
@@ -215,7 +222,7 @@ function giveBack(tables: BindingTables, { arqs, cleaning }: Release): TransactI
   });
   if (!cleaning) return handles;
   const row = {
-    Put: { TableName: tables.arqs, Item: releaseRow(cleaning.release, cleaning.dueAt) },
+    Put: { TableName: tables.arqs, Item: workRow(cleaning.release, cleaning.dueAt) },
   };
   return [...handles, row];
 }

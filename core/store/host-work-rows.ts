@@ -1,10 +1,10 @@
-// Rows of what hosts are asked to do, and back.
+// Rows of host work.
 
 import * as z from 'zod';
-import type { HostRelease, JobNote } from '../domain/arq.ts';
+import type { AwaitedWork, HostProgram, HostRelease, JobNote } from '../domain/host-work.ts';
 import type { BindId, HandleUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 import { anId, camelNamed, parseRow, snakeNamed } from './row-fields.ts';
-import { jobKey, type Row, releaseKey } from './rows.ts';
+import { jobKey, programKey, type Row, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 
 const storedJob = z.object({
@@ -13,26 +13,31 @@ const storedJob = z.object({
   booted_host: z.string().exactOptional(),
 });
 
-const storedHandle = z.object({
-  provider_uuid: anId<ProviderUuid>(),
-  handle_uuid: anId<HandleUuid>(),
-});
+const handleWork = {
+  id: anId<ReleaseId>(),
+  hostname: z.string(),
+  handles: z.array(
+    z.object({ provider_uuid: anId<ProviderUuid>(), handle_uuid: anId<HandleUuid>() }),
+  ),
+  started_at: z.string(),
+  request_id: z.string().exactOptional(),
+  quarantine: z.string().exactOptional(),
+  retry_at: z.string().exactOptional(),
+  retries: z.number().exactOptional(),
+};
 const storedRelease = z.object({
   release: z.object({
-    id: anId<ReleaseId>(),
+    ...handleWork,
     bind_id: anId<BindId>().exactOptional(),
-    boot_job: z.string().exactOptional(),
+    reprovision_job: z.string().exactOptional(),
     is_part: z.literal(true).exactOptional(),
-    hostname: z.string(),
-    handles: z.array(storedHandle),
-    program: z
-      .object({ image_id: z.string(), provider_uuid: anId<ProviderUuid>() })
-      .exactOptional(),
-    started_at: z.string(),
-    request_id: z.string().exactOptional(),
-    quarantine: z.string().exactOptional(),
-    retry_at: z.string().exactOptional(),
-    retries: z.number().exactOptional(),
+  }),
+});
+const storedProgram = z.object({
+  program: z.object({
+    ...handleWork,
+    image_id: z.string(),
+    provider_uuid: anId<ProviderUuid>(),
   }),
 });
 
@@ -49,25 +54,29 @@ export function jobUuidOf(row: Row): string {
   return String(row.pk).slice(jobKey('').pk.length);
 }
 
-/** @param dueAt until when the host must have confirmed it */
-export function releaseRow(release: HostRelease, dueAt: string): Row {
+const keys = { release: releaseKey, program: programKey } as const;
+
+export function workKey({ kind, id }: Pick<AwaitedWork, 'kind' | 'id'>): { readonly pk: string } {
+  return keys[kind](id);
+}
+
+/** @param dueAt when the sweep looks at it, unless the host has confirmed it */
+export function workRow({ kind, ...work }: AwaitedWork, dueAt: string): Row {
+  const { id } = work;
   return {
-    ...releaseKey(release.id),
-    release: {
-      ...snakeNamed(release),
-      handles: release.handles.map(snakeNamed),
-      program: release.program && snakeNamed(release.program),
-    },
-    due: duePartition('release', release.id),
+    ...workKey({ kind, id }),
+    [kind]: { ...snakeNamed(work), handles: work.handles.map(snakeNamed) },
+    due: duePartition('awaited', id),
     due_at: dueAt,
   };
 }
 
 export function releaseOf(row: Row): HostRelease {
-  const { handles, program, ...release } = parseRow(storedRelease, row).release;
-  return {
-    ...camelNamed(release),
-    handles: handles.map(camelNamed),
-    ...(program && { program: camelNamed(program) }),
-  };
+  const { handles, ...release } = parseRow(storedRelease, row).release;
+  return { kind: 'release', ...camelNamed(release), handles: handles.map(camelNamed) };
+}
+
+export function programOf(row: Row): HostProgram {
+  const { handles, ...program } = parseRow(storedProgram, row).program;
+  return { kind: 'program', ...camelNamed(program), handles: handles.map(camelNamed) };
 }

@@ -45,7 +45,7 @@ export interface HostStore {
   /** The host has done a job: the count of failures starts again. */
   forgetFailures(hostname: string): Promise<void>;
   /** Stores that two agents report as this host. False if the holder has lost the lease. */
-  putConflict(hostname: string, conflict: IdentityConflict, holder: string): Promise<boolean>;
+  putConflict(host: StoredHost, conflict: IdentityConflict, holder: string): Promise<boolean>;
   /** Stores the boots that report while the conflict lasts. */
   putSighting(hostname: string, conflict: IdentityConflict): Promise<void>;
   /**
@@ -163,16 +163,9 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    putConflict(hostname, { since, boots }, holder) {
-      const set = setting({ conflict_since: since, conflict_boots: boots.map(snakeNamed) });
-      return updateIf(client, {
-        TableName: table,
-        Key: hostKey(hostname),
-        UpdateExpression: set.expression,
-        ConditionExpression: 'lease_holder = :holder',
-        ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ':holder': holder },
-      });
+    putConflict(host, { since, boots }, holder) {
+      const conflict = { conflict_since: since, conflict_boots: boots.map(snakeNamed) };
+      return putUnderLease(host, holder, conflict);
     },
 
     async putSighting(hostname, { since, boots }) {

@@ -1,31 +1,26 @@
 // What regions of FPGAs hold, as far as it is known, and what operators have them programmed with.
 
-import type { HostRelease } from '../domain/arq.ts';
-import type { AttachHandle, ProgramNote } from '../domain/device.ts';
+import type { ProgramNote } from '../domain/device.ts';
+import type { HandleRef, HostProgram } from '../domain/host-work.ts';
 import type { ProviderUuid } from '../domain/ids.ts';
 import type { BindingTables } from './binding-items.ts';
 import { forgetDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
-import { releaseRow } from './host-work-rows.ts';
+import { workRow } from './host-work-rows.ts';
 import { deployableOf } from './inventory-rows.ts';
 import { deployableKey, handleKey } from './rows.ts';
 import { type TransactItem, transact, transactItemsMax, updated, updateIf } from './writes.ts';
 
-/** Each handle is written in the transaction, beside the release and the note. */
+/** Each handle is written in the transaction, beside the program and the note. */
 export const handlesPerProgramMax = transactItemsMax - 2;
 
 export interface RegionStore {
   /** What the region holds is unknown from now on, until its host reports it anew. */
   forgetFunction(provider: ProviderUuid): Promise<void>;
-  /** Keeps all handles of the region until the release is confirmed; false if one is not free. */
-  startProgram(
-    release: HostRelease,
-    provider: ProviderUuid,
-    note: ProgramNote,
-    dueAt: string,
-  ): Promise<boolean>;
-  /** How it ended; a note of another program stays. */
-  endProgram(release: HostRelease, state: ProgramNote['state'], reason?: string): Promise<void>;
+  /** Keeps all handles of the region until the program is confirmed; false if one is not free. */
+  startProgram(program: HostProgram, note: ProgramNote, dueAt: string): Promise<boolean>;
+  /** Stores how the program ended; the note of another program stays. */
+  endProgram(program: HostProgram, state: ProgramNote['state'], reason?: string): Promise<void>;
 }
 
 export function regionStore(client: Documents, tables: BindingTables): RegionStore {
@@ -39,39 +34,38 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
         ConditionExpression: 'attribute_exists(pk)',
       });
       if (!row) return;
-      // Else a report of what it held before, and may hold still, would pass for one that is known already.
+      // Otherwise a report of the same function again would count as known, and change nothing.
       const { hostname, deviceUuid } = deployableOf(row);
       await forgetDigest(client, TableName, hostname, deviceUuid);
     },
 
-    async startProgram(release, provider, note, dueAt) {
+    async startProgram(program, note, dueAt) {
       const outcome = await transact(client, [
-        { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
+        { Put: { TableName: tables.arqs, Item: workRow(program, dueAt) } },
         {
           Update: {
             TableName,
-            Key: deployableKey(provider),
-            // Its handles are there, so it is.
+            Key: deployableKey(program.providerUuid),
+            // The handles' conditions say that the region is there.
             UpdateExpression: 'SET program_note = :note, program_id = :id',
-            ExpressionAttributeValues: { ':note': note, ':id': release.id },
+            ExpressionAttributeValues: { ':note': note, ':id': program.id },
           },
         },
-        ...release.handles.map(({ handleUuid }) => keep(TableName, provider, handleUuid, release)),
+        ...program.handles.map((handle) => keep(TableName, handle, program)),
       ]);
       return outcome === 'done';
     },
 
-    async endProgram(release, state, reason) {
-      if (!release.program) return;
+    async endProgram(program, state, reason) {
       await updateIf(client, {
         TableName,
-        Key: deployableKey(release.program.providerUuid),
+        Key: deployableKey(program.providerUuid),
         UpdateExpression: `SET program_note.#state = :state${reason ? ', program_note.reason = :reason' : ''}`,
         ConditionExpression: 'program_id = :id',
         ExpressionAttributeNames: { '#state': 'state' },
         ExpressionAttributeValues: {
           ':state': state,
-          ':id': release.id,
+          ':id': program.id,
           ...(reason && { ':reason': reason }),
         },
       });
@@ -81,20 +75,19 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
 
 function keep(
   TableName: string,
-  provider: ProviderUuid,
-  handle: AttachHandle['uuid'],
-  release: HostRelease,
+  { providerUuid, handleUuid }: HandleRef,
+  { id }: HostProgram,
 ): TransactItem {
   return {
     Update: {
       TableName,
-      Key: handleKey(provider, handle),
-      // Whoever has seen it free has seen another epoch.
+      Key: handleKey(providerUuid, handleUuid),
+      // A bind that has read the handle as free has read the epoch before.
       UpdateExpression: 'SET release_id = :release ADD epoch :one',
       ConditionExpression:
         'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND ' +
         'attribute_not_exists(release_id) AND attribute_not_exists(restored_at)',
-      ExpressionAttributeValues: { ':release': release.id, ':one': 1 },
+      ExpressionAttributeValues: { ':release': id, ':one': 1 },
     },
   };
 }

@@ -1,15 +1,15 @@
-// What hosts still have to clean up. A handle names the release that it waits for: the confirmation of
-// any other changes nothing.
+// Host work that attach handles wait for: releases and programs. A handle names the one that it
+// waits for, and the confirmation of any other changes nothing.
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
-import type { HostRelease } from '../domain/arq.ts';
 import type { AttachHandle, Device, ForceNote } from '../domain/device.ts';
+import type { AwaitedWork, HandleRef, HostProgram, HostRelease } from '../domain/host-work.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
-import { releaseOf, releaseRow } from './host-work-rows.ts';
-import { getRow } from './reads.ts';
+import { programOf, releaseOf, workKey, workRow } from './host-work-rows.ts';
+import { getRow, getRows } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
-import { deviceKey, handleKey, releaseKey } from './rows.ts';
+import { deviceKey, handleKey, programKey, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
 
@@ -26,47 +26,50 @@ type HandleUpdate = Required<
 >;
 
 export interface ReleaseStore {
-  byId(id: string): Promise<HostRelease | undefined>;
-  /** Frees the handles that still wait for it; those given, while others go on waiting. Repeatable. */
-  confirm(release: HostRelease, some?: HostRelease['handles']): Promise<void>;
+  release(id: string): Promise<HostRelease | undefined>;
+  program(id: string): Promise<HostProgram | undefined>;
+  /** What a handle waits for. */
+  awaited(id: string): Promise<AwaitedWork | undefined>;
+  /** Frees the handles that still wait for it, or those of them that are given. Repeatable. */
+  confirm(work: AwaitedWork, some?: readonly HandleRef[]): Promise<void>;
   /**
-   * Keeps them from being handed out, until it is confirmed after all. Repeatable.
+   * Keeps its handles from being claimed until it is confirmed after all. Repeatable.
    *
    * @param retryAt when the host is asked again
    */
-  quarantine(release: HostRelease, reason: string, retryAt: string): Promise<void>;
-  /** What is in quarantine is retried at that time. */
-  postpone(release: HostRelease, retryAt: string): Promise<void>;
+  quarantine(work: AwaitedWork, reason: string, retryAt: string): Promise<void>;
+  /** The host of handles in quarantine is asked again at that time. */
+  postpone(work: AwaitedWork, retryAt: string): Promise<void>;
   /**
-   * Other releases of the same handles, which take the place of one in quarantine. All or none: false if
-   * a handle no longer waits for the old release. At most {@link itemsPerReplacementMax} handles and
-   * releases.
+   * Releases of the same handles, which take the place of work in quarantine. All or none: false
+   * if a handle no longer waits for the old work. At most {@link itemsPerReplacementMax} handles
+   * and releases.
    */
-  replace(old: HostRelease, next: readonly HostRelease[], dueAt: string): Promise<boolean>;
-  /** What is in quarantine behind the old waits for the next instead; all or none. Not handed out before. */
-  cleanAgain(old: HostRelease, next: HostRelease, dueAt: string): Promise<boolean>;
-  /** Keeps who released handles of the device by force. */
+  replace(old: AwaitedWork, next: readonly HostRelease[], dueAt: string): Promise<boolean>;
+  /** Handles in quarantine behind the old work wait for the next instead; all or none. */
+  cleanAgain(old: AwaitedWork, next: HostRelease, dueAt: string): Promise<boolean>;
+  /** Stores who released handles of the device by force. */
   noteForce(device: Device, note: ForceNote): Promise<void>;
-  /** A handle from a backup is handed out again; false if it is not as it had been read. */
+  /** A handle from a backup may be claimed again; false if it is not as it had been read. */
   trust(handle: AttachHandle): Promise<boolean>;
-  /** The same for free ones that their host has to clean up first; all or none. */
+  /** The same for free handles that their host has to clean up first; all or none. */
   reinstateWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
 }
 
 export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
   const eachHandle = async (
-    release: HostRelease,
+    { id, handles }: Pick<AwaitedWork, 'id' | 'handles'>,
     update: string,
     values: Readonly<Record<string, unknown>> = {},
   ) => {
     let waiting = 0;
-    for (const { providerUuid, handleUuid } of release.handles) {
+    for (const { providerUuid, handleUuid } of handles) {
       const waits = await updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, handleUuid),
         UpdateExpression: update,
         ConditionExpression: 'release_id = :release',
-        ExpressionAttributeValues: { ':release': release.id, ...values },
+        ExpressionAttributeValues: { ':release': id, ...values },
       });
       if (waits) waiting += 1;
     }
@@ -79,7 +82,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     update: (release: HostRelease) => HandleUpdate,
   ) => {
     const items = releases.flatMap((release): TransactItem[] => [
-      { Put: { TableName: tables.arqs, Item: releaseRow(release, dueAt) } },
+      { Put: { TableName: tables.arqs, Item: workRow(release, dueAt) } },
       ...release.handles.map(({ providerUuid, handleUuid }) => ({
         Update: {
           TableName: tables.inventory,
@@ -90,49 +93,60 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     ]);
     return (await transact(client, items)) === 'done';
   };
-  const deleteRow = (release: HostRelease) =>
-    client.send(new DeleteCommand({ TableName: tables.arqs, Key: releaseKey(release.id) }));
+  const deleteRow = (work: AwaitedWork) =>
+    client.send(new DeleteCommand({ TableName: tables.arqs, Key: workKey(work) }));
   return {
-    async byId(id) {
+    async release(id) {
       const row = await getRow(client, tables.arqs, releaseKey(id));
       return row && releaseOf(row);
     },
 
-    async confirm(release, some) {
-      const { handles } = release;
-      await eachHandle({ ...release, handles: some ?? handles }, 'REMOVE release_id, quarantine');
-      if (!some) await deleteRow(release);
+    async program(id) {
+      const row = await getRow(client, tables.arqs, programKey(id));
+      return row && programOf(row);
     },
 
-    async quarantine(release, reason, retryAt) {
-      const waiting = await eachHandle(release, 'SET quarantine = :reason', { ':reason': reason });
+    async awaited(id) {
+      const [row] = await getRows(client, tables.arqs, [releaseKey(id), programKey(id)]);
+      if (!row) return undefined;
+      return row.pk === releaseKey(id).pk ? releaseOf(row) : programOf(row);
+    },
+
+    async confirm(work, some) {
+      const { id, handles } = work;
+      await eachHandle({ id, handles: some ?? handles }, 'REMOVE release_id, quarantine');
+      if (!some) await deleteRow(work);
+    },
+
+    async quarantine(work, reason, retryAt) {
+      const waiting = await eachHandle(work, 'SET quarantine = :reason', { ':reason': reason });
       if (waiting === 0) {
         // Later releases have taken its place.
-        await deleteRow(release);
+        await deleteRow(work);
         return;
       }
       await updateIf(client, {
         TableName: tables.arqs,
-        Key: releaseKey(release.id),
+        Key: workKey(work),
         UpdateExpression:
-          'SET #release.quarantine = :reason, #release.retry_at = :at, due = :due, due_at = :at',
+          'SET #work.quarantine = :reason, #work.retry_at = :at, due = :due, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeNames: { '#release': 'release' },
+        ExpressionAttributeNames: { '#work': work.kind },
         ExpressionAttributeValues: {
           ':reason': reason,
           ':at': retryAt,
-          ':due': duePartition('release', release.id),
+          ':due': duePartition('awaited', work.id),
         },
       });
     },
 
-    async postpone({ id }, retryAt) {
+    async postpone(work, retryAt) {
       await updateIf(client, {
         TableName: tables.arqs,
-        Key: releaseKey(id),
-        UpdateExpression: 'SET #release.retry_at = :at, due_at = :at',
+        Key: workKey(work),
+        UpdateExpression: 'SET #work.retry_at = :at, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeNames: { '#release': 'release' },
+        ExpressionAttributeNames: { '#work': work.kind },
         ExpressionAttributeValues: { ':at': retryAt },
       });
     },

@@ -4,7 +4,7 @@
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html. Pure.
 
 import { isHandle } from './restored-rows.ts';
-import { arqKey, handleKey, instanceKey, type Row, releaseKey } from './rows.ts';
+import { arqKey, handleKey, instanceKey, programKey, type Row, releaseKey } from './rows.ts';
 
 type Rows = ReadonlyMap<string, Row>;
 
@@ -45,7 +45,8 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
       const { arq_uuid, instance_uuid, release_id, quarantine, ...handle } = row;
       const held = holders.get(nameOf(row)) ?? [];
       const holder = held.find(({ uuid }) => uuid === arq_uuid) ?? held[0];
-      const isAwaited = release_id !== undefined && present.has(releaseKey(String(release_id)).pk);
+      const awaited = [releaseKey(String(release_id)), programKey(String(release_id))];
+      const isAwaited = awaited.some(({ pk }) => present.has(pk));
       const claimed = {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),

@@ -5,6 +5,7 @@ export type Row = Record<string, unknown>;
 export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
 export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
+export const programKey = (id: string) => ({ pk: `PROGRAM#${id}` });
 export const reaperKey = () => ({ pk: 'REAPER' });
 /** That a backup was put back, and of which moment it was. */
 export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });

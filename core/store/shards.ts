@@ -1,6 +1,6 @@
 // Partitions of indexes. A key value of an index takes a thousand writes a second, and an index
-// that is throttled throttles its table's writes: what all tenants write to has 16 key values,
-// not one.
+// that is throttled throttles its table's writes: what all tenants write to has 16 key values, not
+// one.
 
 const digits = '0123456789abcdef';
 
@@ -17,14 +17,15 @@ export function shardOf(partition: string, uuid: string): string {
 /**
  * Kinds of rows with a deadline, each in partitions of its own: many ARQs of a tenant do not
  * delay binds.
+ * `awaited` are releases and programs, which handles wait for.
  */
-export type DueKind = 'arq' | 'binding' | 'release';
+export type DueKind = 'arq' | 'binding' | 'awaited';
 
 /**
  * The partition of a deadline.
  *
  * @param key of an ARQ the project's id, so that all unbound ARQs of one project are in one
- * partition; of others their own
+ *   partition; of others their own
  */
 export function duePartition(kind: DueKind, key: string): string {
   return shardOf(kind, key);

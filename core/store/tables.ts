@@ -4,6 +4,7 @@
 //                     INSTANCE#<instance uuid>            the binding of one instance, with its ARQs
 //                     JOB#<uuid of a job's id>            for which instances a host works
 //                     RELEASE#<release id>                handles that a host still has to clean up
+//                     PROGRAM#<program id>                a region that an operator has programmed
 //                     REAPER                              how far the reaper has come
 //   inventory         HOST#<hostname>   HOST              boot id, epoch, sequence, presence, lease
 //                     HOST#<hostname>   DEVICE#<uuid>     a device

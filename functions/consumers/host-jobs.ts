@@ -1,27 +1,40 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type HostJobMessage, hostJobMessage } from '#core/contracts/queue-messages.ts';
+import { type HostJobMessageOf, hostJobMessage } from '#core/contracts/queue-messages.ts';
+import type { QueuedWorkKind } from '#core/domain/host-work.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
-import { reprovision } from '#core/operations/host-work/reprovision.ts';
+import { startProgram } from '#core/operations/program/start-program.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
-import { type Delivery, queueConsumer } from './queue-consumer.ts';
+import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
+import { queueConsumer } from './queue-consumer.ts';
 
-/** A host has something to do, or to clean up → an IoT job. */
-export const makeConsumer = queueConsumer('host-jobs', hostJobMessage, startJob);
+type Start<Kind extends QueuedWorkKind> = (
+  deps: ConsumerDeps,
+  message: HostJobMessageOf<Kind>,
+  attempt: number,
+) => Promise<void>;
+
+const start: { readonly [Kind in QueuedWorkKind]: Start<Kind> } = {
+  bind: (deps, message) => startBind(deps, message.instance_uuid, message.bind_id as BindId),
+  release: (deps, message) => startRelease(deps, message.release_id),
+  reprovision: (deps, message, attempt) => startReprovision(deps, message.job_uuid, attempt),
+  program: (deps, message) => startProgram(deps, message.program_id),
+};
+
+/** Host work was stored → an IoT job. */
+export const makeConsumer = queueConsumer(
+  'host-jobs',
+  hostJobMessage,
+  (deps, message, { attempt }) => startWork(deps, message.kind, message, attempt),
+);
 
 export const handler = makeConsumer();
 
-async function startJob(
+function startWork<Kind extends QueuedWorkKind>(
   deps: ConsumerDeps,
-  message: HostJobMessage,
-  { attempt }: Delivery,
+  kind: Kind,
+  message: HostJobMessageOf<Kind>,
+  attempt: number,
 ): Promise<void> {
-  switch (message.kind) {
-    case 'boot':
-      return reprovision(deps, message.job_uuid, attempt);
-    case 'bind':
-      return startBind(deps, message.instance_uuid, message.bind_id as BindId);
-    case 'release':
-      return startRelease(deps, message.release_id);
-  }
+  return start[kind](deps, message, attempt);
 }

@@ -8,7 +8,7 @@ import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
 import { instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
-import { jobOf, jobUuidOf, releaseOf } from '#core/store/host-work-rows.ts';
+import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-rows.ts';
 import { deviceOf } from '#core/store/inventory-rows.ts';
 import type { Row } from '#core/store/rows.ts';
 
@@ -25,9 +25,9 @@ export interface Decided<T> {
 }
 
 /**
- * What is decided of each change of a row that something can follow from, in the stream's order. What
- * cannot be read or decided, as of rows that were edited by hand, is set aside with its cause: it would
- * come again for a day, and hold up everything behind it.
+ * What is decided of each change of a row that something can follow from, in the stream's order.
+ * What cannot be read or decided, as of rows that were edited by hand, is set aside with its
+ * cause: it would come again for a day, and hold up everything behind it.
  */
 export async function decideChanges<T>(
   { log, setAside }: { readonly log: Log; readonly setAside: DeadLetter },
@@ -64,6 +64,7 @@ function changeOf(record: DynamoDBRecord): Change[] {
     return [{ kind: 'job', uuid, ...images(before, after, jobOf) }];
   }
   if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
+  if (key.startsWith('PROGRAM#')) return [{ kind: 'program', ...images(before, after, programOf) }];
   if (sort.startsWith('DEVICE#')) {
     const device = images(before, after, deviceOf);
     const requestId = newRequest(device);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { programDeployable } from '#core/operations/host-work/program-deployable.ts';
+import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 

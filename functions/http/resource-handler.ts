@@ -20,7 +20,7 @@ import { createDeps, type Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
-import type { Resource } from '../routes.ts';
+import type { ActionName, Resource } from '../routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { faultBody, faultOf, HttpFault } from './faults.ts';
@@ -60,9 +60,9 @@ type Layer = middy.MiddlewareObj<HttpEvent & { exchange: Exchange }, HttpResult>
  * @param actions by their name in the table of routes
  * @param makeDeps called once, at the first request: a container that is only being warmed does nothing
  */
-export function resourceHandler(
-  resource: Resource,
-  actions: Readonly<Record<string, Action>>,
+export function resourceHandler<Of extends Resource>(
+  resource: Of,
+  actions: Readonly<Record<ActionName<Of>, Action>>,
   makeDeps: () => Deps = () => createDeps(resource),
 ): HttpHandler {
   let made: Deps | undefined;

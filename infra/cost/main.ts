@@ -9,7 +9,7 @@ import { billOf, billOfFixedCosts, billOfIdleHost, scaled, taken } from './bill.
 import { fixedCostsOf } from './fixed-costs.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
 
-takeNoArguments();
+takeNoArguments('npm run -s cost    the price of servers and of idle hosts, in US dollars');
 
 const million = 1_000_000;
 const hosts = 10_000;

@@ -1,7 +1,7 @@
 // A stand-in for Keystone: logins, tokens and the catalog of the demo cloud, over HTTP as Keystone
 // speaks it. Anything else (users, projects, roles) is fixed; see catalog.ts.
 
-import type { ListenOptions } from '../ports.ts';
+import type { ListenOptions } from '../process/ports.ts';
 import { domain, idOf, password, region, rolesOf } from './catalog.ts';
 import {
   type Answer,

@@ -3,7 +3,7 @@
 // with an underscore are not Nova's: they tell a demo or a test what happened inside.
 
 import type { TokenIdentity } from '#core/clients/keystone.ts';
-import type { ListenOptions } from '../ports.ts';
+import type { ListenOptions } from '../process/ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import { computeDiscovery, computeMinorMax, discoveryAnswer } from './discovery.ts';
 import {

@@ -3,7 +3,7 @@
 // is what Cyborg asks for, and says so to everybody else.
 
 import * as z from 'zod';
-import type { ListenOptions } from '../ports.ts';
+import type { ListenOptions } from '../process/ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import {
   type Answer,

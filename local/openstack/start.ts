@@ -1,8 +1,8 @@
 // The stand-ins that no real service takes the place of.
 
 import { join } from 'node:path';
-import { host, type Layout, type PortName, urlOf } from '../layout.ts';
-import type { Running } from '../ports.ts';
+import { host, type Layout, type PortName, urlOf } from '../process/layout.ts';
+import type { Running } from '../process/ports.ts';
 import { startGlance } from './glance.ts';
 import { startKeystone } from './keystone.ts';
 import { startNova } from './nova.ts';

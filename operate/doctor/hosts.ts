@@ -57,10 +57,10 @@ async function examineHost(
   hostname: string,
   isEnrolled: boolean,
 ): Promise<string> {
-  const enrol = `npm run -s enrol -- --stage ${deps.settings.stage} ${hostname}`;
+  const enrol = `npm run -s enrol -- add ${hostname} --stage ${deps.settings.stage}`;
   if (!isEnrolled) {
-    const remedy = `Enrol it: ${enrol}; or, where the host is gone, see to it that its instances are.`;
-    throw new CheckFailed('It has devices, and is no thing of this stage.', remedy);
+    const remedy = `Enrol it: ${enrol}; or, if the host is gone, delete its instances.`;
+    throw new CheckFailed('It has devices, and AWS IoT has no thing of this stage for it.', remedy);
   }
   const thing = thingName(deps.settings.stage, hostname);
   const certificates = await registry.certificatesOf(thing);
@@ -114,6 +114,7 @@ async function examineHost(
       'Cleaning is retried by itself. To have the host clean now: POST /v2/devices/<uuid>/force_release. What it cannot clean, clean by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
     throw new CheckFailed(`${withheld} handles are in quarantine, or from a backup.`, remedy);
   }
-  const renewal = active.length > 1 ? `; ${active.length} certificates: --retire the old` : '';
+  const renewal =
+    active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old` : '';
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}`;
 }

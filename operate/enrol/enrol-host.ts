@@ -67,14 +67,14 @@ function faultOf(
   }
   if (!isRotation && others[0]) {
     return (
-      `${hostname} has certificate ${others[0].id} already: --rotate gives it a new one besides, ` +
-      '--revoke takes it away.'
+      `${hostname} has certificate ${others[0].id} already: rotate adds another one, ` +
+      'revoke ends it.'
     );
   }
   if (isRotation && others.length === 0) {
     return own
       ? 'The folder holds the certificate that is in use: name an empty one for the next.'
-      : `${hostname} has no certificate yet: enrol it, without --rotate.`;
+      : `${hostname} has no certificate yet: add it first.`;
   }
   return undefined;
 }

@@ -28,7 +28,7 @@ export async function removeHosts(
   if (inUse.length > 0) {
     throw new EnrolmentRefused(
       `Connected, so nothing was removed: ${inUse.join(', ')}. Stop the agent there, ` +
-        'systemctl disable --now cyborg-agent, or --revoke the host first.',
+        'systemctl disable --now cyborg-agent, or revoke the host first.',
     );
   }
   for (const thing of things) {

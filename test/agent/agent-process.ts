@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { LocalBroker } from '#local/broker.ts';
-import type { CertificateFiles } from '#local/certificates.ts';
+import type { LocalBroker } from '#local/aws/broker.ts';
+import type { CertificateFiles } from '#local/aws/certificates.ts';
 
 export interface AgentGiven {
   readonly directory: string;

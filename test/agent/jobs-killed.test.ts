@@ -53,7 +53,7 @@ const actions: readonly Action[] = [
     operation: 'create-mdev',
     before: () => host.document('prepare', { bind_id, steps: [createStep] }),
     document: () =>
-      host.document('reconcile', { steps: [createStep, { ...createStep, uuid: other }] }),
+      host.document('reprovision', { steps: [createStep, { ...createStep, uuid: other }] }),
     isTouched: () => uuids().includes(other),
     expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[uuid, other], 2]),
   },

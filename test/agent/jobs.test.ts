@@ -87,7 +87,7 @@ describe('a job', () => {
   it('has everything reported before it succeeds, if it is to discover', async () => {
     host.start();
     await eventually(() => host.reports.length).toBe(1);
-    await done(host.document('discover'));
+    await done(host.document('rediscover'));
     expect(host.reports[1]?.devices.map(({ address }) => address)).toEqual([fpga, gpu]);
   });
 
@@ -96,8 +96,8 @@ describe('a job', () => {
     const [ours, others] = [randomUUID(), randomUUID()];
     await done(host.document('prepare', { ...bind(), steps: [create({ uuid: others })] }));
     const wanted = { steps: [create(), create({ uuid: ours })] };
-    await done(host.document('reconcile', wanted));
-    await done(host.document('reconcile', wanted));
+    await done(host.document('reprovision', wanted));
+    await done(host.document('reprovision', wanted));
     const uuids = host.gpu().state.mdevs.map((mdev) => mdev.uuid);
     expect(uuids).toEqual([others, uuid, ours]);
   });

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { type BrokerOptions, startBroker } from '#local/broker.ts';
-import { openCertificates } from '#local/certificates.ts';
+import { type BrokerOptions, startBroker } from '#local/aws/broker.ts';
+import { openCertificates } from '#local/aws/certificates.ts';
 import { patience } from '#test/support/patience.ts';
 import { run, startAgent } from './agent-process.ts';
 

@@ -157,7 +157,7 @@ describe('what takes more than a file', () => {
     const { inventory, releases } = world.deps.store;
     const stored = await inventory.provider(region);
     const waiting = stored?.handles.find((handle) => handle.release);
-    const release = await releases.byId(waiting?.release ?? '');
+    const release = await releases.awaited(waiting?.release ?? '');
     if (!stored || !release) throw new Error('Nothing is being cleaned up.');
     await releases.quarantine(release, 'The host did not answer.', new Date().toISOString());
     const path = `/v2/devices/${stored.deployable.deviceUuid}/force_release`;
@@ -167,7 +167,8 @@ describe('what takes more than a file', () => {
 
     const now = new Date().toISOString();
     expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
-    await inventory.putConflict('cmp1', { since: now, boots: [] }, 'test');
+    const conflict = { since: now, boots: [] };
+    await inventory.putConflict((await inventory.host('cmp1')).host, conflict, 'test');
     const refusal = await world.ask('POST', path, { body: {} });
     expect([refusal.status, refusal.json.error]).toEqual([409, expect.stringContaining('agents')]);
     note('POST', path, refusal);

@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Running } from '#local/ports.ts';
+import type { Running } from '#local/process/ports.ts';
 
 /** By the name that signatures have for it: `dynamodb`, `sqs`, `s3`, `iot`; and `dynamodb-streams`. */
 export type Behind = Readonly<Partial<Record<string, string>>>;

@@ -20,8 +20,8 @@ import { patience } from '#test/support/patience.ts';
 
 const host = 'cmp1.example';
 const thing = thingName(stage, host);
-const id = jobId(stage, 'look', derivedUuid('job', randomBytes(8).toString('hex')));
-const document = { version: 1, action: 'discover', host, boot_id: derivedUuid('boot') } as const;
+const id = jobId(stage, 'rediscover', derivedUuid('job', randomBytes(8).toString('hex')));
+const document = { version: 1, action: 'rediscover', host, boot_id: derivedUuid('boot') } as const;
 
 let own: IotCore | undefined;
 let client: IoTClient;
@@ -50,7 +50,7 @@ it('makes a job once, knows how it stands, and cancels it', async () => {
   await expect.poll(() => jobs.executionStatus(id, host), patience).toBe('QUEUED');
   await jobs.cancel(id, 'the test is over');
   await expect.poll(() => jobs.executionStatus(id, host), patience).not.toBe('QUEUED');
-  await jobs.cancel(jobId(stage, 'look', derivedUuid('no such job')), 'there is none');
+  await jobs.cancel(jobId(stage, 'rediscover', derivedUuid('no such job')), 'there is none');
 });
 
 it('finds the thing that it was made for', async () => {

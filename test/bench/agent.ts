@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { thingName } from '#core/contracts/topics.ts';
-import { startBroker } from '#local/broker.ts';
-import { openCertificates } from '#local/certificates.ts';
+import { startBroker } from '#local/aws/broker.ts';
+import { openCertificates } from '#local/aws/certificates.ts';
 import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
 import type { Looked } from './agent-discovery.ts';
 

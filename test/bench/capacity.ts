@@ -2,8 +2,8 @@
 // jobs, by the calls of Nova and by what follows from them in the consumers.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { environmentFor } from '#local/environment.ts';
-import { type Layout, urlOf } from '#local/layout.ts';
+import { environmentFor } from '#local/process/environment.ts';
+import { type Layout, urlOf } from '#local/process/layout.ts';
 import { createApi } from './api.ts';
 import { type CountingProxy, type Exchange, startCountingProxy } from './counting-proxy.ts';
 import { type CallName, callNames, novaCycle } from './nova-cycle.ts';

@@ -2,7 +2,7 @@
 // consumed capacity on every call, from outside, so that the product needs no switch for it.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { listen, type Running } from '#local/ports.ts';
+import { listen, type Running } from '#local/process/ports.ts';
 
 export interface Exchange {
   /** As AWS names it, e.g. `TransactWriteItems`. */

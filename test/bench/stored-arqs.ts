@@ -11,9 +11,9 @@ import { type ArqUuid, derivedUuid, type InstanceUuid, timeOrderedUuid } from '#
 import { arqRow, instanceRow } from '#core/store/arq-rows.ts';
 import type { Row } from '#core/store/rows.ts';
 import { tableName, tables } from '#core/store/tables.ts';
-import { engineBinary, tableInput } from '#local/dynamodb.ts';
-import type { Layout } from '#local/layout.ts';
-import { engineFile } from '#local/parts.ts';
+import { engineBinary, tableInput } from '#local/aws/dynamodb.ts';
+import type { Layout } from '#local/process/layout.ts';
+import { engineFile } from '#local/process/parts.ts';
 import { aBinding, anArq, aProviderUuid } from '#test/support/builders.ts';
 
 /** ARQs of one file of the export: a few megabytes. */

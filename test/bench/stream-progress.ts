@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
 import { streamConsumers } from '#core/contracts/queues.ts';
-import type { Layout } from '#local/layout.ts';
-import { checkpointDirectory, engineFile } from '#local/parts.ts';
+import type { Layout } from '#local/process/layout.ts';
+import { checkpointDirectory, engineFile } from '#local/process/parts.ts';
 
 export interface StreamProgress {
   areRead(): boolean;

@@ -1,4 +1,4 @@
-// The recorded demo is the demo: its steps are those of local/demo.ts, in their order.
+// The recorded demo is the demo: its steps are those of local/demo/main.ts, in their order.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** The sentences by which the demo says that a step holds; what they fill in may be anything. */
-const steps = [...textOf('local/demo.ts').matchAll(/^ +done\(([`'])(.+)\1\);$/gm)].map(
+const steps = [...textOf('local/demo/main.ts').matchAll(/^ +done\(([`'])(.+)\1\);$/gm)].map(
   ([, , sentence = '']) => {
     const fixed = fixedParts(sentence).map((part) =>
       part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'),

@@ -8,7 +8,7 @@ import { rules } from '#core/contracts/rules.ts';
 import { comesFrom } from '#core/domain/arq.ts';
 import { tables } from '#core/store/tables.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
-import { operations, runOperation } from '#test/simulation/operations.ts';
+import { operations, runOperation } from '#simulation/operations.ts';
 import { arqDrawing, handleDrawing, handleStatesTable } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';
 

@@ -10,8 +10,8 @@ import type { createDeps } from '#core/deps.ts';
 import type { createDocuments } from '#core/store/documents.ts';
 import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { live } from './life.ts';
-import { synthesize } from './synthesized.ts';
+import { synthesize } from '../../infra/privileges/synthesized.ts';
+import { live } from './every-privilege.ts';
 
 /** `function action resource`, e.g. `sweep DeleteItem table/test-arqs`. */
 const asked = vi.hoisted(() => ({ all: new Set<string>(), by: '' }));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
-import { stage, synthesize } from './synthesized.ts';
+import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 const alarms = stack.ofType('AWS::CloudWatch::Alarm').map(({ properties }) => properties);

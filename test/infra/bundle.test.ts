@@ -15,7 +15,7 @@ import { metafileContext, readSettings } from '#infra/settings.ts';
 import { createStagingBucket } from '#infra/staging.ts';
 import { createTables } from '#infra/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { contextOfProject } from './synthesized.ts';
+import { contextOfProject } from '../../infra/privileges/synthesized.ts';
 
 let world: World;
 let bundle: string;

@@ -14,7 +14,7 @@ import { countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
 import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
-import { synthesize } from './synthesized.ts';
+import { synthesize } from '../../infra/privileges/synthesized.ts';
 
 const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
 const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');

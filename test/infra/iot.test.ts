@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ruleStatement, rules } from '#core/contracts/rules.ts';
 import { inventoryTopic, ruleName, thingName } from '#core/contracts/topics.ts';
 import { thingVariable } from '#infra/iot.ts';
-import { mayPublish, maySubscribe } from '#local/broker-policy.ts';
-import { stage, statementOf, synthesize } from './synthesized.ts';
+import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
+import { stage, statementOf, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 

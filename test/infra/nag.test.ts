@@ -4,7 +4,7 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
 import { CyborgStack } from '#infra/cyborg-stack.ts';
 import { readSettings } from '#infra/settings.ts';
-import { contextOfProject } from './synthesized.ts';
+import { contextOfProject } from '../../infra/privileges/synthesized.ts';
 
 function stackOf(context: Readonly<Record<string, unknown>> = {}) {
   const app = new App({

@@ -1,7 +1,7 @@
 // What an operator sees who has other things in the account.
 
 import { describe, expect, it } from 'vitest';
-import { stage, synthesize } from './synthesized.ts';
+import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 

@@ -7,9 +7,9 @@ import { consumerNames, loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/tables.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
-import { streamTimeoutSeconds } from '#local/consumers.ts';
-import { tableInput } from '#local/dynamodb.ts';
-import { stage, synthesize } from './synthesized.ts';
+import { tableInput } from '#local/aws/dynamodb.ts';
+import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
+import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 /** Of our making; one more, of the CDK's, works during a deployment only. */

@@ -2,10 +2,11 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ReleaseId } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { arqRow, instanceRow } from '#core/store/arq-rows.ts';
 import { handleRow } from '#core/store/handle-rows.ts';
-import { jobRow } from '#core/store/host-work-rows.ts';
+import { jobRow, workRow } from '#core/store/host-work-rows.ts';
 import { deployableRow, deviceRow } from '#core/store/inventory-rows.ts';
 import * as rows from '#core/store/rows.ts';
 import { hostKey, type Row } from '#core/store/rows.ts';
@@ -16,6 +17,7 @@ import {
   aBinding,
   aDeployable,
   anArq,
+  aProviderUuid,
   aStoredDevice,
   aStoredHandle,
 } from '#test/support/builders.ts';
@@ -160,6 +162,12 @@ describe('the filters of the streams', () => {
   });
 
   it('let through what follows in the life of an instance and of a device', async () => {
+    const work = {
+      id: aJobUuid as ReleaseId,
+      hostname: 'cmp1',
+      handles: [],
+      startedAt: '2026-07-01T01:02:03.000Z',
+    };
     const followed: Change[] = [
       { table: 'arqs', after: instanceRow(aBinding({ state: 'Bound' })) },
       {
@@ -170,6 +178,14 @@ describe('the filters of the streams', () => {
       {
         table: 'arqs',
         after: jobRow(aJobUuid, { instances: [], bootId: 'b', bootedHost: 'cmp1' }),
+      },
+      { table: 'arqs', after: workRow({ kind: 'release', ...work }, work.startedAt) },
+      {
+        table: 'arqs',
+        after: workRow(
+          { kind: 'program', ...work, imageId: aJobUuid, providerUuid: aProviderUuid },
+          work.startedAt,
+        ),
       },
       { table: 'inventory', after: deviceRow(aStoredDevice()) },
       { table: 'inventory', after: handleRow(aStoredHandle({ isGone: true })) },
@@ -183,7 +199,7 @@ describe('the filters of the streams', () => {
   it('speak of every kind of row', () => {
     // A new kind of row: does something follow from it? Then it needs a pattern, too.
     const quiet = ['ARQ#', 'REAPER', 'RESTORED', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
-    const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'DEVICE#', 'HANDLE#'];
+    const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'PROGRAM#', 'DEVICE#', 'HANDLE#'];
     const kinds = Object.entries(rows)
       .filter(([name]) => name.endsWith('Key'))
       .map(([, keyOf]) => (keyOf as (...parts: string[]) => { pk: string; sk?: string })('', ''))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { gatewayRoutes } from '#functions/gateway.ts';
 import { burstOf, isOnNovaPath, routeKey } from '#infra/throttling.ts';
-import { stage as stageName, synthesize } from './synthesized.ts';
+import { stage as stageName, synthesize } from '../../infra/privileges/synthesized.ts';
 
 /** Of an account in the regions that have the least: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
 const quota = { perSecond: 2500, burst: 1250 };

@@ -39,7 +39,7 @@ async function leftInQuarantine(count: number) {
   for (let each = 0; each < count; each++) made.push(await bound());
   for (const { instance } of made) await remove(instance);
   await startReleases();
-  await end('free', 'failed', { reason: 'ENOSPC' });
+  await end('release', 'failed', { reason: 'ENOSPC' });
   expect(await quarantined()).toHaveLength(count);
 }
 
@@ -87,14 +87,14 @@ describe('a handle in quarantine', () => {
     await leftInQuarantine(1);
     await sweep(deps);
     await startReleases();
-    expect([...jobs.keys()].filter((id) => id.includes('-free-'))).toEqual([]);
+    expect([...jobs.keys()].filter((id) => id.includes('-release-'))).toEqual([]);
     await sweep(inMinutes(1.1));
     await startReleases();
     expect([...jobs.values()]).toMatchObject([
       { action: 'release', steps: [{ kind: 'remove-mdev' }] },
     ]);
     expect(await quarantined()).toHaveLength(1);
-    await end('free');
+    await end('release');
     expect(await waiting()).toEqual([]);
     expect(await stateOf((await bound()).instance)).toBe('Bound');
   });
@@ -108,14 +108,14 @@ describe('a handle in quarantine', () => {
       await startReleases();
       if (jobs.size === 0) continue;
       attempts.push(minute);
-      await end('free', 'failed', { reason: 'ENOSPC' });
+      await end('release', 'failed', { reason: 'ENOSPC' });
     }
     expect(attempts.length).toBeGreaterThan(5);
     expect(attempts.length).toBeLessThan(9);
     setClockAhead(80);
     await sweep(deps);
     await startReleases();
-    await end('free');
+    await end('release');
     expect(await waiting()).toEqual([]);
   });
 
@@ -134,7 +134,7 @@ describe('a handle in quarantine', () => {
     await leftInQuarantine(3);
     // Far from due by themselves.
     for (const { release = '' } of await quarantined()) {
-      const row = await deps.store.releases.byId(release);
+      const row = await deps.store.releases.awaited(release);
       if (row)
         await deps.store.releases.postpone(row, new Date(Date.now() + 60 * minutes).toISOString());
     }
@@ -147,11 +147,11 @@ describe('a handle in quarantine', () => {
     await startReleases();
     expect(jobs.size).toBe(1);
     setClockAhead(3);
-    await end('free');
+    await end('release');
     await sweep(inMinutes(4));
     await startReleases();
     expect(jobs.size).toBe(2);
-    await end('free');
+    await end('release');
     expect(await waiting()).toEqual([]);
   });
 });
@@ -183,7 +183,7 @@ describe('a host that fails one job after another', () => {
     setClockAhead(3);
     await sweep(deps);
     await startReleases();
-    await end('free');
+    await end('release');
     expect((await bind()).status).toBe(202);
   });
 

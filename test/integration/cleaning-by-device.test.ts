@@ -70,7 +70,7 @@ it('frees the handle of a card that is clean while the other card still fails', 
   await applySettled(deps, 'cmp1', aReport([gpu, secondCard], from), Date.now());
   await remove(await bindOnBothCards());
   await startReleases();
-  await end('free', 'failed', { reason: 'EIO' });
+  await end('release', 'failed', { reason: 'EIO' });
   expect(await releaseOn(provider)).toBe(await releaseOn(secondProvider));
 
   const later = { ...deps, clock: () => Date.now() + 2 * minutes };

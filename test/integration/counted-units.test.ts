@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/queues.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
-import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { createDeps } from '#core/deps.ts';
@@ -97,7 +97,7 @@ vi.mock('#core/domain/identity.ts', async (original) => {
 });
 
 // On a slow machine its minute might come in between. Boots wait for a second only.
-vi.mock('#local/event-sources/schedule.ts', () => ({
+vi.mock('#local/lambda/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
 
@@ -214,7 +214,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return world.asNova(method, path, body);
 }
 
-async function endJob(kind: JobKind, uuid: string): Promise<void> {
+async function endJob(kind: Parameters<typeof jobId>[1], uuid: string): Promise<void> {
   await publish('job-events', {
     eventType: 'JOB_EXECUTION',
     operation: 'succeeded',
@@ -244,7 +244,7 @@ async function serve(
   await eventually(() => counts.jobs).toBe(asked + 1);
   await settled();
   const stored = await world.deps.store.inventory.provider(providerUuid(provider));
-  await endJob('free', stored?.handles.find(({ release }) => release)?.release ?? '');
+  await endJob('release', stored?.handles.find(({ release }) => release)?.release ?? '');
 }
 
 /** @returns the instance */
@@ -294,7 +294,7 @@ async function boot(instance: string): Promise<void> {
   await report(known);
   await eventually(() => counts.jobs).toBe(asked + 1);
   await settled();
-  await endJob('boot', (await arqs.binding(instance))?.jobUuid ?? '');
+  await endJob('reprovision', (await arqs.binding(instance))?.jobUuid ?? '');
   expect((await arqs.binding(instance))?.state).toBe('Bound');
 }
 

@@ -99,7 +99,7 @@ it('a device that was cleaned is freed by force, and no other that the same inst
   const last = await force(addresses[1]);
   expect(last.json.attach_handles).toEqual([(await handleOf(second))?.uuid]);
   expect(await handleOf(second)).not.toHaveProperty('release');
-  expect(await deps.store.releases.byId(release)).toBeUndefined();
+  expect(await deps.store.releases.awaited(release)).toBeUndefined();
   expect(asked).toEqual([]);
   const { documents } = createDocuments();
   const { Item } = await documents.send(
@@ -132,14 +132,14 @@ it('a device is cleaned by its host before it is freed by force', async () => {
   expect(asked).toMatchObject([
     { action: 'release', steps: [{ kind: 'remove-mdev', uuid, address: addresses[0] }] },
   ]);
-  const release = await deps.store.releases.byId(held?.release ?? '');
+  const release = await deps.store.releases.awaited(held?.release ?? '');
   if (!release) throw new Error('There is no release.');
   await deps.store.releases.confirm(release);
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
 
   // The host has still not cleaned up behind the other.
   expect((await force(addresses[1], {})).status).toBe(202);
-  expect(await deps.store.releases.byId(old)).toBeUndefined();
+  expect(await deps.store.releases.awaited(old)).toBeUndefined();
   expect((await force(addresses[1])).json.attach_handles).toHaveLength(1);
 });
 

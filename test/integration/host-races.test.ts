@@ -69,7 +69,7 @@ it('a report of a boot that comes again does not undo what its job has made', as
   const { instance } = await bound();
   const again = await bootDying();
   expect(await stateOf(instance)).toBe('provisioning');
-  await end('boot');
+  await end('reprovision');
   expect(await stateOf(instance)).toBe('Bound');
   await again();
   await sweep({ ...deps, clock: () => Date.now() + 600 * minutes });
@@ -147,7 +147,7 @@ it('a device that is away for one report stays in quarantine', async () => {
   const { instance } = await bound();
   await remove(instance);
   await startReleases();
-  await end('free', 'failed', { reason: 'EBUSY' });
+  await end('release', 'failed', { reason: 'EBUSY' });
   expect((await handles()).filter((h) => h.quarantine)).toHaveLength(1);
   await report([]);
   await report([gpu]);
@@ -292,7 +292,7 @@ it('nor is it while the host makes it again', async () => {
 it('a boot’s report that comes again confirms no release that began since', async () => {
   const { instance } = await bound();
   const again = await bootDying();
-  await end('boot'); // the mdev is there again
+  await end('reprovision'); // the mdev is there again
   await remove(instance);
   expect((await handles()).filter((h) => h.release)).toHaveLength(1);
   await again();

@@ -109,7 +109,7 @@ describe('a release', () => {
     expect([...jobs.values()]).toMatchObject([
       { action: 'release', steps: [{ kind: 'remove-mdev', type: 'fake-1' }] },
     ]);
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
@@ -120,7 +120,7 @@ describe('a release', () => {
     expect(third.status).toBe(202);
     await expect(startBindOf(third.instance)).rejects.toMatchObject({ name: 'RetryLater' });
     await startReleases();
-    await end('free');
+    await end('release');
     await startBindOf(third.instance);
     await end('bind');
     expect(await stateOf(third.instance)).toBe('Bound');
@@ -136,7 +136,7 @@ describe('a release', () => {
     expect(cancelled).toEqual([jobId]);
     await end('bind');
     expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe('a release', () => {
     await sweep({ ...deps, clock: () => Date.now() + 6 * minutes });
     expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
     expect(await bind()).toMatchObject({ status: 409, error: expect.stringContaining('free') });
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
       [],
     );
@@ -158,7 +158,7 @@ describe('a release', () => {
     const { instance } = await bound();
     await remove(instance);
     await startReleases();
-    await end('free', 'failed', { reason: 'EBUSY' });
+    await end('release', 'failed', { reason: 'EBUSY' });
     expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
     expect(await stateOf((await bound()).instance)).toBe('Bound');
   });
@@ -168,7 +168,7 @@ describe('a release', () => {
     await remove(instance);
     await startReleases();
     const late = new Map(jobs);
-    await end('free', 'failed', { reason: 'EBUSY' });
+    await end('release', 'failed', { reason: 'EBUSY' });
     const [held] = (await handles()).filter(({ quarantine }) => quarantine === 'EBUSY');
     const { devices } = await deps.store.inventory.host('cmp1');
     const path = `/v2/devices/${devices[0]?.uuid}/force_release`;
@@ -181,14 +181,14 @@ describe('a release', () => {
       { action: 'release', steps: [{ uuid: held?.uuid }] },
     ]);
     expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
       [],
     );
     // The handle may have gone to somebody else by the time the host answers after all.
     bringBackJobs(late);
     const next = [await bind(), await bind(), await bind()];
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ claim }) => claim)).toHaveLength(next.length);
   });
 });
@@ -203,9 +203,9 @@ describe('a host that boots', () => {
     const listed = await world.asNova('GET', `/v2/accelerator_requests/${arq}`);
     expect(listed.json.attach_handle_type).toBe('MDEV');
     expect([...jobs.values()]).toMatchObject([
-      { action: 'reconcile', steps: [{ type: 'fake-1' }] },
+      { action: 'reprovision', steps: [{ type: 'fake-1' }] },
     ]);
-    await end('boot');
+    await end('reprovision');
     expect(await stateOf(instance)).toBe('Bound');
   });
 

@@ -12,11 +12,11 @@ import { queueName } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { announceHost } from '#local/announce-host.ts';
-import { eventually, noteProgress } from '#local/demo-client.ts';
-import { environmentFor } from '#local/environment.ts';
-import { chooseLayout, type Layout, urlOf } from '#local/layout.ts';
-import { type System, startSystem } from '#local/system.ts';
+import { announceHost } from '#local/demo/announce-host.ts';
+import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { environmentFor } from '#local/process/environment.ts';
+import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
+import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
 import { patience } from '#test/support/patience.ts';
 

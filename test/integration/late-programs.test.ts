@@ -6,8 +6,7 @@ import { ImageUnusable } from '#core/clients/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { programDeployable } from '#core/operations/host-work/program-deployable.ts';
-import { startRelease } from '#core/operations/release/start-release.ts';
+import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
 import {
@@ -21,6 +20,7 @@ import {
   region,
   releases,
   remove,
+  startAwaited,
   startBindOf,
   startFpgaHost,
   stateOf,
@@ -56,7 +56,7 @@ async function bindAsItIs(): Promise<unknown> {
 
 it('nobody gets it after a job of which the host has not told the end', async () => {
   await program();
-  for (const id of await releases()) await startRelease(deps, id);
+  for (const id of await releases()) await startAwaited(deps, id);
   // It may be at it still.
   await end('timed_out');
   expect(await bindAsItIs()).not.toBe('Bound');
@@ -72,13 +72,13 @@ it('it is not programmed where somebody has come and gone while its image was fe
     stage: async (image) => {
       const gone = await bind({}, 2);
       await remove(gone.instance);
-      for (const each of await releases()) if (each !== id) await startRelease(deps, each);
+      for (const each of await releases()) if (each !== id) await startAwaited(deps, each);
       await end('succeeded');
       state = await bindAsItIs();
       return staging.stage(image);
     },
   };
-  await startRelease({ ...deps, clients: { ...deps.clients, staging: slow } }, id);
+  await startAwaited({ ...deps, clients: { ...deps.clients, staging: slow } }, id);
   expect(state).toBe('Bound');
   expect([...jobs.values()].map(({ action }) => action)).toEqual(['release']);
   expect(await releases()).toEqual([]);
@@ -87,12 +87,12 @@ it('it is not programmed where somebody has come and gone while its image was fe
 it('nobody gets it because the message comes again when its image is gone', async () => {
   await program();
   const [id = ''] = await releases();
-  await startRelease(deps, id);
+  await startAwaited(deps, id);
   const glance: ConsumerDeps['clients']['glance'] = {
     ...deps.clients.glance,
     findImage: () => Promise.reject(new ImageUnusable('It was deleted.')),
   };
-  await startRelease({ ...deps, clients: { ...deps.clients, glance } }, id);
+  await startAwaited({ ...deps, clients: { ...deps.clients, glance } }, id);
   expect([await releases(), jobs.size]).toEqual([[id], 1]);
 });
 
@@ -115,14 +115,14 @@ it('nobody gets it who has seen it free before', async () => {
   // Gone again, it leaves the region to its own release, and none to the program.
   const [id = ''] = await releases();
   await remove(instanceUuid);
-  await startRelease(deps, id);
-  expect([jobs.size, await deps.store.releases.byId(id)]).toEqual([0, undefined]);
+  await startAwaited(deps, id);
+  expect([jobs.size, await deps.store.releases.awaited(id)]).toEqual([0, undefined]);
 });
 
 it('nobody gets it before a job that its host has not begun is cancelled', async () => {
   await program();
   const [id = ''] = await releases();
-  await startRelease(deps, id);
+  await startAwaited(deps, id);
   const cancelled: string[] = [];
   const given = { ...deps.clients.jobs, cancel: async (job: string) => void cancelled.push(job) };
   await sweep({
@@ -133,7 +133,7 @@ it('nobody gets it before a job that its host has not begun is cancelled', async
   expect(cancelled).toEqual([...jobs.keys()]);
   // Nor is it asked again when its image has come at last.
   jobs.clear();
-  await startRelease(deps, id);
+  await startAwaited(deps, id);
   expect(jobs.size).toBe(0);
 });
 
@@ -143,6 +143,6 @@ it('it is free where the boot came before the request was stored', async () => {
   // Its time is that of its beginning.
   const early = { ...deps, clock: () => Date.now() - minuteMs };
   await programDeployable(early, aCaller({ roles: ['admin'] }), uuid, image);
-  for (const id of await releases()) await startRelease(deps, id);
+  for (const id of await releases()) await startAwaited(deps, id);
   expect([await releases(), jobs.size]).toEqual([[], 0]);
 });

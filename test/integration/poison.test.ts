@@ -22,7 +22,7 @@ import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
-import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
+import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import { aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 

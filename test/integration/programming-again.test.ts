@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import {
   anImage,
@@ -21,6 +20,7 @@ import {
   releases,
   remove,
   reprovisionFor,
+  startAwaited,
   startFpgaHost,
   stateOf,
   theOnlyStep,
@@ -52,7 +52,7 @@ describe('a host that boots', () => {
     const { id, instance } = await boundWith(aGbs());
     await boot();
     await reprovisionFor(instance);
-    expect([...jobs.values()]).toMatchObject([{ action: 'reconcile', host: 'cmp1' }]);
+    expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', host: 'cmp1' }]);
     expect([theStep().image.id, await stateOf(instance)]).toEqual([id, 'provisioning']);
     await end('succeeded');
     expect(await stateOf(instance)).toBe('Bound');
@@ -117,7 +117,7 @@ describe('a host that boots', () => {
     expect(sent).toEqual([]);
     await look(66);
     const binding = await deps.store.arqs.binding(instance);
-    expect(sent).toEqual([{ kind: 'boot', job_uuid: binding?.jobUuid }]);
+    expect(sent).toEqual([{ kind: 'reprovision', job_uuid: binding?.jobUuid }]);
     await reprovisionFor(instance);
     await look(130);
     expect(sent).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('a host that boots', () => {
     const cancelled: string[] = [];
     const cancel = async (id: string) => void cancelled.push(id);
     const clients = { ...deps.clients, jobs: { ...deps.clients.jobs, cancel } };
-    for (const id of await releases()) await startRelease({ ...deps, clients }, id);
+    for (const id of await releases()) await startAwaited({ ...deps, clients }, id);
     expect(cancelled).toContain(job);
   });
 

@@ -7,8 +7,7 @@ import { createGlance } from '#core/clients/glance.ts';
 import { createHttp } from '#core/clients/http.ts';
 import { JobTooLarge } from '#core/clients/iot-jobs.ts';
 import { createStaging } from '#core/clients/staging.ts';
-import { startRelease } from '#core/operations/release/start-release.ts';
-import { freePort } from '#local/ports.ts';
+import { freePort } from '#local/process/ports.ts';
 import {
   anImage,
   bind,
@@ -22,6 +21,7 @@ import {
   loadedId,
   region,
   remove,
+  startAwaited,
   startBindOf,
   startFpgaHost,
   stateOf,
@@ -256,7 +256,7 @@ describe('an operator', () => {
   async function startProgram(): Promise<void> {
     const provider = await deps.store.inventory.provider(region);
     const ids = new Set(provider?.handles.flatMap(({ release }) => release ?? []));
-    for (const id of ids) for (const _ of [1, 2]) await startRelease(deps, id);
+    for (const id of ids) for (const _ of [1, 2]) await startAwaited(deps, id);
   }
 
   it.each(['', '/program', '/program/{uuid}'])('has a region programmed by %s', async (form) => {

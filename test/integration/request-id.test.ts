@@ -8,7 +8,8 @@ import { json } from 'node:stream/consumers';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
-import { type JobKind, jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { HostWorkKind } from '#core/domain/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
@@ -76,7 +77,7 @@ function idOf({ headers }: { headers: Headers }): string {
   return headers.get('x-openstack-request-id') ?? '';
 }
 
-async function endJob(kind: JobKind, uuid: string) {
+async function endJob(kind: HostWorkKind, uuid: string) {
   const event: JobEvent = {
     eventType: 'JOB_EXECUTION',
     operation: 'succeeded',
@@ -103,7 +104,7 @@ it('goes from a bind to the host, and on to Nova', async () => {
   expect(bound.status).toBe(202);
   const id = idOf(bound);
   expect(said(id, 'Bind started.')).toHaveLength(1);
-  await eventually(() => said(id, 'The host was asked to prepare.')).toHaveLength(1);
+  await eventually(() => said(id, 'Bind job created.')).toHaveLength(1);
   expect(jobs).toMatchObject([{ action: 'prepare', request_id: id }]);
   const binding = await world.deps.store.arqs.binding(instance);
   await endJob('bind', binding?.bindId ?? '');
@@ -115,11 +116,11 @@ it('goes from a delete to the host, and back', async () => {
   const ended = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
   expect(ended.status).toBe(204);
   const id = idOf(ended);
-  await eventually(() => said(id, 'The host was asked to clean up.')).toHaveLength(1);
+  await eventually(() => said(id, 'Release job created.')).toHaveLength(1);
   expect(jobs.at(-1)).toMatchObject({ action: 'release', request_id: id });
   const stored = await world.deps.store.inventory.provider(provider);
-  await endJob('free', stored?.handles[0]?.release ?? '');
-  await eventually(() => said(id, 'The host has cleaned up.')).toHaveLength(1);
+  await endJob('release', stored?.handles[0]?.release ?? '');
+  await eventually(() => said(id, 'Release confirmed.')).toHaveLength(1);
 });
 
 it('goes from an operator’s word about a device to Placement', async () => {

@@ -46,7 +46,7 @@ beforeEach(async () => {
   await bootAfresh();
   await reinstate();
   await startReleases();
-  if (jobs.size > 0) await end('free');
+  if (jobs.size > 0) await end('release');
 });
 
 /** As it is when nothing has happened on the host. */
@@ -73,7 +73,7 @@ async function force(word: object = {}) {
 /** By a job that its host does after a boot. */
 async function isMadeAgain(instance: string): Promise<void> {
   expect(await stateOf(instance)).toBe('provisioning');
-  await end('boot');
+  await end('reprovision');
   expect(await stateOf(instance)).toBe('Bound');
 }
 
@@ -103,7 +103,7 @@ describe('after a backup was put back', () => {
     await startReleases();
     const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
     expect(steps.map(({ kind }) => kind)).toEqual(['remove-mdev', 'remove-mdev', 'remove-mdev']);
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ release, restoredAt }) => release || restoredAt)).toEqual(
       [],
     );

@@ -3,7 +3,6 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { startRelease } from '#core/operations/release/start-release.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import {
   anImage,
@@ -19,6 +18,7 @@ import {
   releases,
   remove,
   reprovisionFor,
+  startAwaited,
   startFpgaHost,
   stateOf,
   theStep,
@@ -68,12 +68,12 @@ describe('after a backup was put back', () => {
     });
     const [id = ''] = await releases();
     await backups.take();
-    const release = await deps.store.releases.byId(id);
+    const release = await deps.store.releases.awaited(id);
     if (release) await deps.store.releases.confirm(release);
     const image = await anotherImage();
     await boundWith(image);
     await restore(image);
-    await startRelease(deps, id);
+    await startAwaited(deps, id);
     expect([status, [...jobs.values()], await releases()]).toEqual([200, [], []]);
   });
 

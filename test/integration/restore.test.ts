@@ -91,7 +91,7 @@ beforeEach(async () => {
   await sync();
   for (const handle of [...(await handlesOf('fpga')), ...(await handlesOf('gpu'))]) {
     if (!handle.release) continue;
-    const release = await deps.store.releases.byId(handle.release);
+    const release = await deps.store.releases.awaited(handle.release);
     if (release) await deps.store.releases.confirm(release);
   }
   expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
@@ -205,7 +205,7 @@ describe('after a backup was put back', () => {
       { ...heartbeat, devices: [] },
       Date.now(),
     );
-    expect(made).toEqual([expect.stringContaining(`${stage}-look-`)]);
+    expect(made).toEqual([expect.stringContaining(`${stage}-rediscover-`)]);
   });
 
   it('Placement allocates nothing of it meanwhile', async () => {
@@ -324,7 +324,7 @@ describe('after a backup was put back', () => {
     const waiting = await handlesOf('gpu');
     const [id] = new Set(waiting.map(({ release }) => release));
     expect(waiting).toMatchObject([{ release: id }, { release: id }]);
-    const release = await deps.store.releases.byId(id ?? '');
+    const release = await deps.store.releases.awaited(id ?? '');
     expect(release?.handles).toHaveLength(2);
     if (release) await deps.store.releases.confirm(release);
     expect((await handlesOf('gpu')).filter(isFree)).toHaveLength(2);

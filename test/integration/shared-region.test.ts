@@ -32,7 +32,7 @@ beforeEach(bootAfresh);
 /** Frees the handles, as the host's confirmation does. */
 async function confirmReleases() {
   for (const id of await releases()) {
-    const release = await deps.store.releases.byId(id);
+    const release = await deps.store.releases.awaited(id);
     if (release) await deps.store.releases.confirm(release);
   }
 }

@@ -149,7 +149,7 @@ describe('a boot id that was replaced and comes back', () => {
     await startReleases();
     await says(cloned());
     await says(original());
-    await end('free');
+    await end('release');
     expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
   });
 
@@ -160,7 +160,9 @@ describe('a boot id that was replaced and comes back', () => {
     await makeAllAgain();
     expect((await deps.store.arqs.binding(instance))?.state).toBe('provisioning');
     await says(original());
-    await end('boot', 'rejected', { reason: 'The document is for another boot of this host.' });
+    await end('reprovision', 'rejected', {
+      reason: 'The document is for another boot of this host.',
+    });
     expect((await deps.store.arqs.binding(instance))?.state).toBe('provisioning');
     expect((await handles()).filter(({ claim }) => claim)).toHaveLength(1);
     expect(await stateOf(instance)).toBe('unknown');
@@ -248,7 +250,7 @@ describe('a report of a replaced boot that is only late', () => {
     expect(await stateOf(instance)).toBe('provisioning');
     await again({ ...deps, clock: () => Date.now() + minutes });
     await makeAllAgain();
-    expect([...jobs.values()]).toMatchObject([{ action: 'reconcile', boot_id: cloned() }]);
+    expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: cloned() }]);
   });
 });
 
@@ -300,13 +302,13 @@ describe('an operator ends the conflict', () => {
     const again = await says(cloned());
     await again({ ...deps, clock: () => Date.now() + minutes });
     await makeAllAgain();
-    await end('boot');
+    await end('reprovision');
     expect((await deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
     await says(original());
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
-    expect([...jobs.values()]).toMatchObject([{ action: 'reconcile', boot_id: original() }]);
-    await end('boot');
+    expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: original() }]);
+    await end('reprovision');
     expect(await stateOf(instance)).toBe('Bound');
   });
 

@@ -7,10 +7,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type PresenceEvent, presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
-import { type LocalBroker, startBroker } from '#local/broker.ts';
-import { type CertificateFiles, type Certificates, openCertificates } from '#local/certificates.ts';
-import { createRuleEngine } from '#local/iot-rules.ts';
-import { createQueues, startQueues } from '#local/queues.ts';
+import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
+import {
+  type CertificateFiles,
+  type Certificates,
+  openCertificates,
+} from '#local/aws/certificates.ts';
+import { createRuleEngine } from '#local/aws/iot-rules.ts';
+import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { sqsAt } from './clients.ts';
 import { eventually } from './eventually.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openCertificates } from '#local/certificates.ts';
+import { openCertificates } from '#local/aws/certificates.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -16,7 +16,12 @@ import {
   GetShardIteratorCommand,
 } from '@aws-sdk/client-dynamodb-streams';
 import { afterEach, expect, it } from 'vitest';
-import { createTables, engineBinary, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
+import {
+  createTables,
+  engineBinary,
+  type LocalDynamoDb,
+  startDynamoDb,
+} from '#local/aws/dynamodb.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';
@@ -160,7 +165,7 @@ it('says what to set where the platform has no engine', () => {
 
 it('ends with the process that started it, however that ended', async () => {
   const owner = await startProcess(`
-    import { startDynamoDb } from '#local/dynamodb.ts';
+    import { startDynamoDb } from '#local/aws/dynamodb.ts';
     console.log((await startDynamoDb()).url);
     setInterval(() => {}, 1000);
   `);

@@ -2,7 +2,7 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEvents } from '#core/clients/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
-import { type DeliveredEvent, type Entry, startEvents } from '#local/events.ts';
+import { type DeliveredEvent, type Entry, startEvents } from '#local/aws/events.ts';
 
 const delivered: DeliveredEvent[] = [];
 let fails: (entry: Entry) => string | undefined = () => undefined;

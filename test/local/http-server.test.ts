@@ -2,8 +2,8 @@ import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { afterEach, expect, it } from 'vitest';
-import { startHttpServer } from '#local/http-server.ts';
-import type { LambdaHandler } from '#local/lambda.ts';
+import { startHttpServer } from '#local/lambda/http-server.ts';
+import type { LambdaHandler } from '#local/lambda/lambda.ts';
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {

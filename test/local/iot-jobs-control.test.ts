@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createIotJobs } from '#core/clients/iot-jobs.ts';
-import { startIotJobs } from '#local/iot-jobs/start.ts';
+import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
 import { eventually } from './eventually.ts';
 import { aDocument, type JobsSystem, startJobsSystem, startMs, thingArn } from './jobs-system.ts';
 
@@ -214,7 +214,7 @@ it('is what the control plane’s own client expects', async () => {
     version: 1,
     host: 'node-1.example',
     boot_id: '00000000-0000-4000-8000-000000000001',
-    action: 'discover',
+    action: 'rediscover',
   } as const;
   await client.create('job1', document);
   await client.create('job1', document);

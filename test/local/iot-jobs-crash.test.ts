@@ -5,9 +5,9 @@ import { DescribeJobExecutionCommand, type IoTClient } from '@aws-sdk/client-iot
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { type Certificates, openCertificates } from '#local/certificates.ts';
-import { freePort } from '#local/ports.ts';
-import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
+import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
+import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
+import { freePort } from '#local/process/ports.ts';
 import { sqsAt } from './clients.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';
@@ -47,10 +47,10 @@ afterEach(async () => {
 async function start({ holds = false } = {}): Promise<void> {
   running = await startProcess(`
     import { SQSClient } from '@aws-sdk/client-sqs';
-    import { startBroker } from '#local/broker.ts';
-    import { openCertificates } from '#local/certificates.ts';
-    import { startIotJobs } from '#local/iot-jobs/start.ts';
-    import { createRuleEngine } from '#local/iot-rules.ts';
+    import { startBroker } from '#local/aws/broker.ts';
+    import { openCertificates } from '#local/aws/certificates.ts';
+    import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
+    import { createRuleEngine } from '#local/aws/iot-rules.ts';
     const sqs = new SQSClient({
       region: 'us-east-1',
       credentials: { accessKeyId: 'local', secretAccessKey: 'local' },

@@ -6,7 +6,7 @@ import {
   executionStatuses,
   isTerminal,
   mayTransition,
-} from '#local/iot-jobs/lifecycle.ts';
+} from '#local/aws/iot-jobs/lifecycle.ts';
 import { eventually } from './eventually.ts';
 import { type JobsSystem, startJobsSystem } from './jobs-system.ts';
 

@@ -6,8 +6,8 @@ import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { jobEvent } from '#core/contracts/job-document.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { createRuleEngine } from '#local/iot-rules.ts';
-import { createQueues, startQueues } from '#local/queues.ts';
+import { createRuleEngine } from '#local/aws/iot-rules.ts';
+import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { sqsAt } from './clients.ts';
 import { eventually } from './eventually.ts';
 import {

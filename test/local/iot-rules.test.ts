@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { inventoryTopic, thingName } from '#core/contracts/topics.ts';
-import { mayPublish, maySubscribe } from '#local/broker-policy.ts';
-import { matches, rulesFor } from '#local/iot-rules.ts';
+import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
+import { matches, rulesFor } from '#local/aws/iot-rules.ts';
 
 it.each([
   ['a/b', 'a/b', true],

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
-import type { Certificates } from '#local/certificates.ts';
+import type { Certificates } from '#local/aws/certificates.ts';
 import { eventually } from './eventually.ts';
 
 /** The parts of an answer or a notice that tests look into; the rest is compared as a whole. */

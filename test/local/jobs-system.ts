@@ -10,9 +10,9 @@ import {
   IoTClient,
 } from '@aws-sdk/client-iot';
 import type { IClientOptions } from 'mqtt';
-import { startBroker } from '#local/broker.ts';
-import { openCertificates } from '#local/certificates.ts';
-import { type IotJobsOptions, startIotJobs } from '#local/iot-jobs/start.ts';
+import { startBroker } from '#local/aws/broker.ts';
+import { openCertificates } from '#local/aws/certificates.ts';
+import { type IotJobsOptions, startIotJobs } from '#local/aws/iot-jobs/start.ts';
 import { connectDevice, type Device } from './jobs-device.ts';
 
 /** The clock's beginning, with a fraction that devices must not see. */

@@ -1,12 +1,12 @@
 import { CreateQueueCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSEvent, SQSRecord } from 'aws-lambda';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import {
   failedMessages,
   type QueueConsumer,
   startQueuePoller,
-} from '#local/event-sources/queue-poller.ts';
-import { type LocalQueues, startQueues } from '#local/queues.ts';
+} from '#local/lambda/event-sources/queue-poller.ts';
 import { sqsAt } from './clients.ts';
 import { eventually } from './eventually.ts';
 

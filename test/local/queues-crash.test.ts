@@ -8,7 +8,7 @@ import {
   SendMessageCommand,
 } from '@aws-sdk/client-sqs';
 import { afterAll, expect, it } from 'vitest';
-import { startQueues } from '#local/queues.ts';
+import { startQueues } from '#local/aws/queues.ts';
 import { sqsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';
@@ -19,7 +19,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 it('keeps every acknowledged message when its process is killed under load', async () => {
   const engine = await startProcess(`
-    import { startQueues } from '#local/queues.ts';
+    import { startQueues } from '#local/aws/queues.ts';
     const engine = await startQueues({ file: ${JSON.stringify(file)} });
     console.log(engine.url);
   `);

@@ -20,7 +20,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { queues as queueTable, streamConsumers } from '#core/contracts/queues.ts';
-import { createQueues, type LocalQueues, startQueues } from '#local/queues.ts';
+import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import { sqsAt } from './clients.ts';
 
 let engine: LocalQueues;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { startSchedule } from '#local/event-sources/schedule.ts';
+import { startSchedule } from '#local/lambda/event-sources/schedule.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
-import { watchWrites } from '#local/dynamodb-writes.ts';
-import { openCheckpoints } from '#local/event-sources/checkpoints.ts';
-import { type StreamConsumer, succeededCount } from '#local/event-sources/shard-reader.ts';
-import { startStreamPoller } from '#local/event-sources/stream-poller.ts';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { watchWrites } from '#local/aws/dynamodb-writes.ts';
+import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
+import { type StreamConsumer, succeededCount } from '#local/lambda/event-sources/shard-reader.ts';
+import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';
@@ -165,8 +165,8 @@ it('resumes after the last finished batch when its process is killed', async () 
   const file = join(directory, `checkpoint-${made}.json`);
   const process = await startProcess(`
     import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
-    import { openCheckpoints } from '#local/event-sources/checkpoints.ts';
-    import { startStreamPoller } from '#local/event-sources/stream-poller.ts';
+    import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
+    import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
     startStreamPoller({
       streams: new DynamoDBStreamsClient({

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { type Launched, type Supervised, supervise } from '#local/supervisor.ts';
+import { type Launched, type Supervised, supervise } from '#local/process/supervisor.ts';
 import { eventually } from './eventually.ts';
 
 /** A process of the test's: it is ready, or ends, when the test says so. */

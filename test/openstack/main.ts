@@ -5,9 +5,9 @@
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockDirectory } from '#local/directory-lock.ts';
-import { chooseLayout, urlOf } from '#local/layout.ts';
-import { type System, startSystem } from '#local/system.ts';
+import { lockDirectory } from '#local/process/directory-lock.ts';
+import { chooseLayout, urlOf } from '#local/process/layout.ts';
+import { type System, startSystem } from '#local/process/system.ts';
 import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
 import { novaConfiguration } from './guide.ts';

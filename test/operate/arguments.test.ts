@@ -1,41 +1,64 @@
-// Whoever mistypes a command is told what is wrong with it, and nothing is done.
+// A mistyped command names what is wrong, and does nothing.
 
 import { expect, it } from 'vitest';
 import { run } from '../agent/agent-process.ts';
 
 const restore = ['operate/restore.ts', '--stage', 'prod', '--suffix', 'restored'] as const;
 const enrol = ['operate/enrol.ts', '--stage', 'prod'] as const;
+const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle'].map(
+  (name) => `operate/${name}.ts`,
+);
 
 it.each([
   ['what takes nothing', ['infra/cost/main.ts', '--month'], "Unknown option '--month'."],
-  ['what takes nothing', ['test/scale/main.ts', '5'], "Unexpected argument '5'."],
-  ['what takes nothing', ['local/demo.ts', '--slow'], "Unknown option '--slow'."],
-  ['what takes nothing', ['test/infra/print-privileges.ts', 'x'], "Unexpected argument 'x'."],
+  ['what takes nothing', ['infra/scale/main.ts', '5'], "Unexpected argument '5'."],
+  ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
+  ['what takes nothing', ['infra/privileges/print.ts', 'x'], "Unexpected argument 'x'."],
   ['an option', ['local/main.ts', '--frseh'], "Unknown option '--frseh'."],
   ['settings', ['operate/doctor.ts'], 'CYBORG_STAGE: missing'],
   ['settings', ['operate/doctor.ts'], '--environment <file>'],
   ['a file', ['operate/doctor.ts', '--environment', 'README.md'], 'README.md must be a JSON'],
-  ['hosts', ['operate/reconcile.ts'], 'Name the hosts'],
+  ['hosts', ['operate/reconcile.ts'], 'The hosts are missing.'],
   ['a stage', ['operate/restore.ts'], '--stage is missing.'],
   ['a suffix', ['operate/restore.ts', '--stage', 'prod'], '--suffix is missing.'],
   ['a moment', [...restore], '--moment is missing.'],
-  ['a moment', [...restore, '--moment', 'yesterday'], '--moment yesterday is no time'],
-  ['a zone', [...restore, '--moment', '2026-07-01T12:00:00'], 'is no time with its zone'],
-  ['a past', [...restore, '--moment', '2999-07-01T12:00:00Z'], 'is still to come.'],
+  [
+    'a moment',
+    [...restore, '--moment', 'yesterday'],
+    '--moment yesterday must be a time with its zone',
+  ],
+  ['a zone', [...restore, '--moment', '2026-07-01T12:00:00'], 'must be a time with its zone'],
+  ['a past', [...restore, '--moment', '2999-07-01T12:00:00Z'], 'is in the future.'],
   ['a region', [...restore, '--moment', '2026-07-01T12:00:00Z'], 'AWS_REGION is not set'],
-  ['a stage', ['operate/enrol.ts', 'cmp1'], '--stage is missing.'],
-  ['a value', ['operate/enrol.ts', '--stage'], "'--stage <value>' argument missing."],
-  ['a host', [...enrol], 'The host is missing.'],
-  ['one host', [...enrol, 'cmp1', 'cmp2'], 'One host at a time, not cmp1, cmp2.'],
-  ['one verb', [...enrol, 'cmp1', '--retire', '--revoke'], '--retire and --revoke exclude'],
-  ['its verb', [...enrol, 'cmp1', '--keep', 'x', '--revoke'], '--keep goes with --retire'],
-  ['a stage', ['operate/enrol.ts', '--stage', 'My stage', 'cmp1'], '--stage My stage is none'],
-  ['a port', [...enrol, 'cmp1', '--port', 'mqtt'], '--port mqtt is no port.'],
-  ['no host', [...enrol, 'cmp1', '--list'], '--list takes no host; it was given cmp1.'],
+  ['a verb', [...enrol], 'The verb is missing.'],
+  ['a known verb', [...enrol, 'delete', 'cmp1'], 'Unknown verb delete: it must be one of add'],
+  ['a stage', ['operate/enrol.ts', 'add', 'cmp1'], '--stage is missing.'],
+  ['a value', ['operate/enrol.ts', 'add', '--stage'], "'--stage <value>' argument missing."],
+  ['a host', [...enrol, 'revoke'], 'The host is missing.'],
+  ['one host', [...enrol, 'revoke', 'cmp1', 'cmp2'], 'One host at a time, not cmp1, cmp2.'],
+  ['its verb', [...enrol, 'revoke', 'cmp1', '--keep', 'x'], '--keep goes with retire, not with'],
+  ['a stage', ['operate/enrol.ts', 'list', '--stage', 'My stage'], '--stage My stage must be'],
+  ['a port', [...enrol, 'add', 'cmp1', '--port', 'mqtt'], '--port mqtt must be a number'],
+  ['no host', [...enrol, 'list', 'cmp1'], 'list takes no host; it was given cmp1.'],
+  ['no host', [...enrol, 'remove', 'cmp1', '--all'], '--all takes no host; it was given cmp1.'],
+  ['settings', [...enrol, 'add', 'cmp1', '--out', 'x'], '--settings is missing'],
+  ['a folder', [...enrol, 'rotate', 'cmp1'], '--out is missing.'],
 ] as const)('asks for %s: %j', async (_what, [file, ...given], sentence) => {
   const region = sentence.startsWith('AWS_REGION') ? {} : { AWS_REGION: 'us-east-1' };
   const command = run(file, { PATH: process.env.PATH ?? '', ...region }, given);
-  expect(await command.exited()).toBeGreaterThan(0);
+  expect(await command.exited()).toBe(2);
   expect(command.output()).toContain(sentence);
   expect(command.output()).not.toMatch(/\n +at /);
+});
+
+it.each([
+  ...commands,
+  'local/main.ts',
+  'local/demo/main.ts',
+  'infra/cost/main.ts',
+  'simulation/main.ts',
+])('%s prints its usage with --help and exits with 0', async (file) => {
+  const command = run(file, { PATH: process.env.PATH ?? '' }, ['--help']);
+  expect(await command.exited()).toBe(0);
+  expect(command.output()).toMatch(/^npm (run|start)/);
 });

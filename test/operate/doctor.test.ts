@@ -27,11 +27,11 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { announceHost } from '#local/announce-host.ts';
-import { createTables } from '#local/dynamodb.ts';
-import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/layout.ts';
-import { createQueues } from '#local/queues.ts';
-import { type System, startSystem } from '#local/system.ts';
+import { createTables } from '#local/aws/dynamodb.ts';
+import { createQueues } from '#local/aws/queues.ts';
+import { announceHost } from '#local/demo/announce-host.ts';
+import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
+import { type System, startSystem } from '#local/process/system.ts';
 import type { CheckContext, Finding } from '#operate/doctor/check.ts';
 import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
@@ -293,7 +293,7 @@ describe('what is wrong is named', () => {
     // As a consumer of its reports; the agent's own may come in between.
     await expect.poll(() => inventory.takeLease('cmp1', 'test', since, since), patience).toBe(true);
     const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
-    await inventory.putConflict('cmp1', { since, boots }, 'test');
+    await inventory.putConflict(await inventory.hostAlone('cmp1'), { since, boots }, 'test');
     expect(named('host cmp1', await findings())).toMatch(
       new RegExp(`Two agents report.*${bootId}.*${other}.*settle -- cmp1 --boot`),
     );
@@ -305,13 +305,13 @@ describe('what is wrong is named', () => {
     expect(await listed.exited()).toBe(0);
     expect(listed.output()).toContain(`boot ${other}, last report ${since}`);
     const early = settle('--boot', bootId);
-    expect(await early.exited()).toBe(2);
+    expect(await early.exited()).toBe(1);
     expect(early.output()).toContain(`Boot ${other} has reported as cmp1`);
     const silent = boots.map((each) => ({ ...each, lastAt: '2026-07-01T01:02:03.000Z' }));
     await inventory.putSighting('cmp1', { since, boots: silent });
     expect(await settle('--boot', bootId).exited()).toBe(0);
     expect((await inventory.hostAlone('cmp1')).conflict).toBeUndefined();
-    expect(await settle('--boot', bootId).exited()).toBe(2);
+    expect(await settle('--boot', bootId).exited()).toBe(1);
   });
 
   it('an API that is down', async () => {

@@ -1,13 +1,13 @@
-// The tables in memory answer what the engine answers: to every command of a few whole lives.
+// The tables in memory answer what the engine answers: to every command of a few whole scenarios.
 
 import { isDeepStrictEqual } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
-import type { Mirror, Outcome } from './database/documents.ts';
-import { runSeed } from './run.ts';
-import { stage } from './world.ts';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import type { Mirror, Outcome } from '#simulation/database/documents.ts';
+import { runSeed } from '#simulation/run.ts';
+import { stage } from '#simulation/world.ts';
 
 const config = {
   region: 'us-east-1',

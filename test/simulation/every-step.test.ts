@@ -2,16 +2,16 @@
 // happened, or the step's write is sent twice. In the end all sides agree, every time.
 
 import { expect, it } from 'vitest';
-import { liveAllAtOnce } from './guards-and-lives.ts';
-import { everyStep } from './lives.ts';
-import { operations } from './operations.ts';
+import { playAllAtOnce } from '#simulation/mutants.ts';
+import { operations } from '#simulation/operations.ts';
+import { everyStep } from '#simulation/scenarios.ts';
 
 it.each(Object.keys(operations))(
   '%s',
   async (operation) => {
-    const lives = await everyStep(operation);
-    expect(lives.length).toBeGreaterThan(15);
-    const parts = await liveAllAtOnce(lives);
+    const scenarios = await everyStep(operation);
+    expect(scenarios.length).toBeGreaterThan(15);
+    const parts = await playAllAtOnce(scenarios);
     expect(parts.flatMap(({ violations }) => violations)).toEqual([]);
   },
   300_000,

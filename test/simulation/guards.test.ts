@@ -1,21 +1,16 @@
-// Each guard of the product is needed: without it, one life goes wrong that is well with it. What needs
-// it was found by `npm run test:simulation -- --guards`; here those lives are lived again, and where the
+// Each guard of the product is needed: without it, one scenario goes wrong that is well with it. What needs
+// it was found by `npm run test:simulation -- --guards`; here those scenarios are lived again, and where the
 // product takes other steps by now, those like them.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { otherGuards } from './guards.ts';
-import { conditionsOfOperations, tryWithout } from './guards-and-lives.ts';
-import { lifeOf, withThoseLike } from './lives.ts';
+import { otherGuards } from '#simulation/guards.ts';
+import { conditionsOfOperations, tryWithout } from '#simulation/mutants.ts';
+import { scenarioOf, withSimilar } from '#simulation/scenarios.ts';
 
 const guards = JSON.parse(
-  readFileSync(new URL('guards.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../simulation/guards.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, string>>;
-
-/** Guards for which no life has been found that misses them; `--guards` seeks one for each, too. */
-const unproven = JSON.parse(
-  readFileSync(new URL('unproven-guards.json', import.meta.url), 'utf8'),
-) as readonly string[];
 
 // Seconds where nothing else runs; a busy machine has its time.
 const patience = 600_000;
@@ -23,9 +18,9 @@ const patience = 600_000;
 describe('without a guard something goes wrong', () => {
   it.each(Object.entries(guards))(
     '%s: %s',
-    async (guard, life) => {
-      const lives = await withThoseLike(lifeOf(life));
-      expect((await tryWithout(guard, lives)).failure).toBeDefined();
+    async (guard, scenario) => {
+      const scenarios = await withSimilar(scenarioOf(scenario));
+      expect((await tryWithout(guard, scenarios)).failure).toBeDefined();
     },
     patience,
   );
@@ -35,10 +30,7 @@ it(
   'there is no other guard, and no write carries a condition that is not among them',
   async () => {
     const found = [...otherGuards, ...(await conditionsOfOperations())];
-    const known = new Set([...Object.keys(guards), ...unproven]);
-    expect(found.filter((guard) => !known.has(guard)).sort()).toEqual([]);
-    // What has its life by now is not listed.
-    expect(unproven.filter((guard) => guard in guards)).toEqual([]);
+    expect(found.filter((guard) => guards[guard] === undefined).sort()).toEqual([]);
   },
   patience,
 );

@@ -1,13 +1,13 @@
-// A few lives, and again those that once went wrong. `npm run test:simulation` lives ten thousand.
+// A few scenarios, and again those that once went wrong. `npm run test:simulation` scenarios ten thousand.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { lifeOf, liveOnce } from './lives.ts';
-import { runSeed } from './run.ts';
-import { addOutcome, emptySummary } from './summary.ts';
+import { runSeed } from '#simulation/run.ts';
+import { play, scenarioOf } from '#simulation/scenarios.ts';
+import { addOutcome, emptySummary } from '#simulation/summary.ts';
 
 const regressions = JSON.parse(
-  readFileSync(new URL('regressions.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../simulation/regressions.json', import.meta.url), 'utf8'),
 ) as string[];
 
 // Seconds where nothing else runs; a busy machine has its time.
@@ -25,8 +25,8 @@ it(
   patience,
 );
 
-it.each(regressions)('nothing goes wrong in %s, where once it did', async (life) => {
-  expect(await liveOnce(lifeOf(life))).toBeUndefined();
+it.each(regressions)('nothing goes wrong in %s, where once it did', async (scenario) => {
+  expect(await play(scenarioOf(scenario))).toBeUndefined();
 });
 
 it('is the same run for the same seed', async () => {

@@ -6,7 +6,7 @@ import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { tableName, tables } from '#core/store/tables.ts';
-import { tableInput } from '#local/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb.ts';
 
 /** Returns the moment; ISO 8601. */
 export async function backUpTables(

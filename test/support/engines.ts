@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BucketLocationConstraint, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { startDynamoDb } from '#local/dynamodb.ts';
-import { startQueues } from '#local/queues.ts';
-import { startS3 } from '#local/s3.ts';
+import { startDynamoDb } from '#local/aws/dynamodb.ts';
+import { startQueues } from '#local/aws/queues.ts';
+import { startS3 } from '#local/aws/s3.ts';
 
 /** Set by test/aws/main.ts. */
 export const endpointVariable = 'TEST_AWS_ENDPOINT';

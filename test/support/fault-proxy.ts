@@ -2,7 +2,7 @@
 // service sees it, or after it has answered and before the caller knows.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { listen, type Running } from '#local/ports.ts';
+import { listen, type Running } from '#local/process/ports.ts';
 
 export interface Call {
   /** E.g. `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */

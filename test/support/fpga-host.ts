@@ -9,7 +9,9 @@ import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
-import { reprovision } from '#core/operations/host-work/reprovision.ts';
+import { startProgram } from '#core/operations/program/start-program.ts';
+import { startRelease } from '#core/operations/release/start-release.ts';
+import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -138,10 +140,16 @@ export async function startBindOf(instance: string, given: Partial<ConsumerDeps[
   if (binding) await startBind({ ...deps, clients }, instance, binding.bindId as BindId);
 }
 
+/** What the stream brings to the queue for work that handles wait for: a release or a program. */
+export async function startAwaited(given: ConsumerDeps, id: string): Promise<void> {
+  await startRelease(given, id);
+  await startProgram(given, id);
+}
+
 /** What the stream brings to the queue after a boot. */
 export async function reprovisionFor(instance: string, attempt = 1): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
-  if (binding?.jobUuid) await reprovision(deps, binding.jobUuid, attempt);
+  if (binding?.jobUuid) await startReprovision(deps, binding.jobUuid, attempt);
 }
 
 /** The instance whose bind has ended well. */

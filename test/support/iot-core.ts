@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { type PresenceEvent, presenceEvent } from '#core/contracts/queue-messages.ts';
-import { type LocalBroker, startBroker } from '#local/broker.ts';
-import { type Certificates, openCertificates } from '#local/certificates.ts';
-import { startIotJobs } from '#local/iot-jobs/start.ts';
-import { ThingRegistry } from '#local/iot-registry/registry.ts';
+import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
+import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
+import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
+import { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
 
 export interface IotCore {
   readonly directory: string;

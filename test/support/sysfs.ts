@@ -1,6 +1,6 @@
-import { SysfsTree } from '#local/sysfs-tree.ts';
+import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 
-export { type PciFunctionGiven, SysfsTree } from '#local/sysfs-tree.ts';
+export { type PciFunctionGiven, SysfsTree } from '#local/demo/sysfs-tree.ts';
 
 /** An empty tree under the system's folder for temporary files. */
 export function aSysfsTree(): SysfsTree {

@@ -8,8 +8,8 @@ import type { AttachHandle, Presence } from '#core/domain/device.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
-import { reprovision } from '#core/operations/host-work/reprovision.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
+import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -155,7 +155,7 @@ export async function makeAllAgain(given: ConsumerDeps = deps): Promise<void> {
     const binding = await given.store.arqs.binding(instanceOf(instance));
     if (binding?.state === 'provisioning' && binding.jobUuid) jobUuids.add(binding.jobUuid);
   }
-  for (const uuid of jobUuids) await reprovision(given, uuid, 1);
+  for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
 }
 
 /** What the stream brings to the queue. */
@@ -175,7 +175,7 @@ export async function handles(): Promise<readonly AttachHandle[]> {
 }
 
 export async function end(
-  kind: 'bind' | 'free' | 'boot',
+  kind: 'bind' | 'release' | 'reprovision',
   operation: JobEvent['operation'] = 'succeeded',
   statusDetails: JobEvent['statusDetails'] = {},
 ): Promise<void> {

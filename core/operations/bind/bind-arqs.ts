@@ -8,7 +8,7 @@ import {
   type StoredProvider,
 } from '../../domain/bind-plan.ts';
 import { type Caller, isAdmin, maySee } from '../../domain/caller.ts';
-import { bindDueMs } from '../../domain/deadlines.ts';
+import { workDueAt } from '../../domain/deadlines.ts';
 import {
   AgentAway,
   ArqNotFound,
@@ -23,11 +23,14 @@ import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/i
 import { isLost } from '../../domain/presence.ts';
 import { replaceBinding } from './replace-binding.ts';
 
-/** Rounds of reading and claiming; each lost round means that somebody else's claim went through. */
+/**
+ * Rounds of reading and claiming; each lost round means that somebody else's claim went through.
+ */
 const roundsMax = 30;
 
 /**
- * Binds ARQs to one instance, all or none. The same call again finds them bound and changes nothing.
+ * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
+ * nothing.
  *
  * A claim that lost a handle to another instance's is made anew with the next free one: contention
  * is never the caller's concern.
@@ -62,7 +65,7 @@ export async function bindArqs(
       startedAt: now,
       requestId: caller.requestId,
     };
-    const dueAt = isForHost ? dueTime(deps) : undefined;
+    const dueAt = isForHost ? workDueAt('bind', deps.settings, deps.clock()) : undefined;
     if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'claimed') {
       deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
         instance: instanceUuid,
@@ -74,10 +77,6 @@ export async function bindArqs(
     await replaceOther(deps, instanceUuid, targets, arqs);
   }
   throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
-}
-
-function dueTime(deps: Deps): string {
-  return new Date(deps.clock() + bindDueMs(deps.settings.bindDeadlineSeconds)).toISOString();
 }
 
 /** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
@@ -161,8 +160,8 @@ async function owningProject(
 }
 
 /**
- * The claims, or undefined where the instance itself held what is wanted and holds it no longer: Nova
- * may have given up its allocation, and offer the same devices again.
+ * The claims, or undefined where the instance itself held what is wanted and holds it no longer:
+ * Nova may have given up its allocation, and offer the same devices again.
  *
  * @throws DomainError
  */

@@ -3,7 +3,8 @@ import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
-import { planCleaning } from '../release/cleaning.ts';
+import { newRelease } from '../release/new-release.ts';
+import { planCleaning } from '../release/plan-cleaning.ts';
 import { boundArqs } from './bound-arqs.ts';
 
 /** One of its ARQs may be deleted between reading and writing; then what is left is resolved. */
@@ -38,7 +39,8 @@ export async function refuseOtherBoot(deps: Deps, hostname: string, bootId: stri
  * Nothing of the binding is made ready, and nothing stays claimed. The ARQs stay, as failed, until
  * Nova deletes them.
  *
- * @param left what the host has said: where it has looked and nothing was made, nothing is cleaned up
+ * @param left what the host has said: where it has looked and nothing was made, nothing is
+ *   cleaned up
  */
 export async function failBind(
   deps: Deps,
@@ -47,12 +49,13 @@ export async function failBind(
   left?: 'nothing',
 ): Promise<void> {
   const isDone = await resolve(deps, binding, (current, arqs) => {
-    const cleaning = left ? undefined : planCleaning(deps, current, arqs, true);
+    const ending = { binding: current, arqs, isWhole: true, requestId: deps.requestId };
+    const plan = left ? undefined : planCleaning({ ...ending, mdevOwner: deps.settings.mdevOwner });
     return deps.store.bindings.fail(current, failure, {
       arqs,
       fate: 'unbound',
       left: [],
-      ...(cleaning && { cleaning }),
+      ...(plan && { cleaning: newRelease(deps, plan) }),
       now: nowOf(deps),
       unboundUntil: unboundUntil(deps.settings, deps.clock()),
     });
@@ -77,7 +80,9 @@ function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
   };
 }
 
-/** Writes until it holds, or the binding is another, or is no longer in the state it was given in. */
+/**
+ * Writes until it holds, or the binding is another, or is no longer in the state it was given in.
+ */
 export async function resolve(
   deps: Deps,
   binding: InstanceBinding,

@@ -1,18 +1,23 @@
 import { JobTooLarge } from '../../clients/iot-jobs.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { jobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
-import { type HostWork, planHostWork, WorkImpossible } from '../host-work/plan-host-work.ts';
+import { askHost } from '../host-work/ask-host.ts';
+import {
+  type PreparedWork,
+  prepareHostWork,
+  WorkImpossible,
+} from '../host-work/prepare-host-work.ts';
 import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 
 /**
- * Asks the host to make ready what an instance was promised: one job for all of it, its id the bind's,
- * so that a message that comes twice asks once.
+ * Asks the host to make ready what an instance is bound to, by one job. The bind's id is the job's
+ * uuid, so that a message that comes twice creates one job.
  *
- * @throws RetryLater while a handle is still being cleaned up behind its last holder, an image cannot
- *   be had, or AWS throttles
+ * @throws RetryLater while a handle is still being cleaned up behind its last holder, Glance or
+ *   S3 is
+ *   away, or AWS throttles
  */
 export async function startBind(
   deps: ConsumerDeps,
@@ -34,7 +39,7 @@ export async function startBind(
     return;
   }
   try {
-    const work = await planHostWork(deps, binding, inventory);
+    const work = await prepareHostWork(deps, binding, inventory);
     if (work.steps.length === 0) await succeedBind(deps, binding, bootId);
     else await createJob(deps, binding, bootId, work);
   } catch (error) {
@@ -48,29 +53,18 @@ async function createJob(
   deps: ConsumerDeps,
   binding: InstanceBinding,
   bootId: string,
-  { steps, programs }: HostWork,
+  { steps, programs }: PreparedWork,
 ): Promise<void> {
-  const id = jobId(deps.settings.stage, 'bind', binding.bindId);
-  // A bind that comes before the next report must not take the old function for what is there.
+  const { bindId, instanceUuid, hostname, requestId } = binding;
+  // A bind before the host's next report must not find the old function.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
-  const note = { instances: [binding.instanceUuid], bootId };
-  if (!(await deps.store.arqs.noteJob(binding.bindId, note))) {
-    // Its job may be there, and is for another boot: its success would be none under this one.
-    await refuseOtherBoot(deps, binding.hostname, bootId);
+  const note = { instances: [instanceUuid], bootId };
+  if (!(await deps.store.arqs.noteJob(bindId, note))) {
+    // The job may exist for an earlier boot. What it made is gone under this boot.
+    await refuseOtherBoot(deps, hostname, bootId);
     return failOvertaken(deps, binding);
   }
-  await deps.clients.jobs.create(id, {
-    version: 1,
-    action: 'prepare',
-    host: binding.hostname,
-    boot_id: bootId,
-    bind_id: binding.bindId,
-    ...(binding.requestId && { request_id: binding.requestId }),
-    steps: [...steps],
-  });
-  deps.log.info('The host was asked to prepare.', {
-    job: id,
-    host: binding.hostname,
-    instance: binding.instanceUuid,
-  });
+  const asked = { uuid: bindId, hostname, bootId, requestId };
+  const task = { bind_id: bindId, steps: [...steps] };
+  await askHost(deps, 'bind', asked, task, { instance: instanceUuid });
 }

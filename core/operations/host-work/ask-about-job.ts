@@ -1,6 +1,7 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobEvent } from '../../contracts/job-document.ts';
-import { type JobKind, jobId } from '../../contracts/job-ids.ts';
+import { jobId } from '../../contracts/job-ids.ts';
+import type { JobFinishedKind } from '../../domain/host-work.ts';
 import { finishJob } from './finish-job.ts';
 
 /** By the status of an execution that has ended. */
@@ -13,16 +14,16 @@ const operations: Readonly<Record<string, JobEvent['operation']>> = {
   REMOVED: 'removed',
 };
 
-/** `absent`: nobody has made it. `open`: it has not ended, or AWS IoT does not say. */
+/** `absent`: the job was never created. `open`: it has not ended, or AWS IoT does not say. */
 export type JobStanding = 'ended' | 'absent' | 'open';
 
 /**
- * Events of jobs can be lost. If the host's job has ended, what it was for goes on as if its event had
- * come.
+ * Asks AWS IoT about a job, because the event of its end can be lost. If the job has ended, its
+ * work is finished as if the event had come.
  */
 export async function askAboutJob(
   deps: ConsumerDeps,
-  kind: JobKind,
+  kind: JobFinishedKind,
   uuid: string,
   hostname: string,
 ): Promise<JobStanding> {
@@ -34,21 +35,21 @@ export async function askAboutJob(
   const timestamp = Math.floor(deps.clock() / 1000);
   const event = { jobId: id, operation, timestamp, thingArn: '' };
   await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
-  deps.log.warn('The end of a job was not told, and asked for.', { job: id, operation });
+  deps.log.warn('Job had ended without an event.', { job: id, operation });
   return 'ended';
 }
 
 /** `UNKNOWN` while AWS IoT does not say; undefined where there is no such job. */
 export async function jobStatus(
   deps: ConsumerDeps,
-  kind: JobKind,
+  kind: JobFinishedKind,
   uuid: string,
   hostname: string,
 ): Promise<string | undefined> {
   const id = jobId(deps.settings.stage, kind, uuid);
   return deps.clients.jobs.executionStatus(id, hostname).catch((error: unknown) => {
     // A deadline does not wait for AWS IoT.
-    deps.log.warn('A job cannot be asked about.', { job: id, error });
+    deps.log.warn('Job status not read.', { job: id, error });
     return 'UNKNOWN';
   });
 }

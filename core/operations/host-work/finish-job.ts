@@ -1,23 +1,29 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobEvent } from '../../contracts/job-document.ts';
-import { type JobKind, readJobId } from '../../contracts/job-ids.ts';
-import type { HostRelease, InstanceBinding } from '../../domain/arq.ts';
+import { readJobId } from '../../contracts/job-ids.ts';
+import type { InstanceBinding } from '../../domain/arq.ts';
+import {
+  type HostRelease,
+  type HostWorkKind,
+  hostWork,
+  type JobFinishedKind,
+} from '../../domain/host-work.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { failBind, failOvertaken, succeedBind } from '../bind/finish-bind.ts';
+import { endProgram, quarantineProgram } from '../program/end-program.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
-import { reprovisionInstance } from './after-reboot.ts';
-import { endProgram, quarantineProgram } from './run-program.ts';
+import { reprovisionInstance } from '../reprovision/reprovision-host.ts';
 
 const rejectedSeconds = 10;
 
 /**
- * A job has ended on its host. Events come at least once and in any order; what they are about says,
- * by its own state, whether they still mean anything.
+ * Finishes the work of a job that has ended. Events come at least once and in any order; the
+ * stored state of the work says whether the event still applies.
  *
- * @param attempt which delivery of the event this is, from 1; without it no other comes
- * @throws RetryLater at first where a job was rejected
+ * @param attempt which delivery of the event this is, from 1; without it no other delivery follows
+ * @throws RetryLater at the first delivery where a job was rejected
  */
 export async function finishJob(
   deps: ConsumerDeps,
@@ -25,8 +31,8 @@ export async function finishJob(
   attempt = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const job = readJobId(deps.settings.stage, event.jobId);
-  if (!job) return;
-  // Agents reject what is for another boot; the report that names theirs may be on its way.
+  if (!job || !isFinishedByJob(job.kind)) return;
+  // An agent rejects a job for another boot; the report that names its boot may be on its way.
   if (event.operation === 'rejected' && attempt === 1) {
     throw new RetryLater('A job was rejected; a report may tell why.', rejectedSeconds);
   }
@@ -35,12 +41,12 @@ export async function finishJob(
 
 type Finish = (deps: ConsumerDeps, uuid: string, event: JobEvent) => Promise<void>;
 
-const finish: Readonly<Record<JobKind, Finish>> = {
+const finish: Readonly<Record<JobFinishedKind, Finish>> = {
   bind: finishBinds,
-  boot: finishBinds,
+  reprovision: finishBinds,
 
-  async free(deps, releaseId, event) {
-    const release = await deps.store.releases.byId(releaseId);
+  async release(deps, releaseId, event) {
+    const release = await deps.store.releases.release(releaseId);
     if (!release) return;
     const inventory = await hostOfFailures(deps, release, event);
     const { host } = inventory ?? (await deps.store.inventory.host(release.hostname));
@@ -50,44 +56,42 @@ const finish: Readonly<Record<JobKind, Finish>> = {
     }
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(release);
-      deps.log.info('The host has cleaned up.', namesOf(release));
+      deps.log.info('Release confirmed.', namesOf(release));
       if (inventory) await noteSuccess(deps, inventory);
       return;
     }
     await quarantine(deps, release, reasonOf(event));
-    // Its own retries, and the same event again, say nothing new of the host.
+    // A retry, or the same event again, is no new failure of the host.
     const isNew = release.quarantine === undefined;
     if (inventory) await noteFailure(deps, inventory.host, event, isNew ? 1 : 0);
-    deps.log.error('The host could not clean up.', {
-      ...namesOf(release),
-      reason: reasonOf(event),
-    });
+    deps.log.error('Release failed.', { ...namesOf(release), reason: reasonOf(event) });
   },
 
-  // The report that follows says all there is to say.
-  look: async () => {},
-
-  async prog(deps, releaseId, event) {
-    const release = await deps.store.releases.byId(releaseId);
-    if (!release?.program) return;
-    const { host } = await deps.store.inventory.host(release.hostname);
-    if (host.conflict) await quarantineProgram(deps, release, inConflict(release.hostname));
-    else if (event.operation === 'succeeded') await endProgram(deps, release);
-    else if (isToldByHost(event)) await endProgram(deps, release, reasonOf(event));
-    else await quarantineProgram(deps, release, reasonOf(event));
+  async program(deps, programId, event) {
+    const program = await deps.store.releases.program(programId);
+    if (!program) return;
+    const { host } = await deps.store.inventory.host(program.hostname);
+    if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
+    else if (event.operation === 'succeeded') await endProgram(deps, program);
+    else if (isToldByHost(event)) await endProgram(deps, program, reasonOf(event));
+    else await quarantineProgram(deps, program, reasonOf(event));
   },
 };
 
+function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
+  return hostWork[kind].finishedBy === 'job-end';
+}
+
 /**
- * What was made ready, at first or again after a boot, is bound; what was not, is not. Success under
- * another boot than the host's is none: what was made is gone again.
+ * Resolves the bindings that the job was for. A success counts only in the boot that the job was
+ * for: another boot has removed what the host made.
  */
 async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note) return;
   for (const instanceUuid of note.instances) {
     const binding = await deps.store.arqs.binding(instanceUuid);
-    // Another bind, or another boot's job, decides it by now.
+    // Another bind, or another boot's job, resolves the binding.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     const inventory = await deps.store.inventory.host(binding.hostname);
     const { host } = inventory;
@@ -97,17 +101,17 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
       await succeedBind(deps, binding, note.bootId);
       if (host.failedJobs) await noteSuccess(deps, inventory);
     } else if (note.instances.length === 1) {
-      // Counted first: the same event again finds nothing that is left to fail.
+      // Count the failure first: for the same event again the binding has failed already.
       await noteFailure(deps, host, event, 1);
       await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, leftBy(event));
     }
-    // One of many could not be made; which, shows when each is tried by itself.
+    // One of several instances failed. A job for each shows which.
     else await reprovisionInstance(deps, host, binding);
   }
   await deps.store.arqs.forgetJob(jobUuid);
 }
 
-/** Neither agent's word is taken: what is provisioning stays so until the conflict is over. */
+/** In a conflict no agent's answer counts: provisioning goes on when the conflict is over. */
 async function finishInConflict(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
   await failBind(deps, binding, { cause: 'host', reason: inConflict(binding.hostname) });
@@ -117,23 +121,23 @@ function inConflict(hostname: string): string {
   return `Two agents report as host ${hostname}.`;
 }
 
-/** The uuid of the job whose end decides the binding; undefined for one that is resolved. */
+/** The uuid of the job whose end resolves the binding; undefined for one that is resolved. */
 function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | undefined {
   if (state === 'BindStarted') return bindId;
   return state === 'provisioning' ? jobUuid : undefined;
 }
 
-/** Else it was given up by others, and the host may be at it still. */
+/** Whether the host itself ended the job. Otherwise it may still be working on it. */
 function isToldByHost({ operation }: JobEvent): boolean {
   return operation === 'failed' || operation === 'rejected';
 }
 
-/** Only the host itself can say that it has looked, and is not at it any more. */
+/** `nothing` where the host itself says that the job has left nothing. */
 function leftBy({ operation, statusDetails }: JobEvent): 'nothing' | undefined {
   return operation === 'failed' && statusDetails?.left === 'nothing' ? 'nothing' : undefined;
 }
 
-/** Counted are failures by which a host shows that it fails others, too. */
+/** Counts a failure of the host; a job that failed for what it asked is none. */
 async function noteFailure(
   deps: ConsumerDeps,
   host: StoredHost,
@@ -145,7 +149,7 @@ async function noteFailure(
   await deps.store.inventory.noteFailure(host, { count, reason: reasonOf(event), lastAt: now });
 }
 
-/** Undefined where its host has done what it does every day, and nothing is to be noted of it. */
+/** The host, where the end of the job changes its count of failures. */
 async function hostOfFailures(
   deps: ConsumerDeps,
   { hostname, quarantine }: HostRelease,

@@ -1,6 +1,5 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
-import { jobId } from '../../contracts/job-ids.ts';
 import type { Deps } from '../../deps.ts';
 import type { Device } from '../../domain/device.ts';
 import { planRetirement } from '../../domain/device-plan.ts';
@@ -15,8 +14,9 @@ import {
   withinBounds,
 } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
-import { reprovisionHost } from '../host-work/after-reboot.ts';
+import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
+import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevice } from './put-device.ts';
 
@@ -71,8 +71,8 @@ function isOvertaken({ standing, put }: ReportPlan): boolean {
 }
 
 /**
- * A report that changes nothing needs no lease. It is noted in one write, in the name of whoever had the
- * lease last; whoever worked on the host since its rows were read has changed that name.
+ * A report that changes nothing needs no lease. It is noted in one write, in the name of whoever
+ * had the lease last; whoever worked on the host since its rows were read has changed that name.
  *
  * @returns false where there is more to do, or another one at work
  */
@@ -205,8 +205,8 @@ function reported(
 }
 
 /**
- * Before anything follows from a boot it is written down: jobs that are made from now on are for it, and
- * what has to be started over is, even if this consumer dies.
+ * Before anything follows from a boot it is written down: jobs that are made from now on are for
+ * it, and what has to be started over is, even if this consumer dies.
  */
 async function noteBoot(
   deps: LeaseDeps,
@@ -232,19 +232,15 @@ async function noteBoot(
   return host;
 }
 
-/** What the manifest names and nobody has described was lost on its way: the agent says it all again. */
+/** Asks the agent to report all devices: a part that the manifest names was lost on its way. */
 async function askForReport(
   deps: ConsumerDeps,
   hostname: string,
   report: AcceptedReport,
 ): Promise<void> {
-  const uuid = derivedUuid('look', hostname, report.boot_id, String(report.sequence));
-  await deps.clients.jobs.create(jobId(deps.settings.stage, 'look', uuid), {
-    version: 1,
-    action: 'discover',
-    host: hostname,
-    boot_id: report.boot_id,
-  });
+  const { boot_id: bootId, sequence } = report;
+  const uuid = derivedUuid('rediscover', hostname, bootId, String(sequence));
+  await askHost(deps, 'rediscover', { uuid, hostname, bootId }, {});
 }
 
 function logOutcome(

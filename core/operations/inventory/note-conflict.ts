@@ -16,7 +16,7 @@ export async function beginConflict(
   report: BootReport,
 ): Promise<boolean> {
   const conflict = conflictOf(host, report, new Date(deps.clock()).toISOString());
-  if (!(await deps.store.inventory.putConflict(host.hostname, conflict, deps.holder))) return false;
+  if (!(await deps.store.inventory.putConflict(host, conflict, deps.holder))) return false;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
   deps.log.error('Two agents report as one host.', {
     host: host.hostname,

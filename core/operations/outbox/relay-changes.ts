@@ -7,7 +7,7 @@ import type {
 } from '../../contracts/queue-messages.ts';
 import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
-import { type Change, type FollowUp, followUps } from '../../domain/outbox.ts';
+import { type Change, type FollowUp, followUps, type StartedWork } from '../../domain/outbox.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
 
 /** What a committed change leads to. */
@@ -21,8 +21,8 @@ export function consequencesOf(change: Change): Consequences {
 }
 
 /**
- * Sends what follows from committed changes, and counts what they tell. Called again with the same changes it sends the same
- * again: every consumer takes duplicates.
+ * Sends the messages that follow from committed changes, and counts the changes. The same changes
+ * again send the same messages again: every consumer takes duplicates.
  */
 export async function relayChanges(
   deps: ConsumerDeps,
@@ -48,24 +48,25 @@ function novaEvent(followUp: FollowUp): NovaEventMessage[] {
 }
 
 function hostJob(followUp: FollowUp): HostJobMessage[] {
-  switch (followUp.kind) {
-    case 'start-bind': {
-      const { instanceUuid, bindId, requestId } = followUp.binding;
-      const request = requestId ? { request_id: requestId } : {};
-      return [{ kind: 'bind', instance_uuid: instanceUuid, bind_id: bindId, ...request }];
-    }
-    case 'make-again':
-      return [{ kind: 'boot', job_uuid: followUp.jobUuid }];
-    case 'start-release': {
-      const { id, requestId } = followUp.release;
-      return [{ kind: 'release', release_id: id, ...(requestId && { request_id: requestId }) }];
-    }
-    default:
-      return [];
+  if (followUp.kind !== 'start-work') return [];
+  const { requestId } = followUp.work;
+  return [{ ...keyOf(followUp.work), ...(requestId && { request_id: requestId }) }];
+}
+
+function keyOf(work: StartedWork): HostJobMessage {
+  switch (work.kind) {
+    case 'bind':
+      return { kind: work.kind, instance_uuid: work.instanceUuid, bind_id: work.bindId };
+    case 'release':
+      return { kind: work.kind, release_id: work.releaseId };
+    case 'reprovision':
+      return { kind: work.kind, job_uuid: work.jobUuid };
+    case 'program':
+      return { kind: work.kind, program_id: work.programId };
   }
 }
 
-/** The consumer reads what is stored by then: one message says as much as ten. */
+/** The consumer reads the stored rows, so one message for a provider is enough. */
 function distinctProviders(all: readonly FollowUp[]): ProviderSyncMessage[] {
   const wanted = new Map<ProviderUuid, ProviderSyncMessage>();
   for (const each of all) {

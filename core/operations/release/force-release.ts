@@ -1,13 +1,13 @@
 import type { Deps } from '../../deps.ts';
-import type { HostRelease } from '../../domain/arq.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import { CleaningImpossible } from '../../domain/errors.ts';
 import { isWithheld } from '../../domain/handle-state.ts';
-import type { HandleUuid, ProviderUuid, ReleaseId } from '../../domain/ids.ts';
+import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
+import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
 import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
-import { releaseDeadlineSeconds } from './cleaning.ts';
+import { newRelease } from './new-release.ts';
 
 /** What an operator says of the device. */
 export interface ForceWord {
@@ -24,10 +24,10 @@ export interface Forced {
 }
 
 /**
- * Frees the handles of a device that are in quarantine, or restored from a backup; the operator has made
- * sure that no instance has them. The host cleans up first, since an mdev of the last holder may still
- * be there. Only if the operator states that the device was cleaned, the handles are free at once. The
- * device's row and the log keep the operator's user id.
+ * Frees the handles of a device that are in quarantine, or restored from a backup; the operator
+ * has made sure that no instance has them. The host cleans up first, since an mdev of the last
+ * holder may still be there. Only if the operator states that the device was cleaned, the handles
+ * are free at once. The device's row and the log keep the operator's user id.
  *
  * @throws CleaningImpossible where the host is not there to clean up; then nothing has changed
  */
@@ -44,11 +44,13 @@ export async function forceRelease(
   for (const id of new Set(
     held.flatMap(({ quarantine, release }) => (quarantine && release) || []),
   )) {
-    const release = await deps.store.releases.byId(id);
-    if (!release) continue;
-    await deps.store.regions.endProgram(release, 'failed', 'It was released by force.');
-    if (word.isCleaned) await confirmHere(deps, device, release);
-    else await cleanAgain(deps, caller, device, release);
+    const work = await deps.store.releases.awaited(id);
+    if (!work) continue;
+    if (work.kind === 'program') {
+      await deps.store.regions.endProgram(work, 'failed', 'It was released by force.');
+    }
+    if (word.isCleaned) await confirmHere(deps, device, work);
+    else await cleanAgain(deps, caller, device, work);
   }
   const restored = held.filter(
     ({ restoredAt, quarantine }) =>
@@ -78,44 +80,41 @@ async function cleanAgain(
   deps: Deps,
   caller: Caller,
   device: Device,
-  old: HostRelease,
+  old: AwaitedWork,
 ): Promise<void> {
   // It was asked by force already, and has not answered yet.
   if (!old.quarantine) return;
-  const { bindId, hostname } = old;
+  const { bindId, isPart } = old.kind === 'release' ? old : {};
   const waiting = (await handlesOf(deps, device.providers)).filter(
     ({ release, quarantine }) => release === old.id && quarantine !== undefined,
   );
   const handles = waiting.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid }));
-  const next: HostRelease = {
-    id: deps.uuid() as ReleaseId,
+  const { release: next, dueAt } = newRelease(deps, {
     ...(bindId && { bindId }),
-    ...(old.isPart && { isPart: old.isPart }),
-    hostname,
+    ...(isPart && { isPart }),
+    hostname: old.hostname,
     handles,
-    startedAt: new Date(deps.clock()).toISOString(),
     requestId: caller.requestId,
-  };
-  const dueAt = new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString();
+  });
   await deps.store.releases.cleanAgain(old, next, dueAt);
   if (!(await isAwaitedElsewhere(deps, device, old))) await deps.store.releases.confirm(old);
 }
 
 /** What the same instance had on other devices stays as it is. */
-async function confirmHere(deps: Deps, device: Device, release: HostRelease): Promise<void> {
-  const isElsewhere = await isAwaitedElsewhere(deps, device, release);
-  const here = isElsewhere ? handlesHere(device, release) : undefined;
-  await deps.store.releases.confirm(release, here);
+async function confirmHere(deps: Deps, device: Device, work: AwaitedWork): Promise<void> {
+  const isElsewhere = await isAwaitedElsewhere(deps, device, work);
+  const here = isElsewhere ? handlesHere(device, work) : undefined;
+  await deps.store.releases.confirm(work, here);
 }
 
-function handlesHere({ providers }: Device, { handles }: HostRelease): HostRelease['handles'] {
+function handlesHere({ providers }: Device, { handles }: AwaitedWork): readonly HandleRef[] {
   return handles.filter(({ providerUuid }) => providers.includes(providerUuid));
 }
 
 async function isAwaitedElsewhere(
   deps: Deps,
   { providers }: Device,
-  { id, handles }: HostRelease,
+  { id, handles }: AwaitedWork,
 ): Promise<boolean> {
   const others = handles.filter(({ providerUuid }) => !providers.includes(providerUuid));
   for (const { providerUuid, handleUuid } of others) {
@@ -134,8 +133,8 @@ async function outcomeFor(
   const now = held.flatMap(({ uuid }) => left.get(uuid) ?? []);
   const asked = new Set<string>();
   for (const id of new Set(now.flatMap(({ release }) => release ?? []))) {
-    const release = await deps.store.releases.byId(id);
-    if (release && !release.quarantine) asked.add(id);
+    const work = await deps.store.releases.awaited(id);
+    if (work && !work.quarantine) asked.add(id);
   }
   return {
     freed: now.filter((each) => !isWithheld(each) && !each.release).map(({ uuid }) => uuid),

@@ -1,30 +1,35 @@
-// Handles whose host could not clean up are kept from being claimed until it has: it is asked again, by the
-// sweep (retry-cleaning.ts), sooner when it seems well.
+// Handles that a host could not clean up cannot be claimed until it has. The sweep asks the host
+// again (retry-cleaning.ts), sooner once the host has done another job.
 
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { InventoryReport } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
-import type { HostRelease } from '../../domain/arq.ts';
 import { cleaningRetryMs } from '../../domain/deadlines.ts';
 import type { Device } from '../../domain/device.ts';
+import type { AwaitedWork } from '../../domain/host-work.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 
-/** A report says nothing of a failure that is as young as this. */
+/** A report may be older than a failure that is as recent as this. */
 const settledMs = 60_000;
 
 /** Keeps handles from being claimed, and says when their host is asked again to clean up. */
-export async function quarantine(deps: Deps, release: HostRelease, reason: string): Promise<void> {
-  const retryAt = timeIn(deps, cleaningRetryMs(release.retries ?? 0));
-  await deps.store.releases.quarantine(release, reason, retryAt);
+export async function quarantine(deps: Deps, work: AwaitedWork, reason: string): Promise<void> {
+  const retryAt = timeIn(deps, cleaningRetryMs(work.retries ?? 0));
+  await deps.store.releases.quarantine(work, reason, retryAt);
 }
 
-/** The host has done a job: it is not paused any longer, and what it left in quarantine is due now. */
+/**
+ * After a job that the host has done: ends its pause, and its handles in quarantine are due now.
+ */
 export async function noteSuccess(deps: Deps, { host, devices }: HostInventory): Promise<void> {
   if (host.failedJobs) await deps.store.inventory.forgetFailures(host.hostname);
   await bringForward(deps, devices, Number.POSITIVE_INFINITY);
 }
 
-/** One job as a probe, when a report shows that all drivers can look; noteSuccess() does the rest. */
+/**
+ * When a report shows that all drivers work: asks the host for one job. noteSuccess() does the
+ * rest.
+ */
 export async function retryAfterReport(
   deps: ConsumerDeps,
   { host, devices }: Pick<HostInventory, 'host' | 'devices'>,
@@ -35,7 +40,7 @@ export async function retryAfterReport(
   await bringForward(deps, devices, 1);
 }
 
-/** What the host left in quarantine is due now. */
+/** Makes work in quarantine due now. */
 async function bringForward(deps: Deps, devices: readonly Device[], most: number): Promise<void> {
   const now = new Date(deps.clock()).toISOString();
   const seen = new Set<string>();
@@ -44,8 +49,8 @@ async function bringForward(deps: Deps, devices: readonly Device[], most: number
     for (const { quarantine: reason, release: id } of handles) {
       if (reason === undefined || id === undefined || seen.has(id)) continue;
       seen.add(id);
-      const release = await deps.store.releases.byId(id);
-      if (release?.retryAt) await deps.store.releases.postpone(release, now);
+      const work = await deps.store.releases.awaited(id);
+      if (work?.retryAt) await deps.store.releases.postpone(work, now);
       if (seen.size >= most) return;
     }
   }

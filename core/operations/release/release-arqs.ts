@@ -4,13 +4,14 @@ import { unboundUntil } from '../../domain/deadlines.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import type { Release } from '../../store/bindings.ts';
-import { planCleaning } from './cleaning.ts';
+import { newRelease } from './new-release.ts';
+import { planCleaning } from './plan-cleaning.ts';
 
 const roundsMax = 30;
 
 /**
- * Ends an instance's claims: of all its ARQs, or of those named. Repeatable: what is released already
- * stays so.
+ * Ends an instance's claims: of all its ARQs, or of those named. Repeatable: what is released
+ * already stays so.
  *
  * @param known the instance's binding, where the caller has just read it
  * @returns false where the instance has none of them any more
@@ -33,13 +34,19 @@ export async function releaseArqs(
     const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
     if (arqs.length === 0 && which !== 'all') return false;
     const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
-    const cleaning = planCleaning(deps, binding, arqs, left.length === 0);
+    const plan = planCleaning({
+      binding,
+      arqs,
+      isWhole: left.length === 0,
+      requestId: deps.requestId,
+      mdevOwner: deps.settings.mdevOwner,
+    });
     const nowMs = deps.clock();
     const outcome = await deps.store.bindings.release(binding, {
       arqs,
       fate,
       left,
-      ...(cleaning && { cleaning }),
+      ...(plan && { cleaning: newRelease(deps, plan) }),
       now: new Date(nowMs).toISOString(),
       unboundUntil: unboundUntil(deps.settings, nowMs),
     });

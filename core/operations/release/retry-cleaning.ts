@@ -1,89 +1,95 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { Deps } from '../../deps.ts';
-import type { HostRelease } from '../../domain/arq.ts';
 import { cleaningRetryMs } from '../../domain/deadlines.ts';
-import type { DeviceUuid, ReleaseId } from '../../domain/ids.ts';
+import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
+import type { DeviceUuid } from '../../domain/ids.ts';
 import { itemsPerReplacementMax } from '../../store/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from '../host-work/ask-about-job.ts';
+import { newRelease, type ReleasePlan } from './new-release.ts';
 import { timeIn } from './quarantine.ts';
 
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
 const nextSweepMs = 60_000;
-/** An operator ends a conflict of identity; until then there is nothing to ask. */
+/** While two agents report as the host, it is not asked; an operator ends the conflict. */
 const conflictRetryMs = 5 * 60_000;
 
 /**
- * Asks the host again to clean up what is in quarantine, by other releases in the place of this one: their
- * jobs have ids of their own, and what the earlier job still says changes nothing. Each device has a
- * release of its own, so that one that cannot be cleaned does not hold up the others.
+ * Asks the host again to clean up handles in quarantine, by other releases in the place of this
+ * work: their jobs have ids of their own, and the earlier job's end changes nothing. Each device
+ * gets a release of its own, so that one that cannot be cleaned does not hold up the others.
  *
  * @param asked by host, how many jobs this run of the sweep has made
  */
 export async function retryCleaning(
   deps: ConsumerDeps,
-  release: HostRelease,
+  work: AwaitedWork,
   asked: Map<string, number>,
 ): Promise<void> {
-  const { hostname, retryAt, quarantine: reason = '' } = release;
-  const now = deps.clock();
+  const { kind, id, hostname, retryAt, quarantine: reason = '' } = work;
   // The index may still show the time before.
-  if (retryAt === undefined || Date.parse(retryAt) > now) return;
-  // Of two agents that report as one host, neither cleans up what the other may hold.
+  if (retryAt === undefined || Date.parse(retryAt) > deps.clock()) return;
+  // While two agents report as one host, each might clean up what the other's instances use.
   const { conflict } = await deps.store.inventory.hostAlone(hostname);
   if (conflict) {
-    await deps.store.releases.postpone(release, timeIn(deps, conflictRetryMs));
+    await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
     return;
   }
   const count = asked.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
-    await deps.store.releases.postpone(release, timeIn(deps, nextSweepMs));
+    await deps.store.releases.postpone(work, timeIn(deps, nextSweepMs));
     return;
   }
   asked.set(hostname, count + 1);
-  const retries = (release.retries ?? 0) + 1;
-  const kind = release.program ? 'prog' : 'free';
-  const status = await jobStatus(deps, kind, release.id, hostname);
+  const retries = (work.retries ?? 0) + 1;
+  const status = await jobStatus(deps, kind, id, hostname);
   if (status === 'SUCCEEDED') {
-    await askAboutJob(deps, kind, release.id, hostname);
+    await askAboutJob(deps, kind, id, hostname);
     return;
   }
   // The host does the job when it is back.
   if (status !== undefined && !hasEnded(status)) {
-    await deps.store.releases.postpone(release, timeIn(deps, cleaningRetryMs(retries)));
+    await deps.store.releases.postpone(work, timeIn(deps, cleaningRetryMs(retries)));
     return;
   }
-  const waiting = await waitingHandles(deps, release);
-  if (waiting.length === 0) return deps.store.releases.confirm(release);
-  // What an operator wanted there has failed by now: the region is only to come to rest.
-  const { program: _, ...base } = release;
+  const waiting = await waitingHandles(deps, work);
+  if (waiting.length === 0) return deps.store.releases.confirm(work);
   const dueAt = timeIn(deps, cleaningRetryMs(retries));
   const next = byDevice(waiting).map(
-    (handles): HostRelease => ({
-      ...base,
-      id: deps.uuid() as ReleaseId,
-      handles,
-      startedAt: new Date(now).toISOString(),
-      retryAt: dueAt,
-      retries,
-    }),
+    (handles) =>
+      newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,
   );
-  if (!(await deps.store.releases.replace(release, next, dueAt))) return;
+  if (!(await deps.store.releases.replace(work, next, dueAt))) return;
   deps.log.info('Cleaning is tried again.', {
-    ...{ host: hostname, replaces: release.id, retries, reason },
-    releases: next.map(({ id }) => id),
+    ...{ host: hostname, replaces: id, retries, reason },
+    releases: next.map((release) => release.id),
     handles: waiting.length,
   });
 }
 
-type Handle = HostRelease['handles'][number];
+/**
+ * What the next releases have of the work. A failed program leaves nothing but the wait for its
+ * end.
+ */
+function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
+  const { hostname, requestId, quarantine } = work;
+  const common = { hostname, ...(requestId && { requestId }), ...(quarantine && { quarantine }) };
+  if (work.kind === 'program') return common;
+  const { bindId, reprovisionJob, isPart } = work;
+  return {
+    ...common,
+    ...(bindId && { bindId }),
+    ...(reprovisionJob && { reprovisionJob }),
+    ...(isPart && { isPart }),
+  };
+}
 
-interface WaitingHandle extends Handle {
+interface WaitingHandle extends HandleRef {
   readonly deviceUuid: DeviceUuid;
 }
 
-/** All as one where the transaction would be too large. */
-function byDevice(waiting: readonly WaitingHandle[]): Handle[][] {
+/** One release for all handles where the transaction would be too large. */
+function byDevice(waiting: readonly WaitingHandle[]): HandleRef[][] {
   const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
   const parts = devices.length + waiting.length > itemsPerReplacementMax ? [waiting] : devices;
   return parts.map((handles) =>
@@ -91,12 +97,12 @@ function byDevice(waiting: readonly WaitingHandle[]): Handle[][] {
   );
 }
 
-async function waitingHandles(deps: Deps, release: HostRelease): Promise<WaitingHandle[]> {
+async function waitingHandles(deps: Deps, work: AwaitedWork): Promise<WaitingHandle[]> {
   const waiting = await Promise.all(
-    release.handles.map(async (each) => {
+    work.handles.map(async (each) => {
       const provider = await deps.store.inventory.provider(each.providerUuid);
       const handle = provider?.handles.find(({ uuid }) => uuid === each.handleUuid);
-      if (!provider || handle?.release !== release.id) return [];
+      if (!provider || handle?.release !== work.id) return [];
       return [{ ...each, deviceUuid: provider.deployable.deviceUuid }];
     }),
   );

@@ -1,13 +1,12 @@
 import type { Deps } from '../../deps.ts';
 import { needsCleaning } from '../../domain/bind-plan.ts';
 import type { AttachHandle } from '../../domain/device.ts';
-import type { ReleaseId } from '../../domain/ids.ts';
 import { handlesPerReleaseMax } from '../../store/releases.ts';
-import { releaseDeadlineSeconds } from '../release/cleaning.ts';
+import { newRelease } from '../release/new-release.ts';
 
 /**
- * Hands out again what was put back from a backup, and is not known to be anybody else's any more. What may
- * have been made on the host for somebody in between is removed first.
+ * Returns handles restored from a backup to the pool, when no other instance can hold them. The
+ * host first removes the mdevs that it may have made for instances since the backup.
  */
 export async function returnToPool(
   deps: Deps,
@@ -21,7 +20,7 @@ export async function returnToPool(
   await cleanUp(deps, hostname, dirty);
 }
 
-/** Whether its host has to clean it up before it is anybody's. */
+/** Whether the host has to clean up the handle before it may be claimed. */
 export function isDirty(deps: Deps, handle: AttachHandle): boolean {
   return handle.claim === undefined && needsCleaning(handle, deps.settings.mdevOwner);
 }
@@ -33,14 +32,10 @@ async function cleanUp(
 ): Promise<void> {
   for (let from = 0; from < handles.length; from += handlesPerReleaseMax) {
     const some = handles.slice(from, from + handlesPerReleaseMax);
-    await deps.store.releases.reinstateWhenClean(
-      {
-        id: deps.uuid() as ReleaseId,
-        hostname,
-        handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
-        startedAt: new Date(deps.clock()).toISOString(),
-      },
-      new Date(deps.clock() + releaseDeadlineSeconds * 1000).toISOString(),
-    );
+    const { release, dueAt } = newRelease(deps, {
+      hostname,
+      handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
+    });
+    await deps.store.releases.reinstateWhenClean(release, dueAt);
   }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { traitPart } from '#core/domain/traits.ts';
-import { aFunction, aGbs, fakeInterface } from '#local/gbs.ts';
+import { aFunction, aGbs, fakeInterface } from '#local/demo/gbs.ts';
 import { ownProvider } from '../providers.ts';
 import { eventually } from '../rest.ts';
 import type { Scenario } from '../scenario.ts';

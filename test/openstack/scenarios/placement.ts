@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { environmentOf } from '#local/layout.ts';
+import { environmentOf } from '#local/process/layout.ts';
 import { ownProvider, providersOf } from '../providers.ts';
 import { eventually } from '../rest.ts';
 import type { Scenario } from '../scenario.ts';

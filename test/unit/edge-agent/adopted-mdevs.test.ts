@@ -76,11 +76,11 @@ describe('an mdev with the uuid of a handle', () => {
   it('is kept where it was made for the same claim', async () => {
     await run('prepare', 'create-mdev', 6);
     expect(await run('prepare', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
-    expect(await run('reconcile', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
+    expect(await run('reprovision', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
     expect(calls).toEqual(['create']);
   });
 
-  it.each(['prepare', 'reconcile'] as const)(
+  it.each(['prepare', 'reprovision'] as const)(
     'is removed and made again by a %s for another claim',
     async (action) => {
       await run('prepare', 'create-mdev', 6);
@@ -91,7 +91,7 @@ describe('an mdev with the uuid of a handle', () => {
 
   it('is kept after a boot, and never removed or given to a bind, where it has no mark', async () => {
     mdevs.set(uuid, mdev);
-    await run('reconcile', 'create-mdev', 6);
+    await run('reprovision', 'create-mdev', 6);
     rmSync(join(directory, 'state'), { recursive: true });
     const reason = `Step 1/1: ${uuid} is there, and was not made by this agent.`;
     expect(await run('prepare', 'create-mdev', 6)).toMatchObject({ status: 'FAILED', reason });

@@ -27,8 +27,8 @@ describe('a job', () => {
     expect(read(prepare(mdev))).toEqual({
       job: { action: 'prepare', bindId: uuid, steps: [mdev] },
     });
-    expect(read({ ...envelope, action: 'discover' })).toEqual({
-      job: { action: 'discover', steps: [] },
+    expect(read({ ...envelope, action: 'rediscover' })).toEqual({
+      job: { action: 'rediscover', steps: [] },
     });
   });
 

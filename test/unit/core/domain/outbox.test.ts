@@ -38,23 +38,50 @@ describe('what follows from a committed change', () => {
 
   it('is work for the host when a bind is started', () => {
     const after = aBinding({ state: 'BindStarted' });
+    const { instanceUuid, bindId } = after;
     expect(followUps({ kind: 'instance', after })).toEqual([
-      { kind: 'start-bind', binding: after },
+      { kind: 'start-work', work: { kind: 'bind', instanceUuid, bindId } },
     ]);
   });
 
   it('is work for the host when it has to clean up', () => {
     const release = {
+      kind: 'release' as const,
       id: 'release-1' as ReleaseId,
       hostname: 'cmp1',
       handles: [],
       startedAt: '2026-07-01T01:02:03.000Z',
     };
     expect(followUps({ kind: 'release', after: release })).toEqual([
-      { kind: 'start-release', release },
+      { kind: 'start-work', work: { kind: 'release', releaseId: release.id } },
     ]);
     expect(followUps({ kind: 'release', before: release, after: release })).toEqual([]);
     expect(followUps({ kind: 'release', before: release })).toEqual([]);
+  });
+
+  it('is work for the host when an operator programs a region, once', () => {
+    const program = {
+      kind: 'program' as const,
+      id: 'program-1' as ReleaseId,
+      hostname: 'cmp1',
+      handles: [],
+      imageId: 'image-1',
+      providerUuid: aProviderUuid,
+      startedAt: '2026-07-01T01:02:03.000Z',
+    };
+    expect(followUps({ kind: 'program', after: program })).toEqual([
+      { kind: 'start-work', work: { kind: 'program', programId: program.id } },
+    ]);
+    expect(followUps({ kind: 'program', before: program, after: program })).toEqual([]);
+  });
+
+  it('is work for the host when a job for a boot is noted, and not for a note of a bind', () => {
+    const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
+    const after = { ...note, bootedHost: 'cmp1' };
+    expect(followUps({ kind: 'job', uuid: 'job-1', after })).toEqual([
+      { kind: 'start-work', work: { kind: 'reprovision', jobUuid: 'job-1' } },
+    ]);
+    expect(followUps({ kind: 'job', uuid: 'job-1', after: note })).toEqual([]);
   });
 
   it('is a look at Placement when a handle goes into quarantine, and out of it', () => {

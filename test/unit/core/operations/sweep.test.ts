@@ -24,7 +24,7 @@ async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
         },
         binding: async (uuid) => note(uuid) as undefined,
       },
-      releases: { byId: async (uuid) => note(uuid) as undefined },
+      releases: { awaited: async (uuid) => note(uuid) as undefined },
     },
   });
   const fault = await sweep(deps).then(
@@ -35,20 +35,24 @@ async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
 }
 
 describe('the sweep', () => {
-  it('sees to binds first, then to releases, and to all pages of each', async () => {
+  it('ends binds first, then releases and programs, and all pages of each', async () => {
     const swept = await sweepOf({
       arq: ['arq-1', 'arq-2', 'arq-3'],
       binding: ['binding-1'],
-      release: ['release-1'],
+      awaited: ['release-1', 'program-1'],
     });
     expect(swept).toEqual({
-      come: ['binding-1', 'release-1', 'arq-1', 'arq-2', 'arq-3'],
+      come: ['binding-1', 'release-1', 'program-1', 'arq-1', 'arq-2', 'arq-3'],
       fault: undefined,
     });
   });
 
   it('goes on after a fault, comes to each once, and tells of it in the end', async () => {
-    const swept = await sweepOf({ arq: ['arq-1'], binding: ['bad-1', 'binding-2'], release: [] });
+    const swept = await sweepOf({
+      arq: ['arq-1'],
+      binding: ['bad-1', 'binding-2'],
+      awaited: [],
+    });
     expect(swept).toEqual({ come: ['bad-1', 'binding-2', 'arq-1'], fault: 'bad-1 is broken' });
   });
 });

@@ -13,7 +13,7 @@ import {
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 import { dynamoDbAt } from '#test/local/clients.ts';
 
 const config = {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDocuments, type DocumentClients } from '#core/store/documents.ts';
 import { ownTokenStore } from '#core/store/own-tokens.ts';
 import { tableName } from '#core/store/tables.ts';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/dynamodb.ts';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 
 const table = tableName('test', 'service-tokens');
 const token = {

@@ -1,11 +1,11 @@
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { describe, expect, it } from 'vitest';
-import type { HostRelease } from '#core/domain/arq.ts';
+import type { HostProgram, HostRelease } from '#core/domain/host-work.ts';
 import type { BindId, ReleaseId } from '#core/domain/ids.ts';
 import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/arq-rows.ts';
 import { handleOf, handleRow } from '#core/store/handle-rows.ts';
 import { hostOf } from '#core/store/host-rows.ts';
-import { jobOf, jobRow, releaseOf, releaseRow } from '#core/store/host-work-rows.ts';
+import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/host-work-rows.ts';
 import {
   attributeField,
   attributeValue,
@@ -62,9 +62,10 @@ const deployable = aDeployable({
   updatedAt: at,
 });
 const release: HostRelease = {
+  kind: 'release',
   id: 'r' as ReleaseId,
   bindId: 'b' as BindId,
-  bootJob: 'j',
+  reprovisionJob: 'j',
   isPart: true,
   hostname: 'cmp1',
   handles: [{ providerUuid: aProviderUuid, handleUuid: handle.uuid }],
@@ -73,6 +74,15 @@ const release: HostRelease = {
   quarantine: 'EIO',
   retryAt: at,
   retries: 2,
+};
+const program: HostProgram = {
+  kind: 'program',
+  id: release.id,
+  hostname: 'cmp1',
+  handles: release.handles,
+  startedAt: at,
+  imageId: 'i',
+  providerUuid: aProviderUuid,
 };
 const job = { instances: ['i'], bootId: 'b', bootedHost: 'cmp1' };
 const profile = {
@@ -89,7 +99,8 @@ const cases: [kind: string, value: unknown, row: Row, read: (row: Row) => unknow
   ['an unbound ARQ', unboundArq, arqRow(unboundArq), arqOf],
   ['an instance', binding, instanceRow(binding, at), instanceOf],
   ['a job', job, jobRow('j', job), jobOf],
-  ['a release', release, releaseRow(release, at), releaseOf],
+  ['a release', release, workRow(release, at), releaseOf],
+  ['a program', program, workRow(program, at), programOf],
   ['a device', device, deviceRow(device), deviceOf],
   ['a deployable', deployable, deployableRow(deployable), deployableOf],
   ['an attach handle', handle, handleRow(handle), handleOf],
@@ -139,13 +150,13 @@ describe('the row', () => {
       isReported: false,
       createdAt: at,
     };
-    const program = { image: 'i', by: 'admin', at, state: 'started' } as const;
+    const note = { image: 'i', by: 'admin', at, state: 'started' } as const;
     const row = {
       ...deployableRow(deployable),
-      program_note: program,
+      program_note: note,
       [attributeField('a')]: attributeValue(attribute),
     };
-    const added = { program, addedAttributes: [attribute] };
+    const added = { program: note, addedAttributes: [attribute] };
     expect(deployableOf(stored(row))).toEqual({ ...deployable, ...added });
   });
 

@@ -1,0 +1,165 @@
+// Host work: what the control plane asks a host to do, each time by one job of AWS IoT. The table
+// below lists the kinds. Code that depends on the kind reads the table or is a record with one
+// entry for each kind, so that the compiler names what a new kind lacks:
+//
+//   documents of jobs          core/contracts/job-document.ts
+//   messages on host-jobs      core/contracts/queue-messages.ts
+//   ids of jobs                core/contracts/job-ids.ts
+//   what a stored row starts   core/domain/outbox.ts
+//   what a message starts      functions/consumers/host-jobs.ts
+//   what the job's end does    core/operations/host-work/finish-job.ts
+//   what the sweep does        core/operations/host-work/expire-work.ts
+
+import type { BindId, HandleUuid, ProviderUuid, ReleaseId } from './ids.ts';
+
+export interface HostWork {
+  /** `action` in the document of its jobs. */
+  readonly jobAction: string;
+  /** A job's id is `<stage>-<idPrefix>-<uuid>`. */
+  readonly idPrefix: string;
+  /**
+   * The stored row that starts it, by a message on host-jobs; or the operation that creates its
+   * job.
+   */
+  readonly startedBy: 'instance' | 'job' | 'release' | 'program' | 'apply-report';
+  /** What finishes it: the end of its job, or the report that the host sends because of it. */
+  readonly finishedBy: 'job-end' | 'report';
+  /** How long after its start the sweep looks at it. */
+  readonly deadlineSeconds: number | 'bindDeadlineSeconds' | 'none';
+  /**
+   * AWS IoT ends an execution that is in progress for so long, whatever the agent says meanwhile.
+   */
+  readonly inProgressMinutes: number;
+  /** What the sweep does with work that is overdue and whose job has not ended. */
+  readonly onExpiry: 'fail-bind' | 'ask-again' | 'quarantine-handles' | 'nothing';
+}
+
+export const hostWork = {
+  /** Make ready what an instance is bound to. */
+  bind: {
+    jobAction: 'prepare',
+    idPrefix: 'bind',
+    startedBy: 'instance',
+    finishedBy: 'job-end',
+    deadlineSeconds: 'bindDeadlineSeconds',
+    inProgressMinutes: 10,
+    onExpiry: 'fail-bind',
+  },
+  /** Clean up behind an instance. */
+  release: {
+    jobAction: 'release',
+    idPrefix: 'release',
+    startedBy: 'release',
+    finishedBy: 'job-end',
+    deadlineSeconds: 300,
+    inProgressMinutes: 10,
+    onExpiry: 'quarantine-handles',
+  },
+  /** Make ready again, after a boot of the host, what instances are bound to. */
+  reprovision: {
+    jobAction: 'reprovision',
+    idPrefix: 'reprovision',
+    startedBy: 'job',
+    finishedBy: 'job-end',
+    deadlineSeconds: 300,
+    inProgressMinutes: 10,
+    onExpiry: 'ask-again',
+  },
+  /** Program a region for an operator. The agent may fetch the image for a quarter of an hour. */
+  program: {
+    jobAction: 'program',
+    idPrefix: 'program',
+    startedBy: 'program',
+    finishedBy: 'job-end',
+    deadlineSeconds: 1200,
+    inProgressMinutes: 20,
+    onExpiry: 'quarantine-handles',
+  },
+  /** Report all devices again. If the job is lost, the next heartbeat creates another. */
+  rediscover: {
+    jobAction: 'rediscover',
+    idPrefix: 'rediscover',
+    startedBy: 'apply-report',
+    finishedBy: 'report',
+    deadlineSeconds: 'none',
+    inProgressMinutes: 10,
+    onExpiry: 'nothing',
+  },
+} as const satisfies Readonly<Record<string, HostWork>>;
+
+export type HostWorkKind = keyof typeof hostWork;
+
+/** The kinds whose rows in the table have that value. */
+type KindsWith<Column extends keyof HostWork, Value> = {
+  [Kind in HostWorkKind]: (typeof hostWork)[Kind][Column] extends Value ? Kind : never;
+}[HostWorkKind];
+
+/** Kinds that a message on host-jobs starts. */
+export type QueuedWorkKind = KindsWith<'startedBy', 'instance' | 'job' | 'release' | 'program'>;
+/** Kinds that the end of their job finishes. */
+export type JobFinishedKind = KindsWith<'finishedBy', 'job-end'>;
+/** Kinds that the sweep looks at when they are overdue. */
+export type ExpiringWorkKind = Exclude<HostWorkKind, KindsWith<'onExpiry', 'nothing'>>;
+
+export type JobAction = (typeof hostWork)[HostWorkKind]['jobAction'];
+
+export const hostWorkKinds = Object.keys(hostWork) as HostWorkKind[];
+
+export function kindOfAction(action: JobAction): HostWorkKind {
+  return hostWorkKinds.find((kind) => hostWork[kind].jobAction === action) as HostWorkKind;
+}
+
+/** The instances that a job is for, and the boot of their host that it is for. */
+export interface JobNote {
+  readonly instances: readonly string[];
+  readonly bootId: string;
+  /** The host, where the job reprovisions it: the row of the note starts the work then. */
+  readonly bootedHost?: string;
+}
+
+/** An attach handle, as host work names it. */
+export interface HandleRef {
+  readonly providerUuid: ProviderUuid;
+  readonly handleUuid: HandleUuid;
+}
+
+/**
+ * Host work that attach handles wait for: no bind is made ready before its host has confirmed it.
+ */
+interface HandleWork {
+  /** The handles name it as what they wait for. */
+  readonly id: ReleaseId;
+  readonly hostname: string;
+  readonly handles: readonly HandleRef[];
+  readonly startedAt: string;
+  readonly requestId?: string;
+  /** Why the handles are in quarantine: no confirmation came in time. It may still come. */
+  readonly quarantine?: string;
+  /** When the host is asked again to clean up, while the handles are in quarantine; ISO 8601. */
+  readonly retryAt?: string;
+  /** How often the host has been asked again. */
+  readonly retries?: number;
+}
+
+/**
+ * What a host must still clean up behind an instance. It outlives the ARQs: they end at once, also
+ * while their host is dead.
+ */
+export interface HostRelease extends HandleWork {
+  readonly kind: 'release';
+  readonly bindId?: BindId;
+  /** The reprovision job of the instance, where that had not ended. */
+  readonly reprovisionJob?: string;
+  /** The bind goes on: the instance keeps some of its ARQs. */
+  readonly isPart?: true;
+}
+
+/** A region that an operator has programmed, with all its handles kept meanwhile. */
+export interface HostProgram extends HandleWork {
+  readonly kind: 'program';
+  readonly imageId: string;
+  readonly providerUuid: ProviderUuid;
+}
+
+/** What a handle may wait for; its `release` names one of these. */
+export type AwaitedWork = HostRelease | HostProgram;

@@ -1,0 +1,49 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { JobDocument, JobDocumentOf } from '../../contracts/job-document.ts';
+import { jobId } from '../../contracts/job-ids.ts';
+import { type HostWorkKind, hostWork } from '../../domain/host-work.ts';
+
+/** What the work itself says in its document; the rest is the same for all kinds. */
+type Task<Kind extends HostWorkKind> = Omit<
+  JobDocumentOf<Kind>,
+  'version' | 'action' | 'host' | 'boot_id' | 'request_id'
+>;
+
+interface Asked {
+  /** The job's uuid. The same uuid again creates no other job. */
+  readonly uuid: string;
+  readonly hostname: string;
+  /** The boot that the work is for: under another boot the agent rejects it. */
+  readonly bootId: string;
+  /** The request that led to the work. */
+  readonly requestId?: string | undefined;
+}
+
+/**
+ * Asks a host to do work: creates its job.
+ *
+ * @param fields what the log line names besides job and host
+ * @throws JobTooLarge
+ * @throws RetryLater while AWS throttles
+ */
+export async function askHost<Kind extends HostWorkKind>(
+  deps: ConsumerDeps,
+  kind: Kind,
+  { uuid, hostname, bootId, requestId }: Asked,
+  task: Task<Kind>,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const id = jobId(deps.settings.stage, kind, uuid);
+  const document = {
+    version: 1,
+    action: hostWork[kind].jobAction,
+    host: hostname,
+    boot_id: bootId,
+    ...(requestId && { request_id: requestId }),
+    ...task,
+  };
+  // The client parses it with the schema of its action.
+  await deps.clients.jobs.create(id, document as unknown as JobDocument);
+  const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+  deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
+}

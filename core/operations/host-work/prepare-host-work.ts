@@ -1,0 +1,131 @@
+// What a host has to do so that an instance has what it is bound to: at its bind, and again after
+// the host has booted.
+
+import { ImageUnusable } from '../../clients/glance.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../../contracts/job-document.ts';
+import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
+import { handlesShareContent, needsCleaning } from '../../domain/bind-plan.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
+import type { ProviderUuid } from '../../domain/ids.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import type { BoundArq } from '../../store/binding-items.ts';
+import type { HostInventory } from '../../store/hosts.ts';
+import { boundArqs } from '../bind/bound-arqs.ts';
+import type { Place, PlacedArq } from './plan-programs.ts';
+import { programSteps } from './program-steps.ts';
+
+const behindReleaseSeconds = 1;
+
+export interface PreparedWork {
+  /** Empty where the host has nothing to do. */
+  readonly steps: readonly (ProgramStep | CheckRegionStep | CreateMdevStep)[];
+  /** Providers whose regions the steps program. */
+  readonly programs: readonly ProviderUuid[];
+}
+
+/** The host can never do the work; the message says why. */
+export class WorkImpossible extends Error {
+  override readonly name = 'WorkImpossible';
+  override readonly cause: BindFailureCause;
+
+  constructor(cause: BindFailureCause, message: string) {
+    super(message);
+    this.cause = cause;
+  }
+}
+
+/**
+ * @throws WorkImpossible
+ * @throws RetryLater while a handle is still being cleaned up behind its last holder, or an image
+ *   cannot be had
+ */
+export async function prepareHostWork(
+  deps: ConsumerDeps,
+  binding: InstanceBinding,
+  { host, devices }: HostInventory,
+): Promise<PreparedWork> {
+  const arqs = await boundArqs(deps, binding);
+  const places = await placesOf(deps, arqs, devices);
+  const placed = arqs.map((arq) => placedArq(arq, places));
+  // A bind from a backup is past its deadline, and its handle may have another holder since.
+  if (binding.state === 'BindStarted' && placed.some(({ handle }) => handle.restoredAt)) {
+    throw new WorkImpossible(
+      'device',
+      'It was put back from a backup, and its device is withheld.',
+    );
+  }
+  checkHandles([...new Set(placed.flatMap(handlesUsed))]);
+  const regions = await programSteps(deps, { binding, bootId: host.bootId }, placed).catch(
+    (error: unknown) => {
+      throw error instanceof ImageUnusable ? new WorkImpossible('image', error.message) : error;
+    },
+  );
+  return {
+    steps: [...regions.map(({ step }) => step), ...placed.flatMap((each) => mdevSteps(deps, each))],
+    programs: regions.flatMap(({ providerUuid, step }) =>
+      step.kind === 'program' ? [providerUuid] : [],
+    ),
+  };
+}
+
+async function placesOf(
+  deps: ConsumerDeps,
+  arqs: readonly BoundArq[],
+  devices: readonly Device[],
+): Promise<Map<ProviderUuid, Place>> {
+  const present = devices.filter(({ isGone }) => !isGone);
+  const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
+  const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
+  const providers = await deps.store.inventory.providers(uuids);
+  return new Map(
+    providers.flatMap((provider) => {
+      const address = addresses.get(provider.deployable.deviceUuid);
+      return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
+    }),
+  );
+}
+
+function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {
+  const { providerUuid, attachment, hostname } = arq.binding;
+  const place = places.get(providerUuid);
+  const handle = place?.provider.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
+  if (!place || !handle || handle.isGone) {
+    const what = `the device of ${providerUuid}`;
+    throw new WorkImpossible('device', `Host ${hostname} no longer has ${what}.`);
+  }
+  return { arq, handle, place };
+}
+
+/**
+ * The handles that must not wait for a release. These are all handles of a region whose handles
+ * share content: the late job of a bind of another handle could still program the region.
+ */
+function handlesUsed({ handle, place: { provider } }: PlacedArq): readonly AttachHandle[] {
+  return handlesShareContent(provider) ? provider.handles : [handle];
+}
+
+function checkHandles(handles: readonly AttachHandle[]): void {
+  const quarantine = handles.find((handle) => handle.quarantine)?.quarantine;
+  if (quarantine !== undefined) {
+    throw new WorkImpossible('quarantine', `The holder before was not cleaned up: ${quarantine}`);
+  }
+  const waiting = handles.filter((handle) => handle.release !== undefined);
+  if (waiting.length > 0) {
+    throw new RetryLater(
+      `${waiting.length} handles are still being released.`,
+      behindReleaseSeconds,
+    );
+  }
+}
+
+function mdevSteps(deps: ConsumerDeps, { arq, handle, place }: PlacedArq): CreateMdevStep[] {
+  if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
+  const type = handle.info.asked_type;
+  if (!type) {
+    throw new WorkImpossible('device', `Attach handle ${handle.uuid} says no type of mdev.`);
+  }
+  const { bindId } = arq.binding;
+  const { uuid, epoch } = handle;
+  return [{ kind: 'create-mdev', bind_id: bindId, address: place.address, uuid, type, epoch }];
+}

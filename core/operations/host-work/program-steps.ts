@@ -1,0 +1,140 @@
+// Steps that bring images into regions: finds the image that a plan needs, and stages it for the
+// host.
+
+import { type GlanceImage, ImageUnusable } from '../../clients/glance.ts';
+import { RequestRefused, ServiceUnavailable } from '../../clients/http.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { CheckRegionStep, ProgramStep } from '../../contracts/job-document.ts';
+import { isProgrammable } from '../../domain/bind-plan.ts';
+import type { Deployable } from '../../domain/device.ts';
+import type { ImageQuery } from '../../domain/device-profile.ts';
+import type { ProviderUuid } from '../../domain/ids.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import type { BoundArq } from '../../store/binding-items.ts';
+import { type BindInBoot, behindOthers, neighboursIn, takeTurn } from '../bind/share-region.ts';
+import {
+  checkStep,
+  type PlacedArq,
+  type ProgramPlan,
+  planProgram,
+  type Share,
+  sharesOf,
+} from './plan-programs.ts';
+
+/** For one region: what it is to hold, or that it holds it. */
+export interface RegionStep {
+  readonly providerUuid: ProviderUuid;
+  readonly step: ProgramStep | CheckRegionStep;
+}
+
+const serviceAwaySeconds = 5;
+const restoreRetrySeconds = 30;
+
+/**
+ * A step for each region of which an image or a function is wanted, in the ARQs' order.
+ *
+ * @throws ImageUnusable whose message says why there can be none
+ * @throws RetryLater while Glance or S3 is away, another instance has the region programmed, or
+ *   the holders of the region's handles are not known
+ */
+export async function programSteps(
+  deps: ConsumerDeps,
+  bind: BindInBoot,
+  placed: readonly PlacedArq[],
+): Promise<RegionStep[]> {
+  const steps: RegionStep[] = [];
+  for (const share of sharesOf(placed)) {
+    const neighbours = await neighboursIn(deps, share.provider, bind.binding.instanceUuid);
+    const step = await resolve(deps, bind, share, neighbours, planProgram(share, neighbours));
+    const { providerUuid } = share;
+    if (step) steps.push({ providerUuid, step: { ...step, bind_id: bind.binding.bindId } });
+  }
+  return steps;
+}
+
+async function resolve(
+  deps: ConsumerDeps,
+  bind: BindInBoot,
+  share: Share,
+  neighbours: readonly BoundArq[],
+  plan: ProgramPlan,
+): Promise<ProgramStep | CheckRegionStep | undefined> {
+  if (plan.need === 'nothing') return undefined;
+  if (plan.need === 'wait') throw behindOthers();
+  if (plan.need === 'check') return checkStep(share, plan.expected);
+  const { deployable, handles } = share.provider;
+  const image = await untilAvailable(deps, imageFor(deps, deployable, plan.wanted));
+  const isDone =
+    image.id === plan.present ||
+    (neighbours.length > 0 && (await takeTurn(deps, bind, plan.wanted, neighbours)) === 'done');
+  if (isDone) return checkStep(share, { by: 'bitstream_id', value: image.id });
+  if (handles.some(({ restoredAt }) => restoredAt !== undefined)) {
+    throw new RetryLater(
+      'The holders of the region since the backup are not known yet.',
+      restoreRetrySeconds,
+    );
+  }
+  return untilAvailable(deps, stagedStep(deps, deployable, image, share.address));
+}
+
+/** The step for one image, whatever the region holds. @throws ImageUnusable, RetryLater */
+export async function imageStep(
+  deps: ConsumerDeps,
+  deployable: Deployable,
+  address: string,
+  imageId: string,
+): Promise<ProgramStep> {
+  const query = { by: 'bitstream_id', value: imageId } as const;
+  const work = async () =>
+    stagedStep(deps, deployable, await deps.clients.glance.findImage(query), address);
+  return untilAvailable(deps, work());
+}
+
+/** The one image that all of them are. @throws ImageUnusable */
+async function imageFor(
+  deps: ConsumerDeps,
+  { name }: Deployable,
+  wanted: readonly ImageQuery[],
+): Promise<GlanceImage> {
+  const found = await Promise.all(wanted.map((query) => deps.clients.glance.findImage(query)));
+  const [image, ...others] = found;
+  if (!image || others.some(({ id }) => id !== image.id)) {
+    throw new ImageUnusable(`${name} cannot hold two images at once.`);
+  }
+  return image;
+}
+
+async function stagedStep(
+  deps: ConsumerDeps,
+  deployable: Deployable,
+  image: GlanceImage,
+  address: string,
+): Promise<ProgramStep> {
+  const { name, region, regionTypeUuid } = deployable;
+  if (region === undefined || !isProgrammable({ deployable })) {
+    throw new ImageUnusable(`${name} is not a reconfigurable region.`);
+  }
+  const staged = await deps.clients.staging.stage(image);
+  return {
+    kind: 'program',
+    address,
+    region,
+    image: { id: image.id, ...staged },
+    ...(regionTypeUuid && { region_type_uuid: regionTypeUuid }),
+  };
+}
+
+/**
+ * A lasting fault fails the bind, with its message; a passing one is retried up to the deadline.
+ */
+async function untilAvailable<T>(deps: ConsumerDeps, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof RequestRefused) throw new ImageUnusable(error.message);
+    if (!(error instanceof ServiceUnavailable)) throw error;
+    if (!error.isWorthRetrying) throw new ImageUnusable(error.message);
+    deps.log.warn('Image not staged yet.', { error });
+    throw new RetryLater(error.message, serviceAwaySeconds);
+  }
+}

@@ -1,0 +1,38 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { HostProgram } from '../../domain/host-work.ts';
+import { quarantine } from '../release/quarantine.ts';
+
+/**
+ * Ends an operator's program, and frees the region's handles.
+ *
+ * @param failure why the region was not programmed
+ */
+export async function endProgram(
+  deps: ConsumerDeps,
+  program: HostProgram,
+  failure?: string,
+): Promise<void> {
+  await deps.store.regions.endProgram(program, failure ? 'failed' : 'done', failure);
+  await deps.store.releases.confirm(program);
+  if (failure) deps.log.error('Program failed.', { ...namesOf(program), reason: failure });
+  else deps.log.info('Program done.', namesOf(program));
+}
+
+/**
+ * What the region holds is not known: the job ended without the host's word. The region cannot be
+ * claimed until its host has finished what was under way there, or has booted, or an admin frees
+ * it.
+ */
+export async function quarantineProgram(
+  deps: ConsumerDeps,
+  program: HostProgram,
+  reason: string,
+): Promise<void> {
+  await deps.store.regions.endProgram(program, 'failed', reason);
+  await quarantine(deps, program, reason);
+  deps.log.error('Program ended without an answer.', { ...namesOf(program), reason });
+}
+
+function namesOf({ hostname, imageId, providerUuid, requestId }: HostProgram) {
+  return { host: hostname, imageId, providerUuid, ...(requestId && { request_id: requestId }) };
+}

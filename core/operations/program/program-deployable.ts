@@ -1,0 +1,81 @@
+import { ImageUnusable } from '../../clients/glance.ts';
+import type { Deps } from '../../deps.ts';
+import { isProgrammable } from '../../domain/bind-plan.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { workDueAt } from '../../domain/deadlines.ts';
+import type { Deployable } from '../../domain/device.ts';
+import {
+  AgentAway,
+  DeployableInUse,
+  DeployableNotFound,
+  ImageConflict,
+  ImageNotFound,
+  InvalidInput,
+} from '../../domain/errors.ts';
+import type { HostProgram } from '../../domain/host-work.ts';
+import { isUuid, type ReleaseId } from '../../domain/ids.ts';
+import { isLost } from '../../domain/presence.ts';
+import { handlesPerProgramMax } from '../../store/regions.ts';
+
+/**
+ * Has a region programmed. Until the host has answered, a bind of the region waits behind the
+ * program, as behind a release.
+ *
+ * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway, ImageNotFound,
+ *   ImageConflict
+ */
+export async function programDeployable(
+  deps: Deps,
+  caller: Caller,
+  uuid: string,
+  imageId: string,
+): Promise<Deployable> {
+  if (!isUuid(uuid)) {
+    throw new InvalidInput(`${JSON.stringify(uuid)} is not the uuid of a deployable.`);
+  }
+  const listed = await deps.listings.deployableByUuid(uuid.toLowerCase());
+  const provider = listed && (await deps.store.inventory.provider(listed.providerUuid));
+  if (!provider || provider.deployable.isGone) throw new DeployableNotFound(uuid);
+  const { deployable, handles } = provider;
+  if (!isProgrammable(provider)) {
+    throw new InvalidInput(
+      `Deployable ${uuid} cannot be programmed: it is not a reconfigurable region.`,
+    );
+  }
+  // The program keeps the region's handles, so a region without handles cannot be kept.
+  const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;
+  if (!isKeepable) throw new DeployableInUse(uuid);
+  const { host } = await deps.store.inventory.host(deployable.hostname);
+  if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, host.presence?.at);
+  await refuseUnusableImage(deps, imageId);
+  const now = deps.clock();
+  const at = new Date(now).toISOString();
+  const { providerUuid, hostname } = deployable;
+  const program: HostProgram = {
+    kind: 'program',
+    id: deps.uuid() as ReleaseId,
+    hostname,
+    handles: handles.map((handle) => ({ providerUuid, handleUuid: handle.uuid })),
+    imageId,
+    providerUuid,
+    startedAt: at,
+    ...(caller.requestId && { requestId: caller.requestId }),
+  };
+  const note = { image: imageId, by: caller.userId, at, state: 'started' } as const;
+  const dueAt = workDueAt('program', deps.settings, now);
+  if (!(await deps.store.regions.startProgram(program, note, dueAt))) {
+    throw new DeployableInUse(uuid);
+  }
+  deps.log.info('Program requested.', { deployable: uuid, ...note });
+  return deployable;
+}
+
+/** startProgram() checks the image again; only here can the caller be told. */
+async function refuseUnusableImage(deps: Deps, imageId: string): Promise<void> {
+  try {
+    await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });
+  } catch (error) {
+    if (!(error instanceof ImageUnusable)) throw error;
+    throw error.isAbsent ? new ImageNotFound(error.message) : new ImageConflict(error.message);
+  }
+}

@@ -1,0 +1,73 @@
+import { ImageUnusable } from '../../clients/glance.ts';
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import { jobId } from '../../contracts/job-ids.ts';
+import type { StoredProvider } from '../../domain/bind-plan.ts';
+import type { HostProgram } from '../../domain/host-work.ts';
+import { isEndedByBoot } from '../../domain/report-plan.ts';
+import { askHost } from '../host-work/ask-host.ts';
+import { mustWait } from '../host-work/must-wait.ts';
+import { imageStep } from '../host-work/program-steps.ts';
+import { endProgram } from './end-program.ts';
+
+const otherHolder = 'Another instance may have had the region meanwhile.';
+
+/**
+ * Asks the host to program a region for an operator.
+ *
+ * @throws RetryLater while Glance or S3 is away, AWS throttles, or the host has just booted
+ */
+export async function startProgram(deps: ConsumerDeps, programId: string): Promise<void> {
+  const program = await deps.store.releases.program(programId);
+  if (!program) return;
+  const { hostname, providerUuid, requestId } = program;
+  const { host, devices } = await deps.store.inventory.host(hostname);
+  if (mustWait(deps, program, host)) return;
+  // The job would be for this boot. No report ends a program that its boot's report has missed.
+  if (isEndedByBoot(program, host)) {
+    await endProgram(deps, program, 'The host has booted.');
+    return;
+  }
+  const provider = await deps.store.inventory.provider(providerUuid);
+  const device = devices.find(({ uuid }) => uuid === provider?.deployable.deviceUuid);
+  const { bootId } = host;
+  if (!provider || !device || bootId === undefined) {
+    await endProgram(deps, program, 'The region is no longer there.');
+    return;
+  }
+  const giveUp = async (reason: string) => {
+    // An earlier delivery of the message may have created the job.
+    const id = jobId(deps.settings.stage, 'program', program.id);
+    const status = await deps.clients.jobs.executionStatus(id, hostname);
+    if (status === undefined) await endProgram(deps, program, reason);
+  };
+  if (!isKept(provider, program)) return giveUp(otherHolder);
+  try {
+    const { deployable } = provider;
+    const step = await imageStep(deps, deployable, device.address, program.imageId);
+    // Staging takes time: the program may have ended meanwhile.
+    const current = await deps.store.releases.program(program.id);
+    if (!current || current.quarantine) return;
+    const region = await deps.store.inventory.provider(providerUuid);
+    if (!region || !isKept(region, program)) return await giveUp(otherHolder);
+    await deps.store.regions.forgetFunction(providerUuid);
+    const asked = { uuid: program.id, hostname, bootId, requestId };
+    await askHost(deps, 'program', asked, { steps: [step] });
+  } catch (error) {
+    if (!(error instanceof ImageUnusable)) throw error;
+    await giveUp(error.message);
+  }
+}
+
+/**
+ * Whether all handles still wait for the program. A bind that has claimed a handle behind the
+ * program, and has ended, waits for its own release. The holder of a handle from a backup is not
+ * known.
+ */
+function isKept({ handles }: StoredProvider, { id, handles: kept }: HostProgram): boolean {
+  return kept.every(({ handleUuid }) =>
+    handles.some(
+      ({ uuid, release, restoredAt }) =>
+        uuid === handleUuid && release === id && restoredAt === undefined,
+    ),
+  );
+}

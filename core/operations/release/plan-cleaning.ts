@@ -1,0 +1,48 @@
+import type { InstanceBinding } from '../../domain/arq.ts';
+import { needsCleaning } from '../../domain/bind-plan.ts';
+import type { HostRelease } from '../../domain/host-work.ts';
+import type { BoundArq } from '../../store/binding-items.ts';
+import type { ReleasePlan } from './new-release.ts';
+
+interface Ending {
+  readonly binding: InstanceBinding;
+  /** The ARQs of the binding that end. */
+  readonly arqs: readonly BoundArq[];
+  /** Whether all ARQs of the binding end. */
+  readonly isWhole: boolean;
+  /** The request that ends them; undefined where none does. */
+  readonly requestId: string | undefined;
+  readonly mdevOwner: 'agent' | 'nova';
+}
+
+/**
+ * What the host has to clean up before the handles of these ARQs are free; undefined for nothing.
+ * While a bind is under way each handle needs cleaning: the host may be working on it.
+ */
+export function planCleaning(ending: Ending): ReleasePlan | undefined {
+  const { binding, arqs, isWhole, mdevOwner } = ending;
+  const isUnderWay = binding.state === 'BindStarted' || binding.state === 'provisioning';
+  const handles = arqs.flatMap((arq) => {
+    const { attachment, providerUuid } = arq.binding;
+    if (!attachment) return [];
+    const wasMadeReady = isUnderWay || needsCleaning(attachment, mdevOwner);
+    return wasMadeReady ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
+  });
+  if (handles.length === 0) return undefined;
+  // Without a request that ended the ARQs, the release follows from the request that bound them.
+  const requestId = ending.requestId ?? binding.requestId;
+  return {
+    bindId: binding.bindId,
+    ...(isWhole ? reprovisionJobOf(binding) : { isPart: true as const }),
+    hostname: binding.hostname,
+    handles,
+    ...(requestId && { requestId }),
+  };
+}
+
+function reprovisionJobOf({
+  state,
+  jobUuid,
+}: InstanceBinding): Pick<HostRelease, 'reprovisionJob'> {
+  return state === 'provisioning' && jobUuid ? { reprovisionJob: jobUuid } : {};
+}

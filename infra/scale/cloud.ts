@@ -1,0 +1,276 @@
+// A cloud at AWS's limits, in virtual time: what waits for what, with the very numbers of the product.
+
+import { backoffMs } from '#agent/backoff.ts';
+import { retrySeconds } from '#core/clients/iot-jobs.ts';
+import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
+import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
+import { hostWork } from '#core/domain/host-work.ts';
+import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
+import { burstOf } from '#infra/throttling.ts';
+import { filtersPerHost, type Quotas, quotas, taken } from './limits.ts';
+import { ConsumedQueue } from './queue.ts';
+import { createRandom, Quota, Timeline } from './timeline.ts';
+
+/** As shipped: core/settings.ts and infra/settings.ts. */
+const bindDeadlineSeconds = 240;
+const novaRequestsPerSecond = 2000;
+
+export interface Load {
+  /** Servers a second that ask for a plain PCI device, and for a vGPU; for so long. */
+  readonly pciPerSecond?: number;
+  readonly vgpusPerSecond?: number;
+  readonly seconds: number;
+  /** How long a server lives, once its device is bound. */
+  readonly lifeSeconds?: number;
+  /** Hosts that boot in the first second, each with so many vGPUs in use. */
+  readonly bootingHosts?: number;
+  readonly instancesPerHost?: number;
+  readonly quotas?: Partial<Quotas>;
+  /** Consumers of `host-jobs` at once, where that is not the table's. */
+  readonly hostJobsConcurrency?: number;
+}
+
+interface Server {
+  readonly needsHost: boolean;
+  readonly startedAt: number;
+  state: 'BindStarted' | 'Bound' | 'BindFailed';
+}
+
+interface Release {
+  readonly startedAt: number;
+  isConfirmed: boolean;
+  isQuarantined: boolean;
+}
+
+type HostJob =
+  | { readonly kind: 'bind'; readonly server: Server }
+  | { readonly kind: 'release'; readonly release: Release }
+  | { readonly kind: 'reprovision' };
+
+export interface Outcome {
+  /** Seconds from PATCH until Nova is told, of those that were bound. */
+  readonly pci: readonly number[];
+  readonly vgpu: readonly number[];
+  readonly counts: Readonly<Record<Counted, number>>;
+  readonly deepest: Readonly<Partial<Record<QueueName, number>>>;
+  readonly dead: number;
+  /** Seconds after the boot, of each host. */
+  readonly reported: readonly number[];
+  readonly jobMade: readonly number[];
+  readonly boundAgain: readonly number[];
+}
+
+type Counted =
+  | 'asked'
+  | 'refused'
+  | 'failed'
+  | 'quarantined'
+  | 'createJobRefused'
+  | 'cancelJobRefused'
+  | 'connectsRefused';
+
+export function live(load: Load): Outcome {
+  const timeline = new Timeline();
+  const random = createRandom(7);
+  const allowed = { ...quotas, ...load.quotas };
+  const api = new Quota(timeline, allowed.apiRequests, allowed.apiBurst);
+  const route = new Quota(timeline, novaRequestsPerSecond, burstOf(novaRequestsPerSecond));
+  const createJob = new Quota(timeline, allowed.createJob);
+  const cancelJob = new Quota(timeline, allowed.cancelJob);
+  const connect = new Quota(timeline, allowed.connects);
+  const subscribe = new Quota(timeline, allowed.subscriptions);
+  const servers = new Set<Server>();
+  const releases = new Set<Release>();
+  const told = { pci: [] as number[], vgpu: [] as number[] };
+  const boot = { reported: [] as number[], jobMade: [] as number[], boundAgain: [] as number[] };
+  const count = { asked: 0, refused: 0, failed: 0, quarantined: 0 };
+
+  const streamed = (run: () => void) => timeline.after(taken.stream, run);
+  const onHost = (run: () => void) =>
+    timeline.after(taken.hostLeast + random() * (taken.hostMost - taken.hostLeast), run);
+
+  const novaEvents = new ConsumedQueue<Server | undefined>(timeline, rowOf('nova-events'), {
+    seconds: () => taken.novaEvents,
+    end: (server) => {
+      if (server?.state === 'Bound') {
+        told[server.needsHost ? 'vgpu' : 'pci'].push(timeline.now - server.startedAt);
+      }
+      return undefined;
+    },
+  });
+  const jobEvents = new ConsumedQueue<() => void>(timeline, rowOf('job-events'), {
+    seconds: () => taken.jobEvents,
+    end: (finish) => {
+      finish();
+      return undefined;
+    },
+  });
+  const hostJobsRow = {
+    ...rowOf('host-jobs'),
+    ...(load.hostJobsConcurrency && { concurrencyMax: load.hostJobsConcurrency }),
+  };
+  const hostJobs = new ConsumedQueue<HostJob>(timeline, hostJobsRow, {
+    seconds: () => taken.hostJobs,
+    end: (job, attempt) => work[job.kind](job as never, attempt),
+  });
+
+  const work = {
+    bind({ server }: Extract<HostJob, { kind: 'bind' }>) {
+      if (server.state !== 'BindStarted') return undefined;
+      if (!createJob.take()) return retrySeconds;
+      onHost(() => jobEvents.send(() => finishBind(server)));
+      return undefined;
+    },
+    release({ release }: Extract<HostJob, { kind: 'release' }>) {
+      // The bind's own job first: it may still be under way.
+      if (!cancelJob.take() || !createJob.take()) return retrySeconds;
+      onHost(() =>
+        jobEvents.send(() => {
+          release.isConfirmed = true;
+          releases.delete(release);
+        }),
+      );
+      return undefined;
+    },
+    reprovision(_job: Extract<HostJob, { kind: 'reprovision' }>, attempt: number) {
+      if (!createJob.take()) return reprovisionRetrySeconds(attempt, random());
+      boot.jobMade.push(timeline.now);
+      onHost(() =>
+        jobEvents.send(() => {
+          boot.boundAgain.push(timeline.now);
+          for (let each = 0; each < (load.instancesPerHost ?? 0); each++) {
+            streamed(() => novaEvents.send(undefined));
+          }
+        }),
+      );
+      return undefined;
+    },
+  };
+
+  function finishBind(server: Server): void {
+    if (server.state !== 'BindStarted') return;
+    server.state = 'Bound';
+    servers.delete(server);
+    streamed(() => novaEvents.send(server));
+    timeline.after(load.lifeSeconds ?? 300, () => end(server));
+  }
+
+  /** Nova's DELETE, or a bind that failed: the host lets go of what it has made, or may be making. */
+  function end(server: Server): void {
+    isServed();
+    if (!server.needsHost) return;
+    const release = { startedAt: timeline.now, isConfirmed: false, isQuarantined: false };
+    releases.add(release);
+    streamed(() => hostJobs.send({ kind: 'release', release }));
+  }
+
+  /** Whether API Gateway lets a call of Nova's through. */
+  function isServed(): boolean {
+    if (route.take() && api.take()) return true;
+    count.refused += 1;
+    return false;
+  }
+
+  /** GET of the profile, POST, PATCH, GET: a 429 for any of them fails the build. */
+  function ask(needsHost: boolean): void {
+    count.asked += 1;
+    const calls = (left: number) => {
+      if (!isServed()) return;
+      timeline.after(taken.apiCall, () => (left > 1 ? calls(left - 1) : start(needsHost)));
+    };
+    calls(3);
+  }
+
+  function start(needsHost: boolean): void {
+    const server: Server = { needsHost, startedAt: timeline.now, state: 'BindStarted' };
+    isServed();
+    if (needsHost) {
+      servers.add(server);
+      streamed(() => hostJobs.send({ kind: 'bind', server }));
+    } else {
+      finishBind(server);
+    }
+  }
+
+  function sweep(): void {
+    for (const server of servers) {
+      if (timeline.now - server.startedAt < workDueMs('bind', { bindDeadlineSeconds }) / 1000)
+        continue;
+      server.state = 'BindFailed';
+      servers.delete(server);
+      count.failed += 1;
+      streamed(() => novaEvents.send(server));
+      end(server);
+    }
+    for (const release of releases) {
+      if (release.isQuarantined) continue;
+      if (timeline.now - release.startedAt < hostWork.release.deadlineSeconds) continue;
+      release.isQuarantined = true;
+      count.quarantined += 1;
+    }
+    timeline.after(sweepSeconds, sweep);
+  }
+
+  const presence = new ConsumedQueue<undefined>(timeline, rowOf('host-presence'), {
+    seconds: () => taken.presence,
+    end: () => undefined,
+  });
+  const reports = new ConsumedQueue<undefined>(timeline, rowOf('inventory-reports'), {
+    seconds: () => taken.report + taken.reportPerInstance * (load.instancesPerHost ?? 0),
+    end: () => {
+      boot.reported.push(timeline.now);
+      if (load.instancesPerHost) streamed(() => hostJobs.send({ kind: 'reprovision' }));
+      return undefined;
+    },
+  });
+
+  function comeUp(failures: number): void {
+    if (connect.take() && subscribe.take(filtersPerHost)) {
+      presence.send(undefined);
+      reports.send(undefined);
+    } else {
+      timeline.after(backoffMs(failures, random()) / 1000, () => comeUp(failures + 1));
+    }
+  }
+
+  for (let host = 0; host < (load.bootingHosts ?? 0); host++) {
+    timeline.after(random(), () => comeUp(0));
+  }
+  const arrive = (perSecond: number, needsHost: boolean) => {
+    for (let each = 0; each < perSecond * load.seconds; each++) {
+      timeline.after(each / perSecond, () => ask(needsHost));
+    }
+  };
+  arrive(load.pciPerSecond ?? 0, false);
+  arrive(load.vgpusPerSecond ?? 0, true);
+  timeline.after(sweepSeconds, sweep);
+  timeline.run(load.seconds + afterwardsSeconds);
+
+  return {
+    ...told,
+    ...boot,
+    counts: {
+      ...count,
+      createJobRefused: createJob.refused,
+      cancelJobRefused: cancelJob.refused,
+      connectsRefused: connect.refused + subscribe.refused,
+    },
+    deepest: {
+      'host-jobs': hostJobs.deepest,
+      'job-events': jobEvents.deepest,
+      'nova-events': novaEvents.deepest,
+      'inventory-reports': reports.deepest,
+      'host-presence': presence.deepest,
+    },
+    dead: [novaEvents, jobEvents, hostJobs, presence, reports].reduce((sum, q) => sum + q.dead, 0),
+  };
+}
+
+/** Until everything has come to an end, or to its dead-letter queue. */
+const afterwardsSeconds = 2 * 3600;
+
+function rowOf(name: QueueName): QueueRow {
+  const row = queueRows.find((each) => each.name === name);
+  if (!row) throw new RangeError(`There is no queue ${name}.`);
+  return row;
+}

@@ -1,0 +1,52 @@
+// The compute node of `npm start` and `npm run demo`: the fake driver's device, a fake GPU on which
+// mdevs can be made, a fake FPGA that can be programmed, and a sysfs tree with a GPU and a network card that has two virtual functions.
+
+import { existsSync } from 'node:fs';
+import type { AgentOptions } from '../process/system.ts';
+import { SysfsTree } from './sysfs-tree.ts';
+
+export const demoHostname = 'cmp1';
+
+/** What Cyborg is given of the host; the rest is Nova's. */
+const allowList = [
+  { vendor_id: '10de', product_id: '1eb8', device_type: 'GPU', resource_class: 'PGPU' },
+  {
+    vendor_id: '8086',
+    product_id: '154c',
+    device_type: 'NIC',
+    resource_class: 'CUSTOM_NIC',
+    virtual_functions: true,
+  },
+];
+
+/** Makes the tree unless it is there. */
+export function demoAgent(sysfsRoot: string): AgentOptions {
+  if (!existsSync(sysfsRoot)) {
+    new SysfsTree(sysfsRoot)
+      .addFunction({
+        address: '0000:3b:00.0',
+        vendor: '10de',
+        product: '1eb8',
+        classCode: '030200',
+      })
+      .addFunction({
+        address: '0000:5e:00.0',
+        vendor: '8086',
+        product: '1572',
+        classCode: '020000',
+        driver: 'i40e',
+        sriovTotalvfs: 2,
+      })
+      .addVirtualFunctions('0000:5e:00.0', 2, {
+        vendor: '8086',
+        product: '154c',
+        classCode: '020000',
+      });
+  }
+  return {
+    hostname: demoHostname,
+    drivers: 'fake,pci,fake-gpu,fake-fpga',
+    sysfsRoot,
+    pciAllowList: allowList,
+  };
+}

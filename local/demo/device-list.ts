@@ -1,0 +1,53 @@
+// What `npm start` shows of the hosts' devices: the list of the API, as often as it has changed.
+
+import * as z from 'zod';
+import { type Layout, urlOf } from '../process/layout.ts';
+
+const listing = z.object({
+  devices: z.array(
+    z.object({ hostname: z.string(), type: z.string(), std_board_info: z.string().nullish() }),
+  ),
+});
+
+export interface DeviceList {
+  /** Asks soon, and says the devices if they are others than it last said. */
+  look(): void;
+}
+
+/** Several reports of a host come at once; one look is enough for them. */
+const gatherMs = 200;
+
+export function showDevices(layout: Layout, say: (sentence: string) => void): DeviceList {
+  let timer: NodeJS.Timeout | undefined;
+  let last = '';
+
+  async function show(): Promise<void> {
+    const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2/devices`, {
+      headers: { 'X-Auth-Token': 'manager-token' },
+      signal: AbortSignal.timeout(10_000),
+    });
+    const found = listing.safeParse(await response.json());
+    if (!found.success || found.data.devices.length === 0) return;
+    const sentences = sentencesOf(found.data.devices);
+    if (sentences.join() === last) return;
+    last = sentences.join();
+    for (const sentence of sentences) say(sentence);
+  }
+
+  return {
+    look: () => {
+      clearTimeout(timer);
+      // With another Keystone our token is unknown, and while the system stops nothing answers.
+      timer = setTimeout(() => void show().catch(() => {}), gatherMs);
+      timer.unref();
+    },
+  };
+}
+
+/** One for each host. */
+function sentencesOf(devices: z.infer<typeof listing>['devices']): string[] {
+  const byHost = Map.groupBy(devices, ({ hostname }) => hostname);
+  return [...byHost].map(
+    ([hostname, own]) => `${hostname} has ${own.map(({ type }) => type).join(', ')}`,
+  );
+}

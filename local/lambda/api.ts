@@ -1,0 +1,35 @@
+// The API as API Gateway serves it: the resources' own handlers, one function each, behind the gateway's
+// routes.
+
+import type { Log } from '#core/log.ts';
+import { handler as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
+import { handler as attributes } from '#functions/attributes/handler.ts';
+import { handler as deployables } from '#functions/deployables/handler.ts';
+import { handler as deviceProfiles } from '#functions/device-profiles/handler.ts';
+import { handler as devices } from '#functions/devices/handler.ts';
+import { resourceFor } from '#functions/gateway.ts';
+import type { HttpHandler } from '#functions/http/resource-handler.ts';
+import type { Resource } from '#functions/routes.ts';
+import { handler as versions } from '#functions/versions/handler.ts';
+import type { ListenOptions } from '../process/ports.ts';
+import { type LocalHttpServer, startHttpServer } from './http-server.ts';
+import type { LambdaHandler } from './lambda.ts';
+
+const handlers: Readonly<Record<Resource, HttpHandler>> = {
+  versions,
+  'device-profiles': deviceProfiles,
+  'accelerator-requests': acceleratorRequests,
+  devices,
+  deployables,
+  attributes,
+};
+
+/** @throws PortTaken */
+export function startApi(
+  options: ListenOptions & { readonly log?: Log },
+): Promise<LocalHttpServer> {
+  return startHttpServer({
+    ...options,
+    resolve: (path) => handlers[resourceFor(path)] as LambdaHandler,
+  });
+}

@@ -1,0 +1,153 @@
+// What Lambda does for a queue: receive, invoke, delete what succeeded. A message whose consumer
+// failed stays hidden until its visibility timeout, unless the consumer itself changed that.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  ReceiveMessageCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { type Log, silentLog } from '#core/log.ts';
+import type { Running } from '../../process/ports.ts';
+import { invoke, type LambdaFunction } from '../lambda.ts';
+import { retryDelayMs } from './retry-delay.ts';
+
+/** What it answers is read as Lambda reads it; nothing is an answer, too. */
+export type QueueConsumer = LambdaFunction<SQSEvent, unknown>;
+
+export interface QueuePollerOptions {
+  readonly sqs: SQSClient;
+  readonly queueUrl: string;
+  readonly consumer: QueueConsumer;
+  readonly batchSize: number;
+  /** At most so many invocations at once. */
+  readonly concurrencyMax: number;
+  readonly log?: Log;
+}
+
+export function startQueuePoller(options: QueuePollerOptions): Running {
+  const { sqs, queueUrl, consumer, log = silentLog } = options;
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function poll(): Promise<void> {
+    const arn = await queueArnOf(sqs, queueUrl, stopping.signal);
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      if (running.size >= options.concurrencyMax) {
+        await Promise.race(running);
+        continue;
+      }
+      try {
+        const messages = await receive();
+        failures = 0;
+        if (messages.length === 0) continue;
+        const invocation = consume(messages, arn).finally(() => running.delete(invocation));
+        running.add(invocation);
+      } catch (error) {
+        if (stopping.signal.aborted) break;
+        log.warn('Receiving failed.', { queue: consumer.name, error });
+        await delay(retryDelayMs(failures++), undefined, { signal: stopping.signal }).catch(
+          () => {},
+        );
+      }
+    }
+  }
+
+  async function receive(): Promise<Message[]> {
+    const command = new ReceiveMessageCommand({
+      QueueUrl: queueUrl,
+      MaxNumberOfMessages: Math.min(options.batchSize, 10),
+      WaitTimeSeconds: 20,
+      MessageSystemAttributeNames: ['All'],
+      MessageAttributeNames: ['All'],
+    });
+    const { Messages = [] } = await sqs.send(command, { abortSignal: stopping.signal });
+    return Messages;
+  }
+
+  async function consume(messages: readonly Message[], arn: string): Promise<void> {
+    const records = messages.map((message) => sqsRecord(message, arn));
+    let failed: ReadonlySet<string>;
+    try {
+      failed = failedMessages(records, await invoke(consumer, { Records: records }));
+    } catch (error) {
+      log.error('The consumer failed.', { queue: consumer.name, error });
+      return;
+    }
+    const done = records.filter(({ messageId }) => !failed.has(messageId));
+    if (done.length === 0) return;
+    // A delete that fails means one more delivery: consumers expect that.
+    await sqs
+      .send(
+        new DeleteMessageBatchCommand({
+          QueueUrl: queueUrl,
+          Entries: done.map(({ receiptHandle }, at) => ({
+            Id: `${at}`,
+            ReceiptHandle: receiptHandle,
+          })),
+        }),
+      )
+      .catch((error: unknown) => log.warn('Deleting failed.', { queue: consumer.name, error }));
+  }
+
+  const polling = poll().catch((error: unknown) => {
+    if (!stopping.signal.aborted) log.error('The poller ended.', { queue: consumer.name, error });
+  });
+  return {
+    /** Lets consumers that run finish, so that nothing is done twice for no reason. */
+    stop: async () => {
+      stopping.abort();
+      await polling;
+      await Promise.all(running);
+    },
+  };
+}
+
+async function queueArnOf(sqs: SQSClient, url: string, abortSignal: AbortSignal): Promise<string> {
+  const command = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['QueueArn'] });
+  return (await sqs.send(command, { abortSignal })).Attributes?.QueueArn ?? '';
+}
+
+/**
+ * Messages that are to come again. Lambda takes a report that it does not understand for the
+ * failure of all: an identifier that is empty, missing, or of no message in the batch.
+ */
+export function failedMessages(
+  records: readonly SQSRecord[],
+  response: unknown,
+): ReadonlySet<string> {
+  const failures = (response as Partial<SQSBatchResponse> | null | undefined)?.batchItemFailures;
+  const ids = new Set((failures ?? []).map(({ itemIdentifier }) => itemIdentifier));
+  const known = new Set(records.map(({ messageId }) => messageId));
+  return [...ids].every((id) => known.has(id)) ? ids : known;
+}
+
+function sqsRecord(message: Message, arn: string): SQSRecord {
+  const attributes = Object.entries(message.MessageAttributes ?? {}).map(([name, value]) => [
+    name,
+    {
+      dataType: value.DataType ?? 'String',
+      ...(value.StringValue !== undefined && { stringValue: value.StringValue }),
+      ...(value.BinaryValue !== undefined && {
+        binaryValue: Buffer.from(value.BinaryValue).toString('base64'),
+      }),
+      stringListValues: [],
+      binaryListValues: [],
+    },
+  ]);
+  return {
+    messageId: message.MessageId ?? '',
+    receiptHandle: message.ReceiptHandle ?? '',
+    body: message.Body ?? '',
+    attributes: { ...(message.Attributes as unknown as SQSRecord['attributes']) },
+    messageAttributes: Object.fromEntries(attributes),
+    md5OfBody: message.MD5OfBody ?? '',
+    eventSource: 'aws:sqs',
+    eventSourceARN: arn,
+    awsRegion: arn.split(':')[3] ?? '',
+  };
+}

@@ -1,0 +1,56 @@
+// What Lambda does for a table's stream: finds its shards, reads each in order, and invokes.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { DescribeStreamCommand, type Shard } from '@aws-sdk/client-dynamodb-streams';
+import { silentLog } from '#core/log.ts';
+import type { Running } from '../../process/ports.ts';
+import { retryDelayMs } from './retry-delay.ts';
+import { ShardReader, type StreamPollerOptions } from './shard-reader.ts';
+
+export function startStreamPoller(options: StreamPollerOptions): Running {
+  const { streams, streamArn, log = silentLog } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const reading = new Map<string, Promise<void>>();
+  const finished = new Set<string>();
+
+  async function describe(): Promise<readonly Shard[]> {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        const command = new DescribeStreamCommand({ StreamArn: streamArn });
+        const { StreamDescription } = await streams.send(command, { abortSignal: signal });
+        return StreamDescription?.Shards ?? [];
+      } catch (error) {
+        if (!signal.aborted) log.warn('Describing the stream failed.', { streamArn, error });
+        const ms = retryDelayMs(failures++);
+        await delay(ms, undefined, { signal }).catch(() => {});
+      }
+    }
+    return [];
+  }
+
+  /** Starts a reader for each shard that has none. A child comes after its parent has ended. */
+  async function readShards(): Promise<void> {
+    for (const { ShardId = '', ParentShardId = '' } of await describe()) {
+      if (reading.has(ShardId) || finished.has(ShardId) || reading.has(ParentShardId)) continue;
+      const reader = new ShardReader(options, ShardId, signal).read().then(() => {
+        reading.delete(ShardId);
+        finished.add(ShardId);
+        return readShards();
+      });
+      reading.set(ShardId, reader);
+    }
+  }
+
+  const starting = readShards();
+  return {
+    /** Lets a batch that is under way finish. */
+    stop: async () => {
+      stopping.abort();
+      await starting;
+      while (reading.size > 0) await Promise.all(reading.values());
+      options.checkpoints.flush();
+    },
+  };
+}

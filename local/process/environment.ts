@@ -1,0 +1,58 @@
+// The environment of every local process: where the engines are, and the deployment's settings.
+// AWS's own variables, so that the unmodified SDK finds the engines, and LocalStack or AWS as well.
+
+import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
+import { serviceCredentials } from '../openstack/keystone.ts';
+
+/** SQS names its account in queue URLs; the engine has one. */
+const account = '000000000000';
+
+export interface Endpoints {
+  readonly dynamoDb: string;
+  readonly sqs: string;
+  /** Where jobs are created; left out where nothing makes jobs. */
+  readonly iot?: string;
+  /** Where images are staged; left out where none are. */
+  readonly s3?: string;
+  /** Where events are put; left out where nobody announces any. */
+  readonly events?: string;
+  readonly keystone: string;
+}
+
+export function environmentFor(
+  stage: string,
+  endpoints: Endpoints,
+): Readonly<Record<string, string>> {
+  const credentials = serviceCredentials('cyborg', endpoints.keystone);
+  return {
+    CYBORG_STAGE: stage,
+    // The stand-in for Nova attaches anything.
+    CYBORG_ATTACH_TYPES: 'PCI,TEST_PCI,MDEV',
+    KEYSTONE_URL: credentials.url,
+    CYBORG_OS_USERNAME: credentials.username,
+    CYBORG_OS_PASSWORD: credentials.password,
+    CYBORG_OS_PROJECT_NAME: credentials.projectName,
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_ENDPOINT_URL_DYNAMODB: endpoints.dynamoDb,
+    AWS_ENDPOINT_URL_DYNAMODB_STREAMS: endpoints.dynamoDb,
+    AWS_ENDPOINT_URL_SQS: endpoints.sqs,
+    ...(endpoints.iot && { AWS_ENDPOINT_URL_IOT: endpoints.iot }),
+    ...(endpoints.s3 && { AWS_ENDPOINT_URL_S3: endpoints.s3, CYBORG_S3_PATH_STYLE: 'true' }),
+    ...(endpoints.events && { AWS_ENDPOINT_URL_EVENTBRIDGE: endpoints.events }),
+    ...Object.fromEntries(
+      consumerNames.map((name) => [
+        deadQueueUrlVariable(name),
+        `${endpoints.sqs}/${account}/${deadLetterQueueName(stage, name)}`,
+      ]),
+    ),
+    ...Object.fromEntries(
+      queues.map(({ name }) => [
+        queueUrlVariable(name),
+        `${endpoints.sqs}/${account}/${queueName(stage, name)}`,
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,173 @@
+// The parts of the local system, each of which can be killed and started again by itself. Modules are
+// loaded by the part that needs them alone.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '#core/log.ts';
+import { host, type Layout, portVariable, urlOf } from './layout.ts';
+import type { Running } from './ports.ts';
+
+export const partNames = [
+  'queues',
+  's3',
+  'events',
+  'broker',
+  'openstack',
+  'api',
+  'consumers',
+] as const;
+export type PartName = (typeof partNames)[number];
+
+/** Makes the stage's tables and queues, before what needs them. */
+export const setupName = 'setup';
+
+export async function startPart(
+  name: PartName | typeof setupName,
+  layout: Layout,
+  log: Log,
+): Promise<Running> {
+  mkdirSync(layout.directory, { recursive: true });
+  return name === setupName ? setUp(layout) : starters[name](layout, log);
+}
+
+async function setUp({ stage }: Layout): Promise<Running> {
+  const [{ DynamoDBClient }, { SQSClient }, { createTables }, { createQueues }] = await Promise.all(
+    [
+      import('@aws-sdk/client-dynamodb'),
+      import('@aws-sdk/client-sqs'),
+      import('../aws/dynamodb.ts'),
+      import('../aws/queues.ts'),
+    ],
+  );
+  const tables = new DynamoDBClient();
+  const queues = new SQSClient();
+  await Promise.all([createTables(tables, stage), createQueues(queues, stage)]);
+  for (const client of [tables, queues]) client.destroy();
+  return { stop: async () => {} };
+}
+
+const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {
+  async queues(layout) {
+    const { startQueues } = await import('../aws/queues.ts');
+    return startQueues({
+      host,
+      port: layout.ports.sqs,
+      variable: portVariable('sqs'),
+      file: join(layout.directory, 'sqs.db'),
+    });
+  },
+
+  async s3(layout) {
+    const { startS3 } = await import('../aws/s3.ts');
+    return startS3({
+      host,
+      port: layout.ports.s3,
+      variable: portVariable('s3'),
+      directory: join(layout.directory, 's3'),
+    });
+  },
+
+  async events(layout) {
+    const { startEvents } = await import('../aws/events.ts');
+    return startEvents({
+      host,
+      port: layout.ports.events,
+      variable: portVariable('events'),
+      file: eventsFile(layout),
+    });
+  },
+
+  async broker(layout, log) {
+    const [{ SQSClient }, { startBroker }, { openCertificates }, { createRuleEngine }, settings] =
+      await Promise.all([
+        import('@aws-sdk/client-sqs'),
+        import('../aws/broker.ts'),
+        import('../aws/certificates.ts'),
+        import('../aws/iot-rules.ts'),
+        import('#core/settings.ts'),
+      ]);
+    const [{ startIotJobs }, { ThingRegistry }] = await Promise.all([
+      import('../aws/iot-jobs/start.ts'),
+      import('../aws/iot-registry/registry.ts'),
+    ]);
+    const { queueUrls } = settings.loadSettings(process.env);
+    const { stage } = layout;
+    const rules = createRuleEngine({ stage, sqs: new SQSClient(), queueUrls, log });
+    const certificates = openCertificates(certificateDirectory(layout));
+    const registry = new ThingRegistry({
+      stage,
+      file: join(layout.directory, 'iot-registry.db'),
+      sign: certificates.sign,
+    });
+    // In one process, as devices reach their jobs through the broker.
+    const jobs = await startIotJobs({
+      host,
+      port: layout.ports.iot,
+      variable: portVariable('iot'),
+      file: join(layout.directory, 'iot-jobs.db'),
+      deliver: rules.deliver,
+      registry,
+      log,
+    });
+    const broker = await startBroker({
+      stage,
+      host,
+      port: layout.ports.mqtt,
+      variable: portVariable('mqtt'),
+      certificates: certificates.server,
+      deliver: rules.deliver,
+      jobs: jobs.devices,
+      registry,
+      log,
+    });
+    return {
+      stop: async () => {
+        await broker.stop();
+        await jobs.stop();
+        registry.close();
+      },
+    };
+  },
+
+  async openstack(layout) {
+    const { startOpenStack } = await import('../openstack/start.ts');
+    return startOpenStack(layout);
+  },
+
+  async api(layout, log) {
+    const { startApi } = await import('../lambda/api.ts');
+    return startApi({ host, port: layout.ports.api, variable: portVariable('api'), log });
+  },
+
+  async consumers(layout, log) {
+    const { startConsumers } = await import('../lambda/consumers.ts');
+    return startConsumers({
+      log,
+      checkpointDirectory: checkpointDirectory(layout),
+      ...(!layout.replaced.includes('dynamodb') && { engineFile: engineFile(layout) }),
+    });
+  },
+};
+
+export function certificateDirectory(layout: Layout): string {
+  return join(layout.directory, 'certificates');
+}
+
+/** What was announced, a line each. */
+export function eventsFile(layout: Layout): string {
+  return join(layout.directory, 'events.jsonl');
+}
+
+/** How far the consumers have read the tables' streams. */
+export function checkpointDirectory(layout: Layout): string {
+  return join(layout.directory, 'streams');
+}
+
+export function engineFile(layout: Layout): string {
+  return join(layout.directory, 'dynamodb.db');
+}
+
+/** Where the accelerator API is, as the catalog names it. */
+export function apiUrl(layout: Layout): string {
+  return `${urlOf(layout, 'api')}/accelerator/v2`;
+}

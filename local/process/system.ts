@@ -1,0 +1,272 @@
+// The whole system on one machine: every part in a process of its own, as in the cloud, so that each
+// can be killed and started again while the others go on.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { thingName } from '#core/contracts/topics.ts';
+import { openCertificates } from '../aws/certificates.ts';
+import { startDynamoDb } from '../aws/dynamodb-engine.ts';
+import { bundleProcesses } from './bundle.ts';
+import { environmentOf, host, type Layout, type PortName, portVariable, urlOf } from './layout.ts';
+import { certificateDirectory, engineFile, type PartName, partNames, setupName } from './parts.ts';
+import { type Launched, type Supervised, supervise } from './supervisor.ts';
+
+export interface AgentOptions {
+  readonly hostname: string;
+  readonly drivers: string;
+  readonly sysfsRoot?: string;
+  readonly pciAllowList?: unknown;
+  readonly intervalSeconds?: number;
+  /** Started by {@link System.start} only. */
+  readonly startsLater?: boolean;
+}
+
+/** A JSON line that a part has written. */
+export type LineListener = (part: string, line: Readonly<Record<string, unknown>>) => void;
+
+export interface SystemOptions {
+  readonly layout: Layout;
+  readonly agents: readonly AgentOptions[];
+  /** Start a part again that has died, as AWS would. */
+  readonly restart: boolean;
+  readonly onLine?: LineListener;
+  /** A process has died and is started again. */
+  readonly onRestart?: (name: ProcessName) => void;
+  /** What has been reached while the system starts, as a clause. */
+  readonly onProgress?: (reached: string) => void;
+  /** Beside those that the layout gives. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** `dynamodb`, the name of a part, or `agent-<hostname>`. */
+export type ProcessName = string;
+
+export interface System {
+  readonly layout: Layout;
+  readonly processes: readonly ProcessName[];
+  /** Kills at once, as a crash would. */
+  kill(name: ProcessName): Promise<void>;
+  start(name: ProcessName): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** V8 keeps 16 MB for new objects unless told otherwise; idle processes need none of it. */
+const heapFlags = ['--max-semi-space-size=1'];
+
+/** @throws EngineUnavailable, PortTaken, or what a part failed with */
+export async function startSystem(options: SystemOptions): Promise<System> {
+  const { layout, onProgress = () => {} } = options;
+  mkdirSync(layout.logDirectory, { recursive: true });
+  // Clients of our own process speak to the engines themselves.
+  Object.assign(process.env, environmentOf(layout));
+  const environment = { ...environmentOf(layout), ...options.variables };
+  let isStopping = false;
+  const processes = new Map<ProcessName, Supervised>();
+  const add = (name: ProcessName, launch: () => Launched) =>
+    processes.set(
+      name,
+      supervise(launch, {
+        mayRestart: () => options.restart && !isStopping,
+        onRestart: () => options.onRestart?.(name),
+      }),
+    );
+  const addChild = (name: ProcessName, command: readonly string[], variables = environment) => {
+    const log = createWriteStream(join(layout.logDirectory, `${name}.log`), { flags: 'a' });
+    const { onLine } = options;
+    add(name, () => child({ name, command, environment: variables, layout, log, onLine }));
+  };
+
+  onProgress('compiling the parts');
+  const isOurs = (name: PortName) => !layout.replaced.includes(name);
+  if (isOurs('dynamodb')) add('dynamodb', () => engine(layout));
+  // The engine starts meanwhile. What it fails with is told where the system waits for it.
+  processes
+    .get('dynamodb')
+    ?.start()
+    .catch(() => {});
+  const bundles = await bundleProcesses(join(layout.directory, 'bundle'));
+  const command = (name: string) => [bundles.part, name, JSON.stringify(layout)];
+  const replaceable: Readonly<Partial<Record<PartName, PortName>>> = {
+    queues: 'sqs',
+    s3: 's3',
+    events: 'events',
+  };
+  for (const name of partNames) {
+    const port = replaceable[name];
+    if (port === undefined || isOurs(port)) addChild(name, command(name));
+  }
+  for (const agent of options.agents) {
+    const variables = agentEnvironment(layout, agent);
+    addChild(agentName(agent), [bundles.agent], { ...environment, ...variables });
+  }
+  const named = (name: ProcessName): Supervised => {
+    const found = processes.get(name);
+    if (!found)
+      throw new Error(`There is no ${name}; there are ${[...processes.keys()].join(', ')}.`);
+    return found;
+  };
+  const system: System = {
+    layout,
+    processes: [...processes.keys()],
+    kill: (name) => named(name).kill(),
+    start: (name) => named(name).start(),
+    stop: async () => {
+      isStopping = true;
+      // Those that make work first, the engines last.
+      const order = [...processes.keys()].reverse();
+      for (const name of order) await named(name).kill('SIGTERM');
+    },
+  };
+  const startAll = (wanted: (name: ProcessName) => boolean) =>
+    Promise.all(
+      [...processes.keys()].filter(wanted).map(async (name) => {
+        await system.start(name);
+        onProgress(`${name} is up`);
+      }),
+    );
+  try {
+    // What needs tables and queues comes when they are there.
+    const engines = ['dynamodb', 'queues'];
+    const isAgent = (name: ProcessName) => name.startsWith('agent-');
+    await Promise.all([
+      startAll((name) => !engines.includes(name) && !isAgent(name) && name !== 'consumers'),
+      startAll((name) => engines.includes(name))
+        .then(() => setUp(layout, command(setupName), environment))
+        .then(() => onProgress('tables and queues are there'))
+        .then(() => startAll((name) => name === 'consumers')),
+    ]);
+    const later = options.agents.filter((each) => each.startsLater).map(agentName);
+    await startAll((name) => isAgent(name) && !later.includes(name));
+  } catch (error) {
+    await system.stop();
+    throw error;
+  }
+  return system;
+}
+
+function agentName({ hostname }: AgentOptions): ProcessName {
+  return `agent-${hostname}`;
+}
+
+/** In a process of its own, which takes its AWS clients with it when it ends. */
+async function setUp(
+  layout: Layout,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const log = createWriteStream(join(layout.logDirectory, `${setupName}.log`), { flags: 'a' });
+  const options = { name: setupName, command, environment, layout, log, onLine: undefined };
+  const launched = child(options);
+  await launched.ready;
+  await launched.end('SIGTERM');
+}
+
+function engine(layout: Layout): Launched {
+  const started = startDynamoDb({
+    host,
+    port: layout.ports.dynamodb,
+    variable: portVariable('dynamodb'),
+    file: engineFile(layout),
+  });
+  return {
+    ready: started.then(() => {}),
+    // Its guard is to be gone, too, before it is started again.
+    ended: started.then(
+      async ({ ended, stop }) => {
+        await ended;
+        await stop();
+      },
+      () => {},
+    ),
+    end: () =>
+      started.then(
+        ({ stop }) => stop(),
+        () => {},
+      ),
+  };
+}
+
+function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
+  const certificates = openCertificates(certificateDirectory(layout));
+  const files = certificates.issueHostCertificate(thingName(layout.stage, agent.hostname));
+  const images = environmentOf(layout).AWS_ENDPOINT_URL_S3 ?? urlOf(layout, 's3');
+  return {
+    CYBORG_AGENT_HOSTNAME: agent.hostname,
+    CYBORG_AGENT_STAGE: layout.stage,
+    CYBORG_AGENT_ENDPOINT: `${host}:${layout.ports.mqtt}`,
+    CYBORG_AGENT_CERTIFICATE: files.certificateFile,
+    CYBORG_AGENT_KEY: files.keyFile,
+    CYBORG_AGENT_CA: files.authorityFile,
+    CYBORG_AGENT_IMAGE_SOURCE: new URL('/', images).href,
+    CYBORG_AGENT_DRIVERS: agent.drivers,
+    CYBORG_AGENT_STATE_DIR: join(layout.directory, 'agents', agent.hostname),
+    ...(agent.sysfsRoot && { CYBORG_AGENT_SYSFS_ROOT: agent.sysfsRoot }),
+    ...(agent.pciAllowList !== undefined && {
+      CYBORG_AGENT_PCI_ALLOW_LIST: JSON.stringify(agent.pciAllowList),
+    }),
+    ...(agent.intervalSeconds && {
+      CYBORG_AGENT_INTERVAL_SECONDS: String(agent.intervalSeconds),
+    }),
+  };
+}
+
+interface ChildOptions {
+  readonly name: ProcessName;
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly layout: Layout;
+  readonly log: WriteStream;
+  readonly onLine: LineListener | undefined;
+}
+
+function child({ name, command, environment, layout, log, onLine }: ChildOptions): Launched {
+  const started = spawn(process.execPath, [...heapFlags, ...command], {
+    cwd: join(import.meta.dirname, '../..'),
+    // Compiled modules are kept between starts.
+    env: { NODE_COMPILE_CACHE: join(layout.directory, 'compiled'), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  if (started.stdout) {
+    createInterface(started.stdout).on('line', (line) => {
+      log.write(`${line}\n`);
+      const parsed = onLine && parseLine(line);
+      if (parsed) onLine?.(name, parsed);
+    });
+  }
+  started.stderr?.on('data', (text) => log.write(text));
+  const ended = new Promise<void>((resolve) => {
+    started.once('exit', () => resolve());
+    // It could not even be started.
+    started.once('error', () => resolve());
+  });
+  return {
+    // An agent has no parent to tell; it is ready when its host reports.
+    ready: name.startsWith('agent-') ? Promise.resolve() : readyMessage(started, name),
+    ended,
+    end: async (signal) => {
+      started.kill(signal);
+      await ended;
+    },
+  };
+}
+
+function readyMessage(started: ChildProcess, name: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    started.once('message', (message: { ready?: string; failed?: string }) => {
+      if (message.failed === undefined) resolve();
+      else reject(new Error(message.failed));
+    });
+    started.once('error', reject);
+    started.once('exit', (code) => reject(new Error(`${name} ended at start (${code}).`)));
+  });
+}
+
+function parseLine(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,329 @@
+// What is done to a cloud: by Nova, by operators, and by whoever stands beside a host.
+
+import { endConflict } from '#core/operations/inventory/end-conflict.ts';
+import { backupStore } from '#core/store/backups.ts';
+import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
+import { tableName } from '#core/store/tables.ts';
+import { mdevByHand } from './host.ts';
+import type { Server } from './nova.ts';
+import { stage, type World } from './world.ts';
+
+export type Act = (world: World) => unknown;
+
+export const boot =
+  (name: string): Act =>
+  (world) => {
+    const profile = world.profiles.find((each) => each.name === name);
+    if (!profile) throw new Error(`There is no profile ${name}.`);
+    return world.nova.boot(profile);
+  };
+
+/** And its agent starts anew, so that it is told at once. */
+export const unplug =
+  (address: string): Act =>
+  ({ hosts }) => {
+    for (const host of hosts) {
+      host.hardware.present.delete(address);
+      host.killAgent();
+    }
+  };
+
+export const plug =
+  (address: string): Act =>
+  ({ hosts }) => {
+    for (const host of hosts) {
+      host.hardware.present.add(address);
+      host.killAgent();
+    }
+  };
+
+export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.reboot(2000));
+
+/** The image of each host starts on a second machine; its agent runs for 5 s. */
+export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.clone(5000));
+
+/**
+ * An operator says that the boot of the original is the host's, and says so again after 7 minutes: the
+ * command may have died, or have refused because another boot had reported.
+ */
+export const endConflicts: Act = ({ hosts, timeline, depsFor, spawn }) => {
+  for (const host of hosts) {
+    const attempt = () =>
+      void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
+    attempt();
+    timeline.at(timeline.now() + 7 * 60_000, attempt);
+  }
+};
+
+export function isPlacementOut(isOut: boolean): Act {
+  return ({ openstack }) =>
+    isOut ? openstack.outages.add('Placement') : openstack.outages.delete('Placement');
+}
+
+/** One act, and later another. */
+export function inTurn(act: Act, afterMs: number, next: Act): Act {
+  return (world) => {
+    void act(world);
+    world.timeline.at(world.timeline.now() + afterMs, () => void next(world));
+  };
+}
+
+export function isOut(isOut: boolean): Act {
+  return ({ iot }) => {
+    iot.isOut = isOut;
+  };
+}
+
+/** Whenever the agent has died, looks at the GPU fail for so long. */
+export function isBlindAfterKill(milliseconds: number): Act {
+  return ({ hosts }) => {
+    for (const { hardware } of hosts) hardware.blindAfterKillMs = milliseconds;
+  };
+}
+
+export function isForgetful(isForgetful: boolean): Act {
+  return ({ openstack }) => {
+    openstack.isForgetful = isForgetful;
+  };
+}
+
+/** Nova takes no events. */
+export function isUnheard(isUnheard: boolean): Act {
+  return ({ openstack }) =>
+    isUnheard ? openstack.outages.add('Nova') : openstack.outages.delete('Nova');
+}
+
+/** Nova and Placement both show what was before there were servers. */
+export function isOfThePast(isOfThePast: boolean): Act {
+  return ({ openstack }) => {
+    openstack.isForgetful = isOfThePast;
+    openstack.hasAllocations = !isOfThePast;
+  };
+}
+
+export const asAdmin = (world: World, method: string, path: string, body?: unknown) =>
+  world.api(world.spawn('nova operator'), method, path, body, 'admin-token');
+
+export const profileUuid = '6b9a7c52-0d53-4e0e-9a3b-0a6f3b0c7d11';
+
+export const makeProfile =
+  (name: string, uuid?: string): Act =>
+  (world) =>
+    asAdmin(world, 'POST', '/device_profiles', [
+      { name, ...(uuid && { uuid }), groups: [{ 'resources:FPGA': '1' }] },
+    ]);
+
+export const deleteProfile: Act = (world) => asAdmin(world, 'DELETE', '/device_profiles?value=one');
+
+/** As an admin, of the region and its device. */
+export function operator(
+  method: string,
+  path: (ids: { region: string; device: string }) => string,
+) {
+  return (world: World, body?: unknown) => {
+    const rows = world.database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
+    const fpga = rows.map(deployableOf).find(({ region }) => region !== undefined);
+    const ids = { region: fpga?.uuid ?? '', device: fpga?.deviceUuid ?? '' };
+    return asAdmin(world, method, path(ids), body);
+  };
+}
+
+export const programRegion: Act = (world) => {
+  const image = world.profiles.find(({ name }) => name === 'fpga2')?.groups[0];
+  const value = [{ image_uuid: image?.['accel:bitstream_id'] }];
+  return operator('PATCH', ({ region }) => `/deployables/${region}/program`)(world, [
+    { op: 'replace', path: '/program', value },
+  ]);
+};
+
+export const freeByForce: Act = operator(
+  'POST',
+  ({ device }) => `/devices/${device}/force_release`,
+);
+
+/** All devices. */
+export const takeOut: Act = (world) => {
+  const rows = world.database.rows('inventory');
+  for (const row of rows.filter(({ sk }) => String(sk).startsWith('DEVICE#'))) {
+    const { uuid } = deviceOf(row);
+    void asAdmin(world, 'POST', `/devices/${uuid}/disable`).then(
+      ({ status }) => status === 204 && world.takenOut.add(uuid),
+    );
+  }
+};
+
+export const giveBack: Act = (world) => {
+  for (const uuid of world.takenOut) {
+    void asAdmin(world, 'POST', `/devices/${uuid}/enable`).then(
+      ({ status }) => status === 204 && world.takenOut.delete(uuid),
+    );
+  }
+};
+
+export function first({ nova }: World): Server {
+  const [server] = nova.servers;
+  if (!server) throw new Error('There is no server.');
+  return server;
+}
+
+export function last({ nova }: World): Server | undefined {
+  return nova.servers.at(-1);
+}
+
+export function forget(world: World): void {
+  const { uuid } = first(world);
+  first(world).status = 'DELETED';
+  world.openstack.servers.delete(uuid);
+  delete world.openstack.placement.consumers[uuid];
+}
+
+/** Placement has its share to give again. */
+export const withoutAllocation: Act = (world) => {
+  delete world.openstack.placement.consumers[first(world).uuid];
+};
+
+/** Of the ARQs of the last server, one. */
+export const deleteOneArq =
+  (index: number): Act =>
+  async (world) => {
+    const server = last(world);
+    const arq = Object.keys(server?.patch ?? {}).at(index);
+    if (!server || !arq) return;
+    server.hasLostArqs = true;
+    const process = world.spawn('nova rival');
+    await world.api(process, 'DELETE', `/accelerator_requests?arqs=${arq}`);
+  };
+
+/** Other ARQs, for the instance that is being bound. */
+export const bindOthers: Act = (world) => bindTo(world, (operation) => operation);
+
+/** And for one that Nova does not know, past Placement. */
+export const bindUnknown: Act = (world) => {
+  const value = world.random.uuid();
+  return bindTo(world, (operation) =>
+    operation.path === '/instance_uuid' ? { ...operation, value } : operation,
+  );
+};
+
+async function bindTo(world: World, change: (operation: Operation) => Operation): Promise<void> {
+  const server = last(world);
+  const [bound] = Object.values(server?.patch ?? {}) as Operation[][];
+  if (!server || !bound) return;
+  const target = bound.map(change);
+  server.hasLostArqs = true;
+  const process = world.spawn('nova rival');
+  const { json } = await world.api(process, 'POST', '/accelerator_requests', {
+    device_profile_name: server.profile.name,
+  });
+  const uuids: string[] = json.arqs.map(({ uuid }) => uuid);
+  const patch = Object.fromEntries(uuids.map((uuid) => [uuid, target]));
+  await world.api(process, 'PATCH', '/accelerator_requests', patch);
+  await world.timeline.sleep(process, 40_000);
+  await world.api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
+}
+
+/** ARQs of the last server's profile, bound to nothing. */
+export const createSpare: Act = async (world) => {
+  const { json } = await world.api(world.spawn('nova'), 'POST', '/accelerator_requests', {
+    device_profile_name: last(world)?.profile.name,
+  });
+  world.spareArqs.push(...json.arqs.map(({ uuid }: { uuid: string }) => uuid));
+};
+
+export const deleteSpare: Act = (world) =>
+  world.api(
+    world.spawn('nova'),
+    'DELETE',
+    `/accelerator_requests?arqs=${world.spareArqs.join(',')}`,
+  );
+
+/** For an instance that Nova does not know, past Placement. */
+export const bindSpare: Act = async (world) => {
+  const [bound] = Object.values(last(world)?.patch ?? {}) as Operation[][];
+  if (!bound) return;
+  const value = world.random.uuid();
+  const target = bound.map((operation) =>
+    operation.path === '/instance_uuid' ? { ...operation, value } : operation,
+  );
+  const process = world.spawn('nova rival');
+  const patch = Object.fromEntries(world.spareArqs.map((uuid) => [uuid, target]));
+  await world.api(process, 'PATCH', '/accelerator_requests', patch);
+  await world.timeline.sleep(process, 40_000);
+  await world.api(process, 'DELETE', `/accelerator_requests?instance=${value}`);
+};
+
+interface Operation {
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+export const deleteLast: Act = (world) => {
+  const server = last(world);
+  return server && world.nova.delete(server);
+};
+
+/** Before its rows are put back, nobody gets what is there. */
+export const withholdAll: Act = ({ database }) => {
+  const send = async (command: object & { readonly input: Readonly<Record<string, unknown>> }) =>
+    database.execute(command.constructor.name, command.input);
+  const backups = backupStore({ send } as never);
+  for (const row of database.rows('inventory')) {
+    if (String(row.sk).startsWith('HANDLE#')) {
+      void backups.withhold(tableName(stage, 'inventory'), row, '2026-07-01T00:00:00.000Z');
+    }
+  }
+};
+
+/** The message by which a bind is started comes again. */
+export const startBindsAgain: Act = ({ database, queues }) => {
+  for (const { pk, instance_uuid, bind_id } of database.rows('arqs')) {
+    if (!String(pk).startsWith('INSTANCE#')) continue;
+    queues.put('host-jobs', JSON.stringify({ kind: 'bind', instance_uuid, bind_id }));
+  }
+};
+
+/** As the hour would have it: each is compared with Placement. */
+export const goRound: Act = ({ database, queues }) => {
+  for (const { pk } of database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE')) {
+    const uuid = String(pk).replace('RP#', '');
+    queues.put('provider-syncs', JSON.stringify({ provider_uuid: uuid }));
+  }
+};
+
+/** With the uuid that ours would have. */
+export const makeMdevsByHand: Act = ({ database, hosts }) => {
+  const ours = database
+    .rows('inventory')
+    .filter(({ type, arq_uuid }) => type === 'MDEV' && !arq_uuid);
+  for (const { foreignMdevs, hardware } of hosts) {
+    for (const uuid of ours.map(({ sk }) => String(sk).replace('HANDLE#', ''))) {
+      if (hardware.mdevs.has(uuid)) continue;
+      foreignMdevs.add(uuid);
+      hardware.mdevs.set(uuid, mdevByHand(uuid));
+    }
+  }
+};
+
+/** Whatever its devices are asked for fails. */
+export const isBroken =
+  (isBroken: boolean): Act =>
+  ({ hosts }) => {
+    for (const { hardware } of hosts) hardware.isBroken = isBroken;
+  };
+
+export const keepImages: Act = ({ hosts }) => {
+  for (const { hardware } of hosts) hardware.isImageKept = true;
+};
+
+/** As if its host had never been heard of. */
+export const forgetPresence: Act = ({ database }) => {
+  for (const { pk, sk } of database.rows('inventory').filter((row) => row.sk === 'HOST')) {
+    database.execute('UpdateCommand', {
+      TableName: tableName(stage, 'inventory'),
+      Key: { pk, sk },
+      UpdateExpression: 'REMOVE presence',
+    });
+  }
+};
+
+export const killAgents: Act = ({ hosts }) => hosts.forEach((host) => void host.killAgent());

@@ -1,0 +1,88 @@
+// What goes wrong, how often, and how often it did.
+
+import type { Random } from './random.ts';
+
+/** Probability per occasion. */
+export const faultRates = {
+  /** A process dies before or after one of its effects. */
+  crash: 0.004,
+  /** DynamoDB: another transaction is on the same item. */
+  conflict: 0.03,
+  /** DynamoDB: the client has given up retrying. */
+  'database throttled': 0.004,
+  /** The answer to a write is lost, and the client sends it again. */
+  'write twice': 0.03,
+  'index lags': 0.3,
+  'stream batch twice': 0.05,
+  'message twice': 0.05,
+  'message late': 0.1,
+  'CreateJob throttled': 0.1,
+  'IoT event lost': 0.04,
+  'IoT event twice': 0.1,
+  'MQTT message lost': 0.02,
+  'connection lost': 0.004,
+  'presence event lost': 0.1,
+  'Placement unavailable': 0.04,
+  'Placement written by others': 0.05,
+  'Nova unavailable': 0.05,
+  'Nova event lost': 0.1,
+  /** Of a server that is there. */
+  'Nova answers 404': 0.03,
+  'Keystone unavailable': 0.01,
+  'Glance unavailable': 0.1,
+  'device refuses': 0.05,
+  'device cannot be read': 0.02,
+  'disk full': 0.01,
+  'agent killed': 0.002,
+} as const;
+
+/** Nothing goes wrong; but that AWS IoT tells of a job's end once only is promised by nobody. */
+export const quietRates: Rates = { 'IoT event twice': 0.9 };
+
+export type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
+
+/** What happens to a whole host or service, and for how long. */
+export const disasters = [
+  'host boots',
+  'host lost for days',
+  'device removed',
+  'Nova outage',
+  'Nova forgets servers',
+  'Placement outage',
+  'Keystone outage',
+  'IoT outage',
+  'clock set back',
+] as const;
+
+export type FaultKind = keyof typeof faultRates;
+export type Disaster = (typeof disasters)[number];
+
+export interface Faults {
+  /** Whether it happens now; counted if so. */
+  happens(kind: FaultKind): boolean;
+  note(disaster: Disaster): void;
+  /** From now on nothing goes wrong by itself. */
+  stop(): void;
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** @param intensity multiplies all rates: most runs have a few faults, some have many */
+export function createFaults(random: Random, intensity: number, rates: Rates = faultRates): Faults {
+  const counts = new Map<string, number>();
+  let isOn = true;
+  const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return {
+    counts,
+    happens: (kind) => {
+      // Drawn only where it can happen: the scenarios of operations, which guards name, stay as they are.
+      if (kind === 'device cannot be read' && !rates[kind]) return false;
+      const happens = isOn && random.chance(Math.min(0.9, (rates[kind] ?? 0) * intensity));
+      if (happens) count(kind);
+      return happens;
+    },
+    note: count,
+    stop: () => {
+      isOn = false;
+    },
+  };
+}

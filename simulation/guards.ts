@@ -1,0 +1,196 @@
+// The guards of the product, and what becomes of it without one of them. A guard is taken away from the
+// outside, by what stands between the product and its world: there is no switch in the product.
+
+import type { Checkpoint } from '#agent/checkpoint.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { DueKind } from '#core/store/shards.ts';
+import { holds, type Item } from './database/expressions.ts';
+import { placeholders } from './database/memory-database.ts';
+import { mdevByHand } from './host.ts';
+
+/** One guard less, or none. */
+export interface Strip {
+  isStripped(guard: string): boolean;
+  /** A command's input, without the condition that is stripped. */
+  input(command: string, input: Input): Input;
+  /** Told of a command that was refused, with the rows as they are. */
+  refused(input: Input, rowOf: (write: Input) => Item | undefined): void;
+  deps(deps: ConsumerDeps, process: string): ConsumerDeps;
+  checkpoint(checkpoint: Checkpoint): Checkpoint;
+}
+
+type Input = Readonly<Record<string, unknown>>;
+
+/** Guards that are no condition of a write. */
+export const otherGuards = [
+  'retry of TransactionConflict',
+  'stream batch comes again',
+  'message comes again',
+  'deadline of binds',
+  'deadline of releases',
+  'deadline of unbound ARQs',
+  'reaper',
+  'reaper asks again after ten minutes',
+  'reaper asks Placement',
+  'sync looks afterwards',
+  'failed bind is an error',
+  'agent refuses another boot',
+  'agent claims before it touches',
+  'agent records what is done',
+  'agent remembers ended binds',
+  'agent removes only what it made',
+  'agent checks images',
+] as const;
+export type OtherGuard = (typeof otherGuards)[number];
+
+export const noGuardStripped: Strip = {
+  isStripped: () => false,
+  input: (_command, input) => input,
+  refused: () => {},
+  deps: (deps) => deps,
+  checkpoint: (checkpoint) => checkpoint,
+};
+
+/**
+ * Notes every condition that a write carries, and which of them decided: without one that was the only
+ * one not to hold, the write would have been made.
+ */
+export function recordConditions(found: Set<string>, decided: Set<string>): Strip {
+  return {
+    ...noGuardStripped,
+    input: (_command, input) => {
+      for (const write of writesOf(input)) {
+        for (const clause of clausesOf(write)) found.add(nameOf(write, clause));
+      }
+      return input;
+    },
+    refused: (input, rowOf) => {
+      const refusing = writesOf(input).flatMap((write) =>
+        clausesOf(write)
+          .filter((clause) => !holds(clause, rowOf(write) ?? {}, placeholders(write)))
+          .map((clause) => nameOf(write, clause)),
+      );
+      const [only, ...others] = new Set(refusing);
+      if (only !== undefined && others.length === 0) decided.add(only);
+    },
+  };
+}
+
+export function stripGuard(guard: string): Strip {
+  return {
+    isStripped: (name) => name === guard,
+    input: (_command, input) => without(guard, input),
+    refused: () => {},
+    deps: (deps, process) => weakened[guard as OtherGuard]?.(deps, process) ?? deps,
+    checkpoint: (checkpoint) => forgetful[guard as OtherGuard]?.(checkpoint) ?? checkpoint,
+  };
+}
+
+/** A command's writes: its own, or those of its transaction. */
+function writesOf(input: Input): Input[] {
+  const items = input.TransactItems;
+  if (!Array.isArray(items)) return [input];
+  return items.flatMap((each: Record<string, Input>) => Object.values(each));
+}
+
+function clausesOf({ ConditionExpression: condition }: Input): string[] {
+  if (typeof condition !== 'string') return [];
+  return condition.includes(' OR ') ? [condition] : condition.split(' AND ');
+}
+
+/** E.g. `HANDLE: epoch = :epoch (SET arq_uuid, instance_uuid)`. */
+function nameOf(item: Input, clause: string): string {
+  const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
+  const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
+  const names = (item.ExpressionAttributeNames ?? {}) as Record<string, string>;
+  const spelled = (text: string) => text.replaceAll(/#\w+/g, (name) => names[name] ?? name);
+  const update = typeof item.UpdateExpression === 'string' ? item.UpdateExpression : '';
+  const verb =
+    spelled(update).match(/^(SET|REMOVE|ADD) \w+/)?.[0] ?? (item.Item ? 'put' : 'delete');
+  return `${row} ${verb}: ${spelled(clause)}`;
+}
+
+function without(guard: string, input: Input): Input {
+  const items = input.TransactItems;
+  if (!Array.isArray(items)) return withoutClause(guard, input);
+  return {
+    ...input,
+    TransactItems: items.map((each: Record<string, Input>) =>
+      Object.fromEntries(
+        Object.entries(each).map(([kind, write]) => [kind, withoutClause(guard, write)]),
+      ),
+    ),
+  };
+}
+
+function withoutClause(guard: string, item: Input): Input {
+  const clauses = clausesOf(item);
+  const left = clauses.filter((clause) => nameOf(item, clause) !== guard);
+  if (left.length === clauses.length) return item;
+  const { ConditionExpression: _, ...others } = item;
+  return left.length === 0 ? others : { ...others, ConditionExpression: left.join(' AND ') };
+}
+
+type Weaken = (deps: ConsumerDeps, process: string) => ConsumerDeps;
+
+function withoutDeadline(kind: DueKind): Weaken {
+  return (deps) => ({
+    ...deps,
+    listings: {
+      ...deps.listings,
+      overdue: async (asked, now) => (asked === kind ? [] : deps.listings.overdue(asked, now)),
+    },
+  });
+}
+
+const weakened: Partial<Record<OtherGuard, Weaken>> = {
+  'deadline of binds': withoutDeadline('binding'),
+  'deadline of releases': withoutDeadline('awaited'),
+  'deadline of unbound ARQs': withoutDeadline('arq'),
+  reaper: (deps, process) =>
+    process === 'sweep'
+      ? { ...deps, listings: { ...deps.listings, deployablesFrom: async () => [] } }
+      : deps,
+  'reaper asks again after ten minutes': (deps, process) => {
+    if (process !== 'sweep') return deps;
+    const binding: typeof deps.store.arqs.binding = async (uuid) => {
+      const found = await deps.store.arqs.binding(uuid);
+      return found && { ...found, unusedSince: new Date(0).toISOString() };
+    };
+    return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
+  },
+  'reaper asks Placement': (deps) => ({
+    ...deps,
+    clients: {
+      ...deps.clients,
+      placement: {
+        ...deps.clients.placement,
+        allocationsOf: async () => ({}),
+        getAllocations: async () => ({}),
+      },
+    },
+  }),
+  'sync looks afterwards': (deps, process) => {
+    if (process !== 'provider-syncs') return deps;
+    const { inventory } = deps.store;
+    const known = new Map<string, ReturnType<typeof inventory.provider>>();
+    const provider: typeof inventory.provider = (uuid) => {
+      const found = known.get(uuid) ?? inventory.provider(uuid);
+      known.set(uuid, found);
+      return found;
+    };
+    const providers: typeof inventory.providers = async (uuids) =>
+      (await Promise.all(uuids.map(provider))).filter((each) => each !== undefined);
+    return { ...deps, store: { ...deps.store, inventory: { ...inventory, provider, providers } } };
+  },
+};
+
+const forgetful: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
+  'agent claims before it touches': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
+  'agent records what is done': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
+  'agent removes only what it made': (checkpoint) => ({
+    ...checkpoint,
+    mdev: (uuid) => checkpoint.mdev(uuid) ?? mdevByHand(uuid),
+  }),
+  'agent remembers ended binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
+};

@@ -1,0 +1,369 @@
+// A compute node: what its devices hold, what is on its disk, and its agent, whose code is the real
+// one from the connection inwards.
+
+import { type AgentDeps, runAgent } from '#agent/agent.ts';
+import { openCheckpoint } from '#agent/checkpoint.ts';
+import type { Clock } from '#agent/clock.ts';
+import { createDiscovery } from '#agent/discover.ts';
+import type { Driver, MakesMdevs, Mdev, Programs } from '#agent/drivers/driver.ts';
+import { ImageRefused } from '#agent/image-check.ts';
+import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
+import { createJobRunner } from '#agent/run-jobs.ts';
+import { openSequence } from '#agent/sequence.ts';
+import type { StateFiles } from '#agent/state-files.ts';
+import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import { thingName } from '#core/contracts/topics.ts';
+import { silentLog } from '#test/support/agent.ts';
+import type { Faults } from './faults.ts';
+import type { Strip } from './guards.ts';
+import type { SimulatedIot } from './iot.ts';
+import type { Server } from './nova.ts';
+import { type Image, sha256Of } from './openstack.ts';
+import type { Random } from './random.ts';
+import type { Process, Timeline } from './timeline.ts';
+import type { Violate } from './violation.ts';
+
+export const gpuAddress = '0000:0e:00.0';
+export const fpgaAddress = '0000:0d:00.0';
+export const nicAddress = '0000:0c:00.0';
+export const mdevType = 'sim-1';
+export const regionInterface = '69528db6-eb31-577a-8c36-68f9faa081f6';
+
+/** What the hardware holds; the agent's death changes nothing of it. */
+export interface Hardware {
+  /** By uuid; whose use it has seen is what the next tenant must never meet. */
+  readonly mdevs: Map<string, Mdev & { usedBy?: string }>;
+  /** Image in the FPGA's region. */
+  image: string | undefined;
+  /** Servers that run with a part of the region. */
+  readonly regionUsers: Set<Server>;
+  /** Devices that are plugged in. */
+  readonly present: Set<string>;
+  /** Written to flash, it survives a boot for certain. */
+  isImageKept: boolean;
+  /** Whatever is asked of the devices fails. */
+  isBroken: boolean;
+  /** Looks at the GPU fail until then. */
+  blindUntilMs: number;
+  /** For so long looks fail after the agent was killed. */
+  blindAfterKillMs: number;
+}
+
+export interface Host {
+  readonly name: string;
+  readonly hardware: Hardware;
+  /** Made by hand, by somebody else: never ours to remove. */
+  readonly foreignMdevs: Set<string>;
+  isUp: boolean;
+  /** Kills the agent; its supervisor starts it again. */
+  killAgent(): void;
+  /** Down, and up again after so long with another boot id. */
+  reboot(downMs: number): void;
+  /** Set back or forward, as a host's clock can be. */
+  clockOffsetMs: number;
+  bootId(): string;
+  /** Its image starts on another machine with a GPU like its own, and runs for so long. */
+  clone(forMs: number): void;
+}
+
+export interface HostParts {
+  readonly name: string;
+  readonly stage: string;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly iot: SimulatedIot;
+  readonly images: readonly Image[];
+  readonly handles: { readonly nic: number; readonly gpu: number; readonly fpga: number };
+  readonly spawn: (name: string) => Process;
+  readonly violate: Violate;
+  readonly strip: Strip;
+}
+
+/** A supervisor's pause. */
+const restartMs = 2000;
+/** AWS declares a client gone after 1.5 times its keep-alive. */
+const unheardMs = 45_000;
+
+export function createHost(parts: HostParts): Host {
+  const { name, timeline, random, iot } = parts;
+  const files = new Map<string, string>();
+  const foreignMdevs = new Set([random.uuid()]);
+  const hardware: Hardware = {
+    mdevs: new Map(),
+    image: undefined,
+    regionUsers: new Set(),
+    present: new Set([gpuAddress, fpgaAddress, nicAddress]),
+    isImageKept: false,
+    isBroken: false,
+    blindUntilMs: 0,
+    blindAfterKillMs: 0,
+  };
+  let bootId = random.uuid();
+  let agent: Process | undefined;
+
+  function boot(): void {
+    bootId = random.uuid();
+    hardware.mdevs.clear();
+    hardware.regionUsers.clear();
+    for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, mdevByHand(uuid));
+    if (!hardware.isImageKept && random.chance(0.7)) hardware.image = undefined;
+    host.isUp = true;
+    startAgent();
+  }
+
+  function startAgent(): void {
+    if (!host.isUp) return;
+    const process = parts.spawn(`agent ${name}`);
+    agent = process;
+    process.onDeath = () => {
+      hardware.blindUntilMs = timeline.now() + hardware.blindAfterKillMs;
+      iot.drop(thingName(parts.stage, name), unheardMs);
+      timeline.at(timeline.now() + restartMs, () => {
+        if (host.isUp && agent === process) startAgent();
+      });
+    };
+    void runHostAgent(process, host, hardware, files, bootId, parts).catch(() =>
+      timeline.kill(process),
+    );
+  }
+
+  const host: Host = {
+    name,
+    hardware,
+    foreignMdevs,
+    isUp: false,
+    clockOffsetMs: 0,
+    bootId: () => bootId,
+    clone: (forMs) => {
+      const process = parts.spawn(`agent clone of ${name}`);
+      const other: Hardware = { ...hardware, mdevs: new Map(), regionUsers: new Set() };
+      void runHostAgent(process, host, other, new Map(files), random.uuid(), parts).catch(() =>
+        timeline.kill(process),
+      );
+      timeline.at(timeline.now() + forMs, () => {
+        timeline.kill(process);
+        iot.drop(thingName(parts.stage, name), unheardMs);
+      });
+    },
+    killAgent: () => {
+      if (agent) timeline.kill(agent);
+    },
+    reboot: (downMs) => {
+      host.isUp = false;
+      if (agent) timeline.kill(agent);
+      timeline.at(timeline.now() + downMs, () => {
+        if (!host.isUp) boot();
+      });
+    },
+  };
+  timeline.at(timeline.now() + random.between(0, 3000), boot);
+  return host;
+}
+
+export function mdevByHand(uuid: string): Mdev {
+  return { address: gpuAddress, type: mdevType, uuid };
+}
+
+async function runHostAgent(
+  process: Process,
+  host: Host,
+  hardware: Hardware,
+  disk: Map<string, string>,
+  bootId: string,
+  parts: HostParts,
+): Promise<void> {
+  const { timeline, random, iot, stage, strip } = parts;
+  const thing = thingName(stage, parts.name);
+  const startedMs = timeline.now();
+  const clock: Clock = {
+    monotonicMs: () => timeline.now() - startedMs,
+    wallMs: () => timeline.now() + host.clockOffsetMs,
+    sleep: (milliseconds, signal) => timeline.sleep(process, milliseconds, signal),
+  };
+  const files = diskFiles(process, disk, parts);
+  const log = silentLog;
+  const drivers = [nicDriver, gpuDriver, fpgaDriver].map((make) => make(process, hardware, parts));
+  const looks = createRediscoverRequests();
+  const stop = new AbortController().signal;
+  const random01 = random.next;
+  const jobs = createJobRunner({
+    ...{ thing, bootId, drivers, looks, stop, random: random01, clock, log },
+    checkpoint: strip.checkpoint(await openCheckpoint({ files, bootId, log })),
+    downloads: {
+      withImage: async (image, _stop, use) =>
+        use(
+          await timeline.effect(process, 'S3 GET', () => {
+            const found = parts.images.find(({ id }) => sha256Of(id) === image.sha256);
+            if (!found) throw new Error('no such image');
+            return found.id;
+          }),
+        ),
+    },
+    checkImage: async (path, interfaceUuid) => {
+      const image = parts.images.find(({ id }) => id === path);
+      const isWrong = image?.interfaceUuid !== interfaceUuid;
+      if (isWrong && !strip.isStripped('agent checks images'))
+        throw new ImageRefused('for another interface');
+    },
+  });
+  const deps: AgentDeps = {
+    ...{ stage, thing, bootId, drivers, jobs, looks, random: random01, clock, log },
+    intervalSeconds: 60,
+    discover: createDiscovery({ drivers, clock, log }),
+    sequence: await openSequence({ files, bootId, wallMs: clock.wallMs, log }),
+    openSession: async () => {
+      const session = await iot.connect(process, thing);
+      if (!strip.isStripped('agent refuses another boot')) return session;
+      const asOfNow = (payload: Buffer) =>
+        Buffer.from(payload.toString().replaceAll(/("boot_id": ?")[^"]+/g, `$1${bootId}`));
+      return {
+        ...session,
+        onMessage: (listener) =>
+          session.onMessage((topic, payload) => listener(topic, asOfNow(payload))),
+      };
+    },
+  };
+  await runAgent(deps, stop);
+}
+
+function diskFiles(
+  process: Process,
+  disk: Map<string, string>,
+  { timeline, faults }: HostParts,
+): StateFiles {
+  return {
+    read: (name) => timeline.effect(process, `disk read ${name}`, () => disk.get(name)),
+    replace: (name, text) =>
+      timeline.effect(process, `disk write ${name}`, () => {
+        if (faults.happens('disk full')) throw new Error('ENOSPC');
+        disk.set(name, text);
+      }),
+    keepAside: (name) =>
+      timeline.effect(process, `disk rename ${name}`, () => {
+        disk.set(`${name}.kept`, disk.get(name) ?? '');
+        disk.delete(name);
+        return `${name}.kept`;
+      }),
+  };
+}
+
+type MakeDriver = (process: Process, hardware: Hardware, parts: HostParts) => Driver;
+
+const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
+  name: 'sim_nic',
+  discover: () =>
+    timeline.effect(process, 'device read', () =>
+      only(hardware, nicAddress, {
+        ...described(nicAddress, 'sim_nic', 'NIC', '0x15b3'),
+        offers: {
+          resource_class: 'CUSTOM_NIC',
+          traits: ['CUSTOM_SIM_NIC'],
+          attach_handles: pciHandles(handles.nic, '0c'),
+        },
+      }),
+    ),
+});
+
+const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles }) => {
+  const look = <T>(found: () => T) =>
+    timeline.effect(process, 'device read', () => {
+      const isBlind = timeline.now() < hardware.blindUntilMs;
+      if (isBlind || faults.happens('device cannot be read')) throw new Error('EIO');
+      return found();
+    });
+  const driver: Driver & MakesMdevs = {
+    name: 'sim_gpu',
+    discover: () =>
+      look(() =>
+        only(hardware, gpuAddress, {
+          ...described(gpuAddress, 'sim_gpu', 'GPU', '0x10de'),
+          offers: {
+            resource_class: 'VGPU',
+            traits: ['CUSTOM_SIM_GPU'],
+            attach_handles: Array.from({ length: handles.gpu }, (_, index) => ({
+              type: 'MDEV' as const,
+              info: { domain: '0000', bus: '0e', asked_type: mdevType, vgpu_mark: `${index}` },
+            })),
+          },
+        }),
+      ),
+    listMdevs: () => look(() => [...hardware.mdevs.values()]),
+    createMdev: (mdev) =>
+      timeline.effect(process, 'device mdev create', () => {
+        if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
+        if (hardware.mdevs.has(mdev.uuid)) throw new Error('EEXIST');
+        // One more than there are handles for: the foreign one.
+        if (hardware.mdevs.size > handles.gpu) throw new Error('ENOSPC');
+        hardware.mdevs.set(mdev.uuid, { ...mdev });
+      }),
+    removeMdev: (mdev) =>
+      timeline.effect(process, 'device mdev remove', () => {
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EBUSY');
+        if (!hardware.mdevs.delete(mdev.uuid)) throw new Error('ENODEV');
+      }),
+  };
+  return driver;
+};
+
+const fpgaDriver: MakeDriver = (process, hardware, parts) => {
+  const { timeline, faults, handles, images, violate } = parts;
+  const driver: Driver & Programs = {
+    name: 'sim_fpga',
+    discover: () =>
+      timeline.effect(process, 'device read', () => {
+        const image = images.find(({ id }) => id === hardware.image);
+        return only(hardware, fpgaAddress, {
+          ...described(fpgaAddress, 'sim_fpga', 'FPGA', '0x8086'),
+          regions: [
+            {
+              name: 'region0',
+              kind: 'reconfigurable-region',
+              resource_class: 'FPGA',
+              traits: ['CUSTOM_SIM_FPGA'],
+              'region-type-uuid': regionInterface,
+              ...(image && { 'bitstream-id': image.id, 'function-uuid': image.functionUuid }),
+              attach_handles: pciHandles(handles.fpga, '0d'),
+            },
+          ],
+        });
+      }),
+    program: ({ imageId, imagePath }) =>
+      timeline.effect(process, 'device program', () => {
+        const image = images.find(({ id }) => id === imagePath);
+        if (image?.interfaceUuid !== regionInterface) {
+          violate('I9', `an unverified image ${imageId} was written`);
+        }
+        for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
+          if (status === 'ACTIVE' && !hasLostArqs)
+            violate('I9', `image ${imageId} is written below server ${uuid}`);
+        }
+        // What a broken-off write leaves is nobody's image.
+        hardware.image = undefined;
+        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
+        hardware.image = imageId;
+      }),
+  };
+  return driver;
+};
+
+function described(
+  address: string,
+  driver: string,
+  type: ReportedDevice['type'],
+  vendor: string,
+): ReportedDevice {
+  return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
+}
+
+function only(hardware: Hardware, address: string, device: ReportedDevice) {
+  return hardware.present.has(address) ? { [address]: device } : {};
+}
+
+function pciHandles(count: number, bus: string): ReportedHandle[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: 'PCI' as const,
+    info: { domain: '0000', bus, device: '01', function: String(index) },
+  }));
+}

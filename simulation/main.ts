@@ -1,0 +1,123 @@
+// npm run test:simulation                      10,000 seeds; ends with 1 if any fails
+// npm run test:simulation -- --seeds=500       so many, --from=1 on
+// npm run test:simulation -- --races           each step of each operation, stalled while another happens
+// npm run test:simulation -- --scenario=seed/4711  one scenario again; with --trace each of its effects
+// npm run test:simulation -- --guards          which scenario misses which guard, into guards.json;
+//                                              --sample=6 plays every sixth race only
+//
+// A scenario that fails is written into regressions.json; npm test scenarios those again.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { showHelp } from '#operate/arguments.ts';
+import { findGuards, type GuardResult, playAllAtOnce } from './mutants.ts';
+import { everyRace, play, scenarioOf } from './scenarios.ts';
+import { runManySeeds } from './seeds.ts';
+import { describeSummary } from './summary.ts';
+
+const regressionsFile = new URL('regressions.json', import.meta.url);
+const guardsFile = new URL('guards.json', import.meta.url);
+
+const usage = `npm run test:simulation -- [option]
+
+                          10,000 seeds
+--seeds=500 [--from=1]    so many seeds
+--races                   each step of each operation, beside each concurrent operation
+--scenario=seed/4711      one scenario again; with --trace each of its effects
+--guards [--sample=6]     which scenario kills which mutant, into guards.json`;
+
+showHelp(usage);
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string' },
+    seeds: { type: 'string' },
+    from: { type: 'string', default: '1' },
+    trace: { type: 'boolean', default: false },
+    races: { type: 'boolean', default: false },
+    guards: { type: 'boolean', default: false },
+    sample: { type: 'string', default: '1' },
+  },
+});
+
+interface Failure {
+  readonly scenario: string;
+  readonly message: string;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function main(): Promise<boolean> {
+  if (values.guards) return writeGuards();
+  const startedAt = Date.now();
+  const { scenarios, failures } = values.scenario
+    ? await again(values.scenario)
+    : values.races
+      ? await races()
+      : await manySeeds(startedAt);
+  for (const { scenario, message } of failures) {
+    say(`${scenario}: ${message}`);
+    say(`  again: npm run test:simulation -- --scenario='${scenario}' --trace`);
+  }
+  keep(failures);
+  say(`${Math.round((Date.now() - startedAt) / 1000)} s`);
+  say(`${scenarios - failures.length} passed, ${failures.length} failed`);
+  return failures.length === 0;
+}
+
+async function again(scenario: string) {
+  const violation = await play(scenarioOf(scenario), { trace: values.trace ? say : undefined });
+  return { scenarios: 1, failures: violation ? [{ scenario, message: violation.message }] : [] };
+}
+
+async function races() {
+  const scenarios = await everyRace();
+  const parts = await playAllAtOnce(scenarios);
+  return { scenarios: scenarios.length, failures: parts.flatMap(({ violations }) => violations) };
+}
+
+async function manySeeds(startedAt: number) {
+  const summary = await runManySeeds(Number(values.from), Number(values.seeds ?? 10_000));
+  for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
+  const failures = summary.failures.map(({ seed, message }) => ({
+    scenario: `seed/${seed}`,
+    message,
+  }));
+  return { scenarios: summary.seeds, failures };
+}
+
+function keep(failures: readonly Failure[]): void {
+  if (failures.length === 0) return;
+  const known = JSON.parse(readFileSync(regressionsFile, 'utf8')) as string[];
+  const all = new Set([...known, ...failures.map(({ scenario }) => scenario)]);
+  writeFileSync(regressionsFile, `${JSON.stringify([...all].sort(), null, 2)}\n`);
+}
+
+function knownGuards(): Record<string, string> {
+  return JSON.parse(readFileSync(guardsFile, 'utf8'));
+}
+
+/** Writes the table with each guard found, so that a search that is ended early has not been in vain. */
+async function writeGuards(): Promise<boolean> {
+  const known = knownGuards();
+  const found: Record<string, string> = {};
+  const write = (table: Readonly<Record<string, string>>) => {
+    const sorted = Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
+    writeFileSync(guardsFile, `${JSON.stringify(sorted, null, 2)}\n`);
+  };
+  const keepFound = ({ guard, scenario, failure = '' }: GuardResult) => {
+    if (scenario === undefined) return;
+    say(`${guard}  |  ${scenario}  |  ${failure}`);
+    found[guard] = scenario;
+    write({ ...known, ...found });
+  };
+  const guards = await findGuards(known, Number(values.sample), keepFound, say);
+  write(found);
+  const survivors = guards.filter((guard) => found[guard] === undefined);
+  for (const guard of survivors) say(`no run kills ${guard}`);
+  say(`${guards.length - survivors.length} of ${guards.length} guards killed by a run`);
+  return survivors.length === 0;
+}
+
+process.exitCode = (await main()) ? 0 : 1;

@@ -1,0 +1,256 @@
+// For each guard of the product: a run that goes wrong without it. A guard without such a run protects
+// nothing that can happen here.
+//
+// A condition of a write matters only in a run where it is the only one that refuses the write. So the
+// search plays each run once with the refusals recorded, and tries the guards that decided at once.
+
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { type OtherGuard, otherGuards, recordConditions, stripGuard } from './guards.ts';
+import { operations, runOperation } from './operations.ts';
+import { createRandom } from './random.ts';
+import {
+  everyRace,
+  everyStep,
+  nameOf,
+  play,
+  type Scenario,
+  scenarioOf,
+  seeds,
+  withSimilar,
+} from './scenarios.ts';
+
+/** For one condition, per worker. */
+const attemptsMax = 400;
+
+export interface GuardResult {
+  readonly guard: string;
+  /** Without the guard something that must hold does not. */
+  readonly scenario?: string;
+  readonly failure?: string;
+  /** In how many scenarios it decided, or how many were tried. */
+  readonly scenarios: number;
+}
+
+/** Where one guard may be missed. */
+interface Candidates {
+  readonly guard: string;
+  readonly scenarios: readonly Scenario[];
+}
+
+/** What a worker is asked to do. */
+export type Task =
+  | { readonly kind: 'play'; readonly scenarios: readonly Scenario[] }
+  | { readonly kind: 'strip'; readonly guards: readonly Candidates[] }
+  | {
+      readonly kind: 'seek';
+      readonly guards: readonly string[];
+      readonly scenarios: readonly Scenario[];
+    };
+
+/** What a worker that seeks says. */
+export type SeekMessage =
+  | { readonly kind: 'found'; readonly result: GuardResult }
+  | { readonly kind: 'violation'; readonly scenario: string; readonly text: string }
+  | { readonly kind: 'progress'; readonly done: number };
+
+export interface Played {
+  /** By condition, where it decided. */
+  readonly decided: ReadonlyMap<string, Scenario[]>;
+  readonly violations: readonly { readonly scenario: string; readonly message: string }[];
+}
+
+/** Lives them all, and writes down which conditions decided. */
+export async function playAll(scenarios: readonly Scenario[]): Promise<Played> {
+  const decided = new Map<string, Scenario[]>();
+  const violations: { scenario: string; message: string }[] = [];
+  for (const scenario of scenarios) {
+    const here = new Set<string>();
+    const violation = await play(scenario, { strip: recordConditions(new Set(), here) });
+    if (violation) violations.push({ scenario: nameOf(scenario), message: violation.message });
+    for (const condition of here)
+      decided.set(condition, [...(decided.get(condition) ?? []), scenario]);
+  }
+  return { decided, violations };
+}
+
+/** Lives without the guard until something that must hold does not, and with it does. */
+export async function tryWithout(
+  guard: string,
+  scenarios: readonly Scenario[],
+): Promise<GuardResult> {
+  for (const scenario of scenarios) {
+    // Without it there may be rows that nothing can read.
+    const failure = await play(scenario, { strip: stripGuard(guard) }).catch((error) => error);
+    if (!failure || (await play(scenario))) continue;
+    return {
+      guard,
+      scenario: nameOf(scenario),
+      failure: String(failure.message),
+      scenarios: scenarios.length,
+    };
+  }
+  return { guard, scenarios: scenarios.length };
+}
+
+/**
+ * Finds a run for each guard: the known one, or one like it; else any.
+ *
+ * @param known by guard
+ * @param sample every so many-th race is played
+ * @param found called for each guard as soon as its run is known
+ * @returns all guards
+ */
+export async function findGuards(
+  known: Readonly<Record<string, string>>,
+  sample: number,
+  found: (result: GuardResult) => void,
+  say: (line: string) => void,
+): Promise<readonly string[]> {
+  const all = [...(await conditionsOfOperations()), ...otherGuards, ...Object.keys(known)];
+  const guards = [...new Set(all)];
+  const named = guards.filter((guard) => known[guard] !== undefined);
+  const candidates = await Promise.all(
+    named.map(async (guard) => ({
+      guard,
+      scenarios: await withSimilar(scenarioOf(known[guard] as string)),
+    })),
+  );
+  const near = (await stripAtOnce(candidates)).filter(({ scenario }) => scenario !== undefined);
+  near.forEach(found);
+  const left = guards.filter((guard) => !near.some((result) => result.guard === guard));
+  say(`${near.length} of ${guards.length} guards are killed where they were, or near by`);
+  if (left.length > 0) await findAnywhere(left, sample, found, say);
+  return guards;
+}
+
+/** Conditions that the writes of the operations carry, where nothing goes wrong. */
+export async function conditionsOfOperations(): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const operation of Object.keys(operations)) {
+    await runOperation(operation, { strip: recordConditions(found, new Set()) });
+  }
+  return found;
+}
+
+/** Plays all runs in a mixed order, so that the first attempts for a guard come from all over. */
+async function findAnywhere(
+  guards: readonly string[],
+  sample: number,
+  found: (result: GuardResult) => void,
+  say: (line: string) => void,
+): Promise<void> {
+  const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
+  const races = (await everyRace()).filter((_, index) => index % sample === 0);
+  const scenarios = shuffled([...races, ...steps, ...seeds(1, 400)]);
+  say(`${guards.join('; ')}: sought in ${scenarios.length} runs`);
+  const workers = availableParallelism();
+  const open = new Set(guards);
+  await Promise.all(
+    Array.from({ length: workers }, (_, index) => {
+      const share = scenarios.filter((_life, at) => at % workers === index);
+      const worker = startWorker({ kind: 'seek', guards, scenarios: share });
+      return listen<SeekMessage>(worker, (message) => {
+        if (message.kind === 'violation')
+          say(`with all guards: ${message.scenario}: ${message.text}`);
+        if (message.kind === 'progress') say(`worker ${index}: ${message.done} of ${share.length}`);
+        if (message.kind !== 'found' || !open.delete(message.result.guard)) return;
+        found(message.result);
+      });
+    }),
+  );
+}
+
+/**
+ * Looks for the guards in the scenarios it is given, and tells of each as soon as it has one.
+ *
+ * @param tell called with every guard found, every violation with all guards, and the progress
+ */
+export async function seek(
+  guards: readonly string[],
+  scenarios: readonly Scenario[],
+  tell: (message: SeekMessage) => void,
+): Promise<void> {
+  const open = new Map(guards.map((guard) => [guard, 0]));
+  // No refusal shows where they matter: each run tries one of them.
+  const others = () => otherGuards.filter((guard) => open.has(guard));
+  for (const [index, scenario] of scenarios.entries()) {
+    if (open.size === 0) return;
+    if (index % 500 === 0) tell({ kind: 'progress', done: index });
+    const decided = new Set<string>();
+    const violation = await play(scenario, { strip: recordConditions(new Set(), decided) });
+    if (violation) {
+      tell({ kind: 'violation', scenario: nameOf(scenario), text: violation.message });
+      continue;
+    }
+    const turn = others().filter((_, at, all) => at === index % all.length);
+    for (const guard of [...decided, ...turn]) {
+      const attempts = open.get(guard);
+      if (attempts === undefined) continue;
+      const failure = await play(scenario, { strip: stripGuard(guard) }).catch((error) => error);
+      if (failure) {
+        tell({
+          kind: 'found',
+          result: {
+            guard,
+            scenario: nameOf(scenario),
+            failure: String(failure.message),
+            scenarios: attempts,
+          },
+        });
+      }
+      if (failure || (attempts >= attemptsMax && !turn.includes(guard as OtherGuard)))
+        open.delete(guard);
+      else open.set(guard, attempts + 1);
+    }
+  }
+}
+
+async function stripAtOnce(guards: readonly Candidates[]): Promise<GuardResult[]> {
+  const parts = await share<GuardResult[], Candidates>(guards, (each) => ({
+    kind: 'strip',
+    guards: each,
+  }));
+  return parts.flat();
+}
+
+export function playAllAtOnce(scenarios: readonly Scenario[]): Promise<Played[]> {
+  return share<Played, Scenario>(scenarios, (each) => ({ kind: 'play', scenarios: each }));
+}
+
+/** The same order each time. */
+function shuffled(scenarios: readonly Scenario[]): Scenario[] {
+  const random = createRandom(1);
+  return scenarios
+    .map((scenario) => ({ scenario, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ scenario }) => scenario);
+}
+
+/** Among as many workers as there are processors. */
+function share<T, Item>(items: readonly Item[], task: (items: Item[]) => Task): Promise<T[]> {
+  const workers = availableParallelism();
+  return Promise.all(
+    Array.from({ length: workers }, (_, index) =>
+      runWorker<T>(task(items.filter((_item, at) => at % workers === index))),
+    ),
+  );
+}
+
+async function runWorker<T>(workerData: Task): Promise<T> {
+  const answers: T[] = [];
+  await listen<T>(startWorker(workerData), (answer) => answers.push(answer));
+  return answers[0] as T;
+}
+
+function startWorker(workerData: Task): Worker {
+  return new Worker(new URL('mutant-worker.ts', import.meta.url), { workerData });
+}
+
+function listen<T>(worker: Worker, hear: (message: T) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.on('message', hear);
+    worker.once('error', reject);
+    worker.once('exit', () => resolve());
+  });
+}

@@ -1,0 +1,45 @@
+// A server that becomes ACTIVE has what it was promised, on its host and not only in the tables.
+
+import type { Host } from './host.ts';
+import type { NovaParts, Server, ShownArq } from './nova.ts';
+import type { Violate } from './violation.ts';
+
+/** L2: what it was promised is what it runs with. */
+export function checkDevices(parts: NovaParts, server: Server, uuids: readonly string[]): void {
+  const { hosts, violate } = parts;
+  // What an operator has taken away meanwhile is the operator's affair.
+  if (server.hasLostArqs) return;
+  const host = hosts.find(({ name }) => name === server.host);
+  if (server.arqs.length !== uuids.length) {
+    violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);
+  }
+  for (const arq of server.arqs) {
+    if (arq.attach_handle_type === '' || !arq.attach_handle_uuid) {
+      violate('L2', `${server.uuid} is ACTIVE, but ARQ ${arq.uuid} (${arq.state}) has no device`);
+      continue;
+    }
+    if (!host?.isUp || !server.isBootKnown) continue;
+    checkDevice(violate, server, host, arq);
+  }
+}
+
+function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq): void {
+  const { mdevs, image, regionUsers } = host.hardware;
+  if (arq.attach_handle_type === 'MDEV') {
+    const mdev = mdevs.get(arq.attach_handle_uuid ?? '');
+    if (!mdev) {
+      violate('L2', `${server.uuid} is ACTIVE without mdev ${arq.attach_handle_uuid}`);
+      return;
+    }
+    if (mdev.usedBy && mdev.usedBy !== server.uuid) {
+      violate('I4', `mdev ${mdev.uuid} comes to ${server.uuid} as ${mdev.usedBy} left it`);
+    }
+    mdev.usedBy = server.uuid;
+  }
+  const group = server.profile.groups[arq.device_profile_group_id];
+  if (group?.['resources:FPGA']) regionUsers.add(server);
+  const wanted = group?.['accel:bitstream_id'];
+  if (wanted && image !== wanted) {
+    violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
+  }
+}

@@ -1,0 +1,361 @@
+// A cloud from one seed: the control plane's own code over simulated services, hosts with the agent's
+// own code, Nova, and what goes wrong with all of them.
+
+import { createNova as createNovaClient } from '#core/clients/nova.ts';
+import { createPlacement } from '#core/clients/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { createStore } from '#core/deps.ts';
+import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
+import { reconcile } from '#core/operations/placement/reconcile.ts';
+import { reap } from '#core/operations/release/reap.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import { loadSettings } from '#core/settings.ts';
+import { changesConsumer } from '#functions/consumers/changes.ts';
+import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
+import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
+import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
+import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
+import { type CallApi, createApi } from './api.ts';
+import { checkChange } from './changes.ts';
+import { documentsFor, type Mirror } from './database/documents.ts';
+import {
+  createMemoryDatabase,
+  type MemoryDatabase,
+  type RowChange,
+} from './database/memory-database.ts';
+import { createFaults, type Faults, type Rates } from './faults.ts';
+import { noGuardStripped, type Strip } from './guards.ts';
+import { createHost, type Host } from './host.ts';
+import { createInterrupts, type Interrupt } from './interrupts.ts';
+import { createIot, type SimulatedIot } from './iot.ts';
+import { watchLeases } from './leases.ts';
+import { createNova, type Profile, type SimulatedNova } from './nova.ts';
+import { createOpenStack, type SimulatedOpenStack } from './openstack.ts';
+import { images, profiles } from './profiles.ts';
+import { createQueues, type SimulatedQueues } from './queues.ts';
+import { createRandom, type Random } from './random.ts';
+import { createStreams, type SimulatedStreams } from './streams.ts';
+import { createTimeline, type Process, type Timeline } from './timeline.ts';
+import { createTransitions, type Transitions } from './transitions.ts';
+import { type Violate, Violation } from './violation.ts';
+
+export const stage = 'sim';
+export const startMs = Date.parse('2026-07-01T00:00:00Z');
+const sweepMs = 60_000;
+const sweepTimeoutMs = 60_000;
+
+const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
+  'nova-events': novaEvents,
+  'inventory-reports': inventoryReports,
+  'host-presence': hostPresence,
+  'provider-syncs': providerSyncs,
+  'host-jobs': hostJobs,
+  'job-events': jobEvents,
+};
+
+export interface World {
+  readonly random: Random;
+  readonly timeline: Timeline;
+  readonly faults: Faults;
+  readonly database: MemoryDatabase;
+  readonly queues: SimulatedQueues;
+  readonly streams: SimulatedStreams;
+  readonly iot: SimulatedIot;
+  readonly openstack: SimulatedOpenStack;
+  readonly hosts: readonly Host[];
+  readonly nova: SimulatedNova;
+  readonly api: CallApi;
+  readonly profiles: readonly Profile[];
+  /** Devices of which operators were told that they are in maintenance. */
+  readonly takenOut: Set<string>;
+  /** ARQs that no server has asked for. */
+  readonly spareArqs: string[];
+  readonly transitions: Transitions;
+  readonly violations: Violation[];
+  readonly violate: Violate;
+  spawn(name: string): Process;
+  depsFor(process: Process): ConsumerDeps;
+  /** Steps are counted from now on, and one of them is interrupted. */
+  arm(): void;
+  /** Their names. */
+  stepsTaken(): readonly string[];
+  /** Whoever comes to such a step next is that much later there. */
+  stall(process: string, step: string, milliseconds: number): void;
+  /** Resolves when time has come so far. @throws Violation */
+  runFor(milliseconds: number, check: () => void): Promise<void>;
+  stop(): void;
+}
+
+export interface WorldOptions {
+  /** The product without one of its guards. */
+  readonly strip?: Strip | undefined;
+  /** Nothing goes wrong by chance but this. */
+  readonly rates?: Rates;
+  /** What goes wrong at one step of the control plane or of an agent, counted from `arm()`. */
+  readonly interrupt?: Interrupt | undefined;
+  /** Another database that is to answer the same; indexes do not lag then. */
+  readonly mirror?: Mirror | undefined;
+  /** Told of every effect, as it happens. */
+  readonly trace?: ((line: string) => void) | undefined;
+}
+
+export function createWorld(
+  seed: number,
+  { strip = noGuardStripped, trace, mirror, rates, interrupt }: WorldOptions = {},
+): World {
+  const random = createRandom(seed);
+  const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
+  const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
+  // Where all takes longer, more happens at the same time.
+  const slowness = rates ? 1 : random.pick([1, 1, 1, 20]);
+  const violations: Violation[] = [];
+  const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
+  let check = () => {};
+  const timeline: Timeline = createTimeline({
+    random,
+    startMs,
+    latency: () =>
+      slowness * (random.chance(0.02) ? random.between(100, 3000) : random.between(1, 15)),
+    before: (process, name) => {
+      trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
+      mayDie(process, name);
+      return interrupts.before(process, name);
+    },
+    after: (process, name) => {
+      mayDie(process, name);
+      interrupts.after(process);
+    },
+    check: () => {
+      // What was noted first: rows that are none cannot be read.
+      const [first] = violations;
+      if (first) throw first;
+      check();
+    },
+  });
+  const interrupts = createInterrupts({
+    interrupt,
+    kill: timeline.kill,
+    meanwhile: () => void interrupt?.meanwhile?.(world),
+    say: (line) => trace?.(`${clockTime(timeline.now())} ${line}`),
+  });
+  const settings = loadSettings({
+    CYBORG_STAGE: stage,
+    CYBORG_ATTACH_TYPES: 'PCI,MDEV',
+    // The specification's style is one that no Nova understands: then its wait runs out.
+    CYBORG_EVENT_STYLE: !rates && random.chance(0.05) ? 'spec' : 'nova',
+    KEYSTONE_URL: 'http://keystone/v3',
+    CYBORG_OS_PASSWORD: 'secret',
+  });
+  const transitions = createTransitions(violate);
+  const database = createMemoryDatabase({
+    stage,
+    now: timeline.now,
+    indexLagMs: () => {
+      if (mirror) return 0;
+      return faults.happens('index lags') ? random.between(100, 20_000) : 5;
+    },
+    onChange: (change) => {
+      trace?.(`${' '.repeat(13)}${differences(change)}`);
+      transitions.see(change);
+      checkChange(change, database, violate);
+      streams.add(change);
+    },
+  });
+  const openstack = createOpenStack(timeline, faults, images);
+  const spawn = (name: string): Process => ({ name, isDead: false });
+  const queues = createQueues({
+    isLossy: strip.isStripped('message comes again'),
+    timeline,
+    random,
+    faults,
+    spawn,
+    consumer: (queue, process) =>
+      makeConsumers[queue]({
+        deps: () => depsFor(process),
+        sqs: () => ({ send: (command: object) => hide(process, command) }) as never,
+      }),
+  });
+  const streams = createStreams({
+    isLossy: strip.isStripped('stream batch comes again'),
+    timeline,
+    random,
+    faults,
+    spawn,
+    consumer: (process) => changesConsumer(() => depsFor(process)),
+  });
+  const iot = createIot({
+    timeline,
+    random,
+    faults,
+    stage,
+    thingArnPrefix: settings.thingArnPrefix,
+    put: queues.put,
+  });
+
+  function mayDie(process: Process, name: string): void {
+    if (process.name.startsWith('nova')) return;
+    const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
+    if (!faults.happens(kind)) return;
+    trace?.(`${clockTime(timeline.now())} ${process.name} dies at ${name}`);
+    timeline.kill(process);
+  }
+
+  async function hide(process: Process, command: object): Promise<object> {
+    const { input } = command as { input: { ReceiptHandle: string; VisibilityTimeout: number } };
+    return timeline.effect(process, 'SQS ChangeMessageVisibility', () => {
+      queues.hide(input.ReceiptHandle, input.VisibilityTimeout);
+      return {};
+    });
+  }
+
+  const watched = watchLeases(violate);
+
+  function depsFor(process: Process): ConsumerDeps {
+    const documents = documentsFor({
+      timeline,
+      process,
+      database,
+      faults,
+      random,
+      strip,
+      mirror,
+      violate,
+      trouble: () => interrupts.trouble(process),
+    });
+    const http = openstack.httpFor(process);
+    const keystone = openstack.keystoneFor(process);
+    const deps = strip.deps(
+      {
+        settings,
+        ...createStore(documents, stage),
+        clients: {
+          keystone,
+          nova: createNovaClient({ identity: keystone, http }),
+          placement: createPlacement({ identity: keystone, http }),
+          jobs: iot.jobsFor(process),
+          glance: openstack.glanceFor(process),
+          staging: openstack.stagingFor(process),
+        },
+        queues: {
+          send: (queue, messages) =>
+            messages.length === 0
+              ? Promise.resolve()
+              : timeline.effect(process, 'SQS SendMessageBatch', () => {
+                  for (const message of messages) queues.put(queue, JSON.stringify(message));
+                }),
+        },
+        metrics: noMetrics,
+        setAside: ({ cause }) => Promise.reject(new Error(cause)),
+        log: silentLog,
+        clock: timeline.now,
+        sleep: (milliseconds) => timeline.sleep(process, milliseconds),
+        uuid: random.uuid,
+        randomBytes: random.bytes,
+        random: random.next,
+      },
+      process.name,
+    );
+    return watched(deps);
+  }
+
+  const api = createApi(timeline, depsFor, spawn, rates && violate);
+  // An operation that is looked at alone has the same surroundings each time.
+  const handles = rates
+    ? { nic: 2, gpu: 2, fpga: 2 }
+    : { nic: random.between(1, 3), gpu: random.between(1, 3), fpga: random.between(1, 2) };
+  const hosts = Array.from({ length: rates ? 1 : random.between(1, 2) }, (_, index) => {
+    const name = `cmp${index + 1}`;
+    const root = random.uuid();
+    openstack.placement.providers[root] = {
+      uuid: root,
+      name,
+      generation: 0,
+      parent: null,
+      inventories: {},
+      traits: [],
+    };
+    return createHost({
+      ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate, strip },
+    });
+  });
+  const knowsBoot = (host: Host) =>
+    database
+      .rows('inventory')
+      .some((row) => row.pk === `HOST#${host.name}` && row.boot_id === host.bootId());
+  const nova = createNova({
+    timeline,
+    random,
+    openstack,
+    hosts,
+    api,
+    violate,
+    knowsBoot,
+    spawn,
+    competition: rates ? 0 : 0.15,
+    seesFailedBinds: strip.isStripped('failed bind is an error'),
+  });
+
+  function runSweep(): void {
+    const process = spawn('sweep');
+    timeline.at(timeline.now() + sweepTimeoutMs, () => timeline.kill(process));
+    // A fault is the schedule's to see: the next sweep is a minute away.
+    const deps = depsFor(process);
+    void sweep(deps)
+      .finally(() => reap(deps))
+      .finally(() => reconcile(deps))
+      .catch(() => {});
+    timeline.at(timeline.now() + sweepMs, runSweep);
+  }
+  timeline.at(startMs + random.between(0, sweepMs), runSweep);
+
+  const world: World = {
+    random,
+    timeline,
+    faults,
+    database,
+    queues,
+    streams,
+    iot,
+    openstack,
+    hosts,
+    nova,
+    api,
+    profiles,
+    takenOut: new Set(),
+    spareArqs: [],
+    transitions,
+    violations,
+    violate,
+    spawn,
+    depsFor,
+    arm: interrupts.arm,
+    stepsTaken: interrupts.steps,
+    stall: interrupts.stall,
+    runFor: async (milliseconds, given) => {
+      check = given;
+      await timeline.runUntil(timeline.now() + milliseconds);
+    },
+    stop: () => iot.close(),
+  };
+  return world;
+}
+
+/** `01:02:03.004` since the beginning. */
+function clockTime(nowMs: number): string {
+  return new Date(nowMs - startMs).toISOString().slice(11, 23);
+}
+
+/** The row, and what of it has changed. */
+function differences({ before = {}, after = {} }: RowChange): string {
+  const { pk, sk = '' } = { ...before, ...after };
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
+    return was === is || name === 'pk' || name === 'sk' ? [] : [`${name}: ${was} → ${is}`];
+  });
+  return `${pk} ${sk} ${changed.join(', ')}`;
+}

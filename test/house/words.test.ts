@@ -1,0 +1,98 @@
+// The words and sentences of the house: Markdown has one sentence per line, and words that were
+// replaced by the field's terms do not come back.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { eventDetails } from '#core/contracts/events.ts';
+import { metrics } from '#core/contracts/metrics.ts';
+
+/** Word → what to write instead. Code can be held to the same table. */
+const replaced: readonly (readonly [word: RegExp, instead: string])[] = [
+  [/\b(whoever|whomever|nobody|somebody)\b/i, 'the subject: the host, the operator, no bind'],
+  [/\bby now\b/i, 'the moment, or nothing'],
+  [/[\u2018\u2019\u201c\u201d]/, 'an ASCII quote or apostrophe'],
+  [/\bstand-ins?\b|\bst(and|ood)s? in for\b/i, 'fake'],
+  [/\bonion\b/i, 'middleware stack'],
+  [/\bnouns?\b/i, 'resource'],
+  [/\bcouriers?\b/i, 'delivery'],
+  [/\bfrugal\b/i, 'low-memory'],
+  [/\bset(s|ting)? aside\b/i, 'dead-letter (a message), not offer (a device)'],
+  [/\b(makes?|made|making) again\b|\bstart(s|ed|ing)? over\b|\bboot jobs?\b/i, 'reprovision'],
+  [/\bstrangers?\b/i, 'unknown consumer'],
+  [/\brivals?\b/i, 'conflicting provider, concurrent operation'],
+  [/\bcensus\b/i, 'usage metrics'],
+  [/\battest(s|ed|ing)?\b/i, 'reinstate'],
+  [/\bhand(s|ed|ing)? out\b/i, 'offer, give'],
+  [/\bput(s|ting)? back\b/i, 'restore, return to the pool'],
+  [/\bdoubt(s|ed|ful)?\b/i, 'mark unknown, quarantine'],
+  [/\b(live|lives|lived) again\b/i, 'replay'],
+  [/\bstands? twice\b/i, 'duplicate'],
+  [/\bis no (JSON|setting|value|state|uuid|integer)\b/i, 'is not a valid ...'],
+];
+
+/** Texts that documents have from the code, word by word. */
+const quoted: readonly string[] = [
+  ...metrics.map(({ meaning }) => meaning),
+  ...Object.entries(eventDetails).flatMap(([type, schema]) => {
+    const { description = '', properties = {} } = z.toJSONSchema(schema, { io: 'input' });
+    const ofFields = Object.values(properties).map((each) => each as z.core.JSONSchema.JSONSchema);
+    return [type, description, ...ofFields.flatMap((each) => each.description ?? [])];
+  }),
+];
+
+const root = join(import.meta.dirname, '../..');
+const list = ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'];
+const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(join(root, file)))
+  // Its words are those of the simulation, which has yet to get the field's terms.
+  .filter((file) => file !== 'test/README.md');
+
+/** Lines as a reader sees them, without code, targets of links, and what is quoted. */
+function linesOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+    .replaceAll(/^( *)```.*?^\1```$/gms, '')
+    .replaceAll(/(\.test\.ts`: )"[^"]+"/g, '$1""')
+    .replaceAll(/`[^`\n]+`/g, '`code`')
+    .replaceAll(/\]\([^)\n]*\)/g, ']');
+  return quoted.reduce((rest, each) => rest.replaceAll(each, ''), text).split('\n');
+}
+
+/** `undefined` for a line that is not prose: a table, a heading, the target of a link. */
+function proseOf(line: string): string | undefined {
+  if (/^\s*(\||#|\[[^\]]+\]: |!\[|$)/.test(line)) return undefined;
+  return line.replace(/^\s*(-|\d+\.) /, '').replaceAll('**', '');
+}
+
+const startsItem = (line: string) => /^\s*(-|\d+\.) /.test(line);
+const abbreviation = /\b(e\.g|i\.e|etc|vs|cf)\. /gi;
+
+describe.each(files)('%s', (file) => {
+  const lines = linesOf(file);
+
+  it('has one sentence in each line', () => {
+    const twice = lines.filter((line) =>
+      /[.!?]["')\]]* +\S/.test(proseOf(line)?.replaceAll(abbreviation, '') ?? ''),
+    );
+    expect(twice).toEqual([]);
+  });
+
+  it('has no sentence that goes on in the next line', () => {
+    const broken = lines.filter((line, index) => {
+      const [prose, next = ''] = [proseOf(line), lines[index + 1]];
+      const isFollowed = proseOf(next) !== undefined && !startsItem(next);
+      return prose !== undefined && isFollowed && !/[.!?:]["')\]]*$/.test(prose);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('uses the terms of the field', () => {
+    const found = lines.flatMap((line) =>
+      replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
+    );
+    expect(found).toEqual([]);
+  });
+});

@@ -1,0 +1,239 @@
+// A life in which every function does nearly all that it can do: hosts that report, boot and lose
+// devices, instances with and without the host's doing, deadlines that pass.
+
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { expect } from 'vitest';
+import type { JobEvent } from '#core/contracts/job-document.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { QueueName } from '#core/contracts/queues.ts';
+import { thingName } from '#core/contracts/topics.ts';
+import type { HostWorkKind } from '#core/domain/host-work.ts';
+import {
+  type ArqUuid,
+  type InstanceUuid,
+  type ProviderUuid,
+  providerUuid,
+} from '#core/domain/ids.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
+import { aDevice, aReport, hasSettled } from '#test/support/reports.ts';
+import type { World } from '#test/support/world.ts';
+
+let world: World;
+/** What functions have asked AWS for so far; see access.test.ts. */
+let asked: ReadonlySet<string>;
+
+export async function live(here: World, noted: ReadonlySet<string>): Promise<void> {
+  world = here;
+  asked = noted;
+  await inventoryAndProfiles();
+  await novasInstance();
+  await hostsInstances();
+  await hostsEnd();
+}
+
+const host = 'cmp1';
+const instances = ['1', '2', '3'].map(
+  (n) => `aaaaaaaa-0000-4000-8000-00000000000${n}` as InstanceUuid,
+);
+const [forNova, forHost, forgotten] = instances as [InstanceUuid, InstanceUuid, InstanceUuid];
+
+/** What a host publishes, or AWS about it, as a rule puts it into the queue. */
+async function publish(queue: QueueName, payload: object) {
+  const envelope = {
+    thing: thingName('test', host),
+    topic: 'any',
+    received_at: Date.now(),
+    payload: Buffer.from(JSON.stringify(payload)).toString('base64'),
+  };
+  const { queueUrls } = world.deps.settings;
+  await new SQSClient().send(
+    new SendMessageCommand({ QueueUrl: queueUrls[queue], MessageBody: JSON.stringify(envelope) }),
+  );
+}
+
+async function endJob(kind: HostWorkKind, uuid: string, operation: JobEvent['operation']) {
+  await publish('job-events', {
+    eventType: 'JOB_EXECUTION',
+    operation,
+    jobId: jobId('test', kind, uuid),
+    thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${host}`,
+    timestamp: 1,
+  } satisfies JobEvent);
+}
+
+async function listed(collection: string): Promise<{ uuid: string; rp_uuid: string }[]> {
+  const { text } = await world.ask('GET', `/v2/${collection}`);
+  return JSON.parse(text)[collection === 'accelerator_requests' ? 'arqs' : collection];
+}
+
+/** Each list in each order, from a marker on, and each row by itself. */
+async function browse(collection: string) {
+  const uuid = (await listed(collection))[0]?.uuid;
+  for (const query of ['sort_key=uuid', `limit=1&marker=${uuid}`]) {
+    await world.ask('GET', `/v2/${collection}?${query}`);
+  }
+  expect(await world.ask('GET', `/v2/${collection}/${uuid}`)).toMatchObject({ status: 200 });
+}
+
+async function createArqs(profile: string): Promise<ArqUuid[]> {
+  const body = { device_profile_name: profile };
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
+  return json.arqs.map(({ uuid }) => uuid);
+}
+
+async function bind(uuids: readonly string[], instance: string, provider: string) {
+  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const body = Object.fromEntries(uuids.map((uuid) => [uuid, operations]));
+  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+  expect([bound.status, bound.text]).toEqual([202, '']);
+  await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+}
+
+const end = (instance: string) =>
+  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+
+/** The host's part of a bind, once it has been asked. */
+async function endBind(instance: string, operation: JobEvent['operation']) {
+  const { arqs } = world.deps.store;
+  const bindId = (await arqs.binding(instance))?.bindId ?? '';
+  await eventually(() => arqs.jobNote(bindId)).toMatchObject({ instances: [instance] });
+  await endJob('bind', bindId, operation);
+  const state = async () => (await arqs.binding(instance))?.state;
+  await eventually(state).toBe(operation === 'succeeded' ? 'Bound' : 'BindFailed');
+}
+
+const mdevs = aDevice({
+  address: '0000:0d:00.0',
+  type: 'GPU',
+  provider_suffix: 'FakeGpu',
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: [1, 2].map((at) => ({
+      type: 'MDEV',
+      info: { asked_type: 'nvidia-223', vgpu_mark: `${at}` },
+    })),
+  },
+});
+
+async function inventoryAndProfiles() {
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: host }),
+  });
+  await publish('host-presence', { clientId: host, timestamp: 1, eventType: 'connected' });
+  await publish('inventory-reports', aReport([aDevice({ handles: 4 }), mdevs]));
+  await eventually(() => listed('devices')).toHaveLength(2);
+  await browse('devices');
+  await browse('deployables');
+  await describeDeployable();
+  const asking = (resource: string, count: string) => [{ [`resources:${resource}`]: count }];
+  const profiles = {
+    two: asking('FPGA', '2'),
+    one: asking('FPGA', '1'),
+    vgpu: asking('VGPU', '1'),
+  };
+  for (const [name, groups] of Object.entries({ ...profiles, a: profiles.one, b: profiles.one })) {
+    await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups }] });
+  }
+  await browse('device_profiles');
+  await world.ask('GET', '/v2/device_profiles?name=one,two');
+  await world.ask('DELETE', '/v2/device_profiles/a');
+  await world.ask('DELETE', '/v2/device_profiles?name=b');
+  await world.ask('GET', '/nothing/here');
+}
+
+/** What an operator says of a deployable, and takes back. */
+async function describeDeployable() {
+  const deployable_id = (await listed('deployables'))[0]?.uuid;
+  const body = { deployable_id, key: 'rack', value: '7' };
+  const { json } = await world.ask('POST', '/v2/attributes', { body });
+  await world.ask('GET', '/v2/attributes');
+  await world.ask('DELETE', `/v2/attributes/${json.uuid}`);
+}
+
+/** A life without the host's doing: plain PCI. */
+async function novasInstance() {
+  const [unbound] = await createArqs('one');
+  const uuids = await createArqs('two');
+  await browse('accelerator_requests');
+  await world.asNova('GET', '/v2/accelerator_requests');
+  await bind(uuids, forNova, providerUuid('cmp1_FakeDevice'));
+  await eventually(() => asked.has('nova-events BatchGetItem table/test-arqs')).toBe(true);
+  const unbind = ['hostname', 'device_rp_uuid', 'instance_uuid'].map((name) => {
+    return { op: 'remove', path: `/${name}` };
+  });
+  await world.asNova('PATCH', '/v2/accelerator_requests', { [uuids[0] ?? '']: unbind });
+  await end(forNova);
+  await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${unbound},${uuids[0]}`);
+}
+
+/** Lives that the host takes part in: one that goes well, one that fails, one that it forgets. */
+async function hostsInstances() {
+  const provider = providerUuid('cmp1_FakeGpu');
+  for (const operation of ['succeeded', 'failed'] as const) {
+    await bind(await createArqs('vgpu'), forHost, provider);
+    await endBind(forHost, operation);
+    await end(forHost);
+    const releases = async () => {
+      const stored = await world.deps.store.inventory.provider(provider);
+      return stored?.handles.flatMap(({ release }) => release ?? []) ?? [];
+    };
+    await eventually(async () => (await releases()).length).toBeGreaterThan(0);
+    const [release] = await releases();
+    await eventually(() => asked.has('host-jobs DeleteItem table/test-arqs')).toBe(true);
+    await endJob('release', release ?? '', 'succeeded');
+    await eventually(async () => (await releases()).length).toBe(0);
+  }
+  await forget(provider);
+}
+
+/** Deadlines that are long past. */
+async function forget(provider: ProviderUuid) {
+  const { arqs, bindings, inventory } = world.deps.store;
+  const [uuid] = await createArqs('vgpu');
+  const arq = (await arqs.byUuids([uuid as ArqUuid])).get(uuid as ArqUuid);
+  const handle = (await inventory.provider(provider))?.handles[0];
+  if (!arq || !handle) throw new Error('There is nothing to forget.');
+  const past = '2020-01-01T00:00:00.000Z';
+  const target = {
+    ...aTarget(),
+    arqUuid: arq.uuid,
+    instanceUuid: forgotten,
+    providerUuid: provider,
+  };
+  const binding = aBinding({
+    instanceUuid: forgotten,
+    state: 'BindStarted',
+    arqUuids: [arq.uuid],
+    startedAt: past,
+  });
+  await bindings.claim(binding, [{ arq, target, handle }], past, past);
+  await arqs.create([anArq()], past);
+  await world.consumers?.sweep();
+}
+
+/** The host boots while an instance is there, loses some of what it had, and then all. */
+async function hostsEnd() {
+  await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_FakeGpu'));
+  await endBind(forHost, 'succeeded');
+  const booted = { boot_id: '22222222-2222-4222-8222-222222222222' };
+  const devices = [aDevice({ handles: 1 }), mdevs];
+  await publish('inventory-reports', aReport(devices, booted));
+  const { inventory } = world.deps.store;
+  await eventually(async () => (await inventory.hostAlone('cmp1')).bootId).toBe(booted.boot_id);
+  await hasSettled(world.deps, 'cmp1');
+  await publish('inventory-reports', aReport(devices, { ...booted, sequence: 2 }));
+  const state = async () => (await world.deps.store.arqs.binding(forHost))?.state;
+  await eventually(state).toBe('provisioning');
+  await end(forHost);
+  const { placement } = world.deps.clients;
+  await eventually(() => placement.getProvider(providerUuid('cmp1_FakeDevice'))).toBeDefined();
+  await publish('inventory-reports', aReport([mdevs], { ...booted, sequence: 3 }));
+  await eventually(() => listed('devices')).toHaveLength(1);
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { markdown } from '#infra/cost/print-bill.ts';
+import { live } from '../../infra/scale/cloud.ts';
+import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '../../infra/scale/scenarios.ts';
+import { createRandom, Quota, Timeline } from '../../infra/scale/timeline.ts';
+
+describe('virtual time', () => {
+  it('does what is due in its order, whenever it was planned', () => {
+    const timeline = new Timeline();
+    const done: string[] = [];
+    const random = createRandom(1);
+    for (let each = 0; each < 500; each++) {
+      timeline.after(Math.floor(random() * 50), () => done.push(`${timeline.now}`.padStart(3)));
+    }
+    timeline.run(100);
+    expect(done).toHaveLength(500);
+    expect(done).toEqual(done.toSorted());
+  });
+
+  it('grants a quota’s burst, then its rate', () => {
+    const timeline = new Timeline();
+    const quota = new Quota(timeline, 10);
+    const taken = () => Array.from({ length: 100 }, () => quota.take()).filter(Boolean).length;
+    expect(taken()).toBe(10);
+    timeline.run(0.5);
+    expect(taken()).toBe(5);
+    expect(quota.refused).toBe(185);
+  });
+});
+
+describe('a cloud at its limits', () => {
+  const few = { seconds: 60, lifeSeconds: 30 };
+
+  it('resolves every bind, and loses no message', () => {
+    for (const vgpusPerSecond of [4, 40]) {
+      const { vgpu, counts, dead } = live({ ...few, vgpusPerSecond });
+      expect(vgpu.length + counts.failed).toBe(counts.asked);
+      expect(dead).toBe(0);
+    }
+  });
+
+  it('fails builds where API Gateway refuses', () => {
+    const { pci, counts } = live({
+      ...few,
+      pciPerSecond: 10,
+      quotas: { apiRequests: 5, apiBurst: 5 },
+    });
+    expect(counts.refused).toBeGreaterThan(0);
+    expect(pci.length).toBeLessThan(counts.asked);
+  });
+
+  it('makes everything again on every host that boots', () => {
+    const load = { seconds: 1, bootingHosts: 300, instancesPerHost: 2 };
+    const { reported, jobMade, boundAgain, dead } = live(load);
+    expect([reported, jobMade, boundAgain].map(({ length }) => length)).toEqual([300, 300, 300]);
+    expect(dead).toBe(0);
+  });
+
+  it('leaves binds their place while all hosts boot', () => {
+    const { vgpu, counts } = live({
+      seconds: 600,
+      vgpusPerSecond: 4,
+      bootingHosts: 10_000,
+      instancesPerHost: 10,
+    });
+    expect(counts.failed).toBeLessThan(counts.asked / 20);
+    expect(vgpu.length + counts.failed).toBe(counts.asked);
+  });
+
+  it('lives the same way each time', () => {
+    const load = { ...few, vgpusPerSecond: 8, bootingHosts: 50, instancesPerHost: 1 };
+    expect(live(load)).toEqual(live(load));
+  });
+});
+
+describe('docs/scale.md', () => {
+  const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+  const rowsOf = <Row>(
+    all: Readonly<Record<string, Row>>,
+    row: (name: string, one: Row) => string[],
+  ) => Object.entries(all).map(([name, one]) => row(name, one));
+
+  it('has what binds meet', () => {
+    expect(document).toContain(markdown(bindHead, rowsOf(binds, bindRow)));
+  });
+
+  it('has what a boot of all hosts meets', () => {
+    expect(document).toContain(markdown(bootHead, rowsOf(boots, bootRow)));
+  });
+});
