@@ -3,7 +3,10 @@
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 
-/** A read of a dying device may take a minute or never end; all of a healthy host takes one second. */
+/**
+ * A read of a dying device may take a minute or never end; all of a healthy host takes one
+ * second.
+ */
 const answerSecondsMax = 30;
 
 /** A driver that hangs is not asked again until it comes back; else hung threads would pile up. */

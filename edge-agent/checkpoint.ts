@@ -6,8 +6,8 @@
 //   after a crash, each step that may have begun is known, and what is answered stays answered.
 // - The file is replaced as a whole: what is in it is one state, never half of two.
 // - An mdev is marked as ours in the same write that claims its making. The mark stays until the
-//   mdev's removal is recorded, or until a look has shown that the mdev is not there. What carries no
-//   mark is never removed.
+//   mdev's removal is recorded, or until a look has shown that the mdev is not there. An mdev
+//   without a mark is never removed.
 // - A file that this version cannot read is kept under another name, never overwritten: the marks in
 //   it are all that tells our mdevs from others'.
 // - Memory is changed after the disk: what could not be stored did not happen.
@@ -153,7 +153,9 @@ export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefine
   return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
 }
 
-/** @throws where the file can neither be read nor kept aside: the agent must not start without it */
+/**
+ * @throws where the file can neither be read nor kept aside: the agent must not start without it
+ */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
   const text = await files.read(fileName);

@@ -1,5 +1,5 @@
-// Asks all drivers what there is. None can spoil it for the others: one that throws, hangs or talks
-// nonsense is named as failed, so that what it said before is kept and not taken for gone.
+// Asks all drivers what there is. None can spoil it for the others: one that throws, hangs or
+// talks nonsense is named as failed, so that what it said before is kept and not taken for gone.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
 import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';

@@ -1,6 +1,6 @@
-// Fetches images, and lets nobody see one that is not what the job says: its bytes are counted and
-// digested on their way to the disk. The last few are kept, by digest, and digested again before use.
-// A URL carries its own permission, so none is ever logged or told.
+// Fetches images, and lets nobody see one that is not what the job says: its bytes are counted
+// and digested on their way to the disk. The last few are kept, by digest, and digested again
+// before use. A URL carries its own permission, so none is ever logged or told.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,5 +1,6 @@
-// From where images are fetched: a job names the URL, and this host decides whether it goes there. Else a
-// document could have the agent ask the instance metadata, or any server of the management network.
+// From where images are fetched: a job names the URL, and this host decides whether it goes
+// there. Else a document could have the agent ask the instance metadata, or any server of the
+// management network.
 
 /** Below which all images are, e.g. `https://bucket.s3.eu-central-1.amazonaws.com/`. */
 export type ImageSource = string;

@@ -12,7 +12,9 @@ export interface Execution {
   readonly jobId: string;
   /** Tells it from other executions of the job, and from an earlier job of the same name. */
   readonly identity: string;
-  /** False if the job is over, which also aborts `cancelled`. @throws when the connection is lost */
+  /**
+   * False if the job is over, which also aborts `cancelled`. @throws when the connection is lost
+   */
   update(status: JobUpdate['status'], details: JobUpdate['statusDetails']): Promise<boolean>;
   /** Says how it ended, also through the next connection if that is there by then. */
   answer(outcome: JobOutcome): Promise<boolean>;

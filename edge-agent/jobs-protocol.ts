@@ -1,5 +1,5 @@
-// AWS IoT Jobs as a device sees them, over MQTT: which jobs are pending, what one asks for, and how
-// it goes. Answers find their questions by a token; what nobody asked for is a notification.
+// AWS IoT Jobs as a device sees them, over MQTT: which jobs are pending, what one asks for, and
+// how it goes. Answers find their questions by a token; what nobody asked for is a notification.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
 
 import { randomUUID } from 'node:crypto';
@@ -43,7 +43,9 @@ export type UpdateOutcome =
 
 /** All reject when the connection is lost, and only then or when the service calls us wrong. */
 export interface JobsChannel {
-  /** In progress before queued, older before newer; ten at most, and more once these have ended. */
+  /**
+   * In progress before queued, older before newer; ten at most, and more once these have ended.
+   */
   pending(): Promise<readonly PendingJob[]>;
   /** Undefined if there is no such job for this host, or it has ended. */
   describe(jobId: string): Promise<JobExecution | undefined>;
@@ -92,7 +94,10 @@ export async function openJobs(
   ];
   await subscribe();
 
-  /** Until it is granted: a broker that is asked too much does not answer, while the connection stays. */
+  /**
+   * Until it is granted: a broker that is asked too much does not answer, while the connection
+   * stays.
+   */
   async function subscribe(): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {

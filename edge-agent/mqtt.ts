@@ -1,8 +1,8 @@
 // The connection to the broker; the only file that publishes or subscribes.
 //
-// Each connection is a client of its own, with certificates read anew (so they may be rotated), and
-// without the client library's reconnecting: a message that was not acknowledged is not sent again
-// but made again, from what the host looks like then.
+// Each connection is a client of its own, with certificates read anew (so they may be rotated),
+// and without the client library's reconnecting: a message that was not acknowledged is not sent
+// again but made again, from what the host looks like then.
 
 import { readFile } from 'node:fs/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';

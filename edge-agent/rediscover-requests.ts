@@ -3,7 +3,10 @@
 export type LookScope = 'changes' | 'everything';
 
 export interface RediscoverRequests {
-  /** Resolves when a report that was begun after this call is acknowledged, or to why there is none. */
+  /**
+   * Resolves when a report that was begun after this call is acknowledged, or to why there is
+   * none.
+   */
   ask(scope: LookScope): Promise<string | undefined>;
   /** What is asked for now; `done` tells those who asked. Not done, it is there the next time. */
   take(): { readonly scope: LookScope; done(problem: string | undefined): void };

@@ -29,8 +29,8 @@ export interface Reported {
 }
 
 /**
- * Returns what is acknowledged now. Throws when the connection is lost on the way; what had arrived
- * by then does not matter, since the next session begins with everything.
+ * Returns what is acknowledged now. Throws when the connection is lost on the way; what had
+ * arrived by then does not matter, since the next session begins with everything.
  */
 export async function reportInventory(
   deps: ReportDeps,

@@ -1,5 +1,6 @@
-// Takes the jobs that are pending for this host and sees each to its end, side by side for different
-// devices. Work goes on while the connection is lost; what ended meanwhile is answered by the next.
+// Takes the jobs that are pending for this host and sees each to its end, side by side for
+// different devices. Work goes on while the connection is lost; what ended meanwhile is answered
+// by the next.
 //
 // INVARIANTS
 // - A job is at one place only: while it is in `running`, news of it do not start it again.
@@ -32,7 +33,10 @@ export interface JobRunner {
 
 export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
   readonly looks: RediscoverRequests;
-  /** The process is to end: jobs stop at their next safe point, and are resumed after the next start. */
+  /**
+   * The process is to end: jobs stop at their next safe point, and are resumed after the next
+   * start.
+   */
   readonly stop: AbortSignal;
 }
 
@@ -96,8 +100,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const { jobId, jobDocument } = execution;
     const handle = holdExecution(execution, () => channel, cancelled);
     const read = readJob(jobDocument, deps);
-    // The control plane knows of a region that it has had programmed only what it is told from now on, even
-    // where nothing has changed.
+    // The control plane knows of a region that it has had programmed only what it is told from
+    // now on, even where nothing has changed.
     const isProgram = 'job' in read && read.job.steps.some(({ kind }) => kind === 'program');
     const answer = async (outcome: JobOutcome) => {
       answering.add(jobId);

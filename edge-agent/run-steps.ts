@@ -207,10 +207,10 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
 }
 
 /**
- * An mdev that was made for an earlier claim of its handle holds what that claim's tenant left in it. Its
- * mark names the claim by the handle's epoch. One without a mark is not this agent's to remove, and
- * must not be given to the claim either. Only after a boot, or a change of agents, it is the same
- * claim's: that job makes again what its instance has.
+ * An mdev that was made for an earlier claim of its handle holds what that claim's tenant left in
+ * it. Its mark names the claim by the handle's epoch. One without a mark is not this agent's to
+ * remove, and must not be given to the claim either. Only after a boot, or a change of agents, it
+ * is the same claim's: that job makes again what its instance has.
  *
  * @throws StepFailed where an mdev without a mark is in the way
  */

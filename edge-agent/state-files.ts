@@ -1,5 +1,5 @@
-// The agent's own small files: each is replaced as a whole, so that it holds the old text or the new
-// one, whenever the power fails.
+// The agent's own small files: each is replaced as a whole, so that it holds the old text or the
+// new one, whenever the power fails.
 
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
-// One agent works with one state directory. A second, started by hand beside the service say, would do the
-// same jobs on the same devices, and each would write over what the other keeps.
+// One agent works with one state directory. A second, started by hand beside the service say,
+// would do the same jobs on the same devices, and each would write over what the other keeps.
 //
-// A socket says so, since the kernel ends it with its process, however that ends: what a dead agent has
-// left is in nobody's way, and no number of a process is taken for another's.
+// A socket says so, since the kernel ends it with its process, however that ends: what a dead
+// agent has left is in nobody's way, and no number of a process is taken for another's.
 
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';

@@ -53,8 +53,8 @@ export async function isThere(driver: MakesMdevs, { address, type, uuid }: Mdev)
 }
 
 /**
- * Whether a look shows that nothing of what the job makes is there. Of a region no look can tell: an
- * interrupted write leaves a content that cannot be read.
+ * Whether a look shows that nothing of what the job makes is there. Of a region no look can tell:
+ * an interrupted write leaves a content that cannot be read.
  */
 export async function leavesNothing(deps: LookDeps, { action, steps }: Job): Promise<boolean> {
   const makes = action === 'prepare' || action === 'reprovision';

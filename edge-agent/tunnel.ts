@@ -1,5 +1,6 @@
-// A way out where hosts reach nothing directly: an HTTP proxy that is asked to connect us (CONNECT, RFC
-// 9110 §9.3.6). What goes through it is TLS, which it cannot read. It finds the name's address, too.
+// A way out where hosts reach nothing directly: an HTTP proxy that is asked to connect us
+// (CONNECT, RFC 9110 §9.3.6). What goes through it is TLS, which it cannot read. It finds the
+// name's address, too.
 
 import { request } from 'node:http';
 import type { Socket } from 'node:net';

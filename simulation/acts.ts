@@ -2,7 +2,7 @@
 
 import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { backupStore } from '#core/store/backups.ts';
-import { deployableOf, deviceOf } from '#core/store/rows.ts';
+import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { tableName } from '#core/store/tables.ts';
 import { mdevByHand } from './host.ts';
 import type { Server } from './nova.ts';

@@ -74,8 +74,8 @@ function checkBoot(after: Item, database: MemoryDatabase, violate: Violate): voi
 /** What is offered stays until it is marked as gone. */
 function checkDelete(before: Item, violate: Violate): void {
   const key = String(before.sk);
-  const nested = (before.device ?? before.deployable) as { isGone?: boolean } | undefined;
-  const isGone = key.startsWith('HANDLE#') ? before.is_gone === true : nested?.isGone === true;
+  const nested = (before.device ?? before.deployable) as { is_gone?: boolean } | undefined;
+  const isGone = key.startsWith('HANDLE#') ? before.is_gone === true : nested?.is_gone === true;
   const isInventory = key.startsWith('HANDLE#') || nested !== undefined;
   if (isInventory && !isGone) violate('I2', `${key} is deleted, and its device is there`);
 }

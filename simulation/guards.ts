@@ -179,7 +179,9 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       known.set(uuid, found);
       return found;
     };
-    return { ...deps, store: { ...deps.store, inventory: { ...inventory, provider } } };
+    const providers: typeof inventory.providers = async (uuids) =>
+      (await Promise.all(uuids.map(provider))).filter((each) => each !== undefined);
+    return { ...deps, store: { ...deps.store, inventory: { ...inventory, provider, providers } } };
   },
 };
 

@@ -319,6 +319,7 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
           regions: [
             {
               name: 'region0',
+              kind: 'reconfigurable-region',
               resource_class: 'FPGA',
               traits: ['CUSTOM_SIM_FPGA'],
               'region-type-uuid': regionInterface,

@@ -5,9 +5,10 @@ import type { AttachHandle } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import type { AwaitedWork } from '#core/domain/host-work.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { arqOf, deployableOf, deviceOf, instanceOf } from '#core/store/rows.ts';
+import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 
@@ -237,8 +238,8 @@ function checkPresence({ faults, hosts, database }: World): void {
   const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
   for (const { name, isUp } of hosts) {
     const row = rows.find(({ hostname }) => hostname === name);
-    const presence = row?.presence as { isConnected: boolean } | undefined;
-    if (isUp && presence?.isConnected !== true) {
+    const presence = row?.presence as { is_connected: boolean } | undefined;
+    if (isUp && presence?.is_connected !== true) {
       throw new Violation('L3', `${name} is connected, and counts as gone`);
     }
   }

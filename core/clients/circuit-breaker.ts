@@ -1,6 +1,6 @@
 // A circuit breaker: after some failures in a row the service behind it is not asked for a while.
-// Each call would hold its execution until the time limit, and a service that is overloaded recovers
-// sooner without the calls.
+// Each call would hold its execution until the time limit, and a service that is overloaded
+// recovers sooner without the calls.
 
 export interface CircuitBreakerOptions {
   /** Milliseconds since 1970. */
@@ -14,7 +14,7 @@ export interface CircuitBreakerOptions {
   readonly random: () => number;
   /** Other errors than failures leave the circuit as it is. */
   readonly isFailure: (error: unknown) => boolean;
-  /** What a call is refused with while the circuit is open. */
+  /** The error of a call that is refused while the circuit is open. */
   readonly refusal: (waitMs: number) => Error;
   readonly onOpen?: (waitMs: number) => void;
   readonly onClose?: () => void;
@@ -22,7 +22,9 @@ export interface CircuitBreakerOptions {
 
 export type CircuitBreaker = <T>(call: () => Promise<T>) => Promise<T>;
 
-/** Closed, the breaker passes calls on. Open, it refuses them. Then one call at a time is a probe. */
+/**
+ * Closed, the breaker passes calls on. Open, it refuses them. Then one call at a time is a probe.
+ */
 export function createCircuitBreaker(options: CircuitBreakerOptions): CircuitBreaker {
   const { clock, failuresMax } = options;
   let failures = 0;
@@ -39,7 +41,7 @@ export function createCircuitBreaker(options: CircuitBreakerOptions): CircuitBre
 
   function failed(isProbe: boolean): void {
     failures += 1;
-    // A call from before the circuit opened says nothing new.
+    // A call that began before the circuit opened does not change it.
     if (failures < failuresMax || (openMs > 0 && !isProbe)) return;
     openMs = openMs === 0 ? options.openMs : Math.min(openMs * 2, options.openMsMax);
     const waitMs = Math.ceil(openMs * (1 - options.random() / 2));

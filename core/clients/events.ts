@@ -11,13 +11,13 @@ import { type CyborgEvent, eventBusName, eventDetails, eventSource } from '../co
 
 export type PutOutcome =
   | { readonly end: 'put' }
-  /** Not now; perhaps later. `away`: nobody could be asked. */
+  /** Can succeed later. `away`: EventBridge did not answer. */
   | { readonly end: 'failed' | 'away'; readonly cause: string }
-  /** Not this one, ever. */
+  /** Can never succeed. */
   | { readonly end: 'refused'; readonly cause: string };
 
 export interface Events {
-  /** What became of each, in their order. Only what failed is put again. */
+  /** The outcome of each event, in order. Only failed events are put again. */
   put(events: readonly CyborgEvent[]): Promise<PutOutcome[]>;
 }
 
@@ -25,12 +25,12 @@ export interface Events {
 const entriesMax = 10;
 const requestBytesMax = 256 * 1024;
 
-/** A few tries for entries that a busy bus did not take; then whoever called has to come again. */
+/** Attempts for entries that a busy bus did not take; after them the caller has to retry. */
 const pausesMs = [50, 200];
 /** https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsResultEntry.html */
 const passing = ['InternalFailure', 'InternalException', 'ThrottlingException'];
 
-/** What people are told may be long; an event need not be. */
+/** Longest text in an event; sentences for people can be longer. */
 const reasonMax = 1000;
 
 export function createEvents(
@@ -60,7 +60,7 @@ export function createEvents(
           const batch = indexes.map((index) => entries[index] as PutEventsRequestEntry);
           const answers = await putOnce(batch);
           for (const [at, index] of indexes.entries()) outcomes[index] = answers[at] as PutOutcome;
-          // Away as a whole: the SDK has tried more than once already.
+          // The whole call failed, after retries by the SDK.
           if (answers.every(({ end }) => end === 'away')) return outcomes;
         }
       }
@@ -81,7 +81,7 @@ function entryOf({ type, at, detail }: CyborgEvent, stage: string): PutEventsReq
   };
 }
 
-/** What is not as documented, or too large, is refused before EventBridge is asked. */
+/** An event that is invalid or too large is refused before the call. */
 function check({ type }: CyborgEvent, entry: PutEventsRequestEntry): PutOutcome {
   const { error } = eventDetails[type].safeParse(JSON.parse(entry.Detail ?? ''));
   if (error) return { end: 'refused', cause: error.message };

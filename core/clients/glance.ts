@@ -1,4 +1,4 @@
-// Glance, as far as Cyborg needs it: which image is meant, and its bytes.
+// A client for Glance: finds images and reads their data.
 
 import * as z from 'zod';
 import type { ImageQuery } from '../domain/device-profile.ts';
@@ -12,10 +12,10 @@ import {
 } from './http.ts';
 import { createServiceCalls, type ServiceIdentity } from './service-calls.ts';
 
-/** No image, or not this one, and asking again will not help; the message is fit for the caller. */
+/** The image cannot be used, and a retry does not help; the message is for the caller. */
 export class ImageUnusable extends Error {
   override readonly name = 'ImageUnusable';
-  /** Whether there is no such image at all. */
+  /** Whether the image does not exist. */
   readonly isAbsent: boolean;
 
   constructor(sentence: string, { isAbsent = false } = {}) {
@@ -26,16 +26,19 @@ export class ImageUnusable extends Error {
 
 export interface GlanceImage {
   readonly id: string;
-  /** Undefined where Glance does not say. */
+  /** Undefined if Glance does not give it. */
   readonly bytes?: number;
-  /** By an algorithm that we know; images of old have none. */
+  /** By a supported algorithm; old images have no hash. */
   readonly hash?: { readonly algorithm: 'sha256' | 'sha512'; readonly value: string };
 }
 
 export interface Glance {
-  /** The one active image that is meant. @throws ImageUnusable, RequestRefused, ServiceUnavailable */
+  /**
+   * The one active image that the query names. @throws ImageUnusable, RequestRefused,
+   * ServiceUnavailable
+   */
   findImage(query: ImageQuery): Promise<GlanceImage>;
-  /** Its bytes; reading them throws ServiceUnavailable, too. @throws ImageUnusable */
+  /** The image's data; reading it can throw ServiceUnavailable. @throws ImageUnusable */
   download(id: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
@@ -71,13 +74,13 @@ export function createGlance(options: {
     const { request, answer } = await call('GET', `/v2/images?${new URLSearchParams(all)}`);
     expectStatus(request, answer, 200);
     const { images } = readBody(listBody, request, answer);
-    // Glance leaves out what it does not understand of a filter.
+    // Glance ignores a filter that it does not know.
     return images.filter((each) => Object.entries(all).every(([name, is]) => each[name] === is));
   }
 
   /**
-   * Glance shows us what any tenant has, and anybody may give an image any name and property: only what
-   * Glance lets an admin publish, or our own project has, is what an operator can have meant.
+   * Our role sees the images of all tenants, and any tenant can choose names and properties. Only
+   * public images, which an admin publishes, and images of our own project are trusted.
    */
   async function byProperty(property: string, value: string): Promise<ListedImage> {
     const owner = await options.ownProject();
@@ -104,7 +107,7 @@ export function createGlance(options: {
       send(url, {
         headers: { 'X-Auth-Token': token, 'User-Agent': 'cyborg-serverless' },
         signal: AbortSignal.timeout(downloadMsMax),
-        // fetch would carry our token along to wherever the answer points.
+        // fetch would send our token to the redirect's target.
         redirect: 'manual',
       });
     const token = await identity.ownToken();
@@ -150,7 +153,7 @@ async function* whole(body: AsyncIterable<Uint8Array>, away: (reason: string) =>
   }
 }
 
-/** What an image is looked for by; an id is its address. */
+/** Filters by which an image is searched; an id needs none. */
 const properties = {
   bitstream_id: undefined,
   bitstream_name: 'name',
@@ -158,7 +161,7 @@ const properties = {
   function_name: 'accel:function_name',
 } as const satisfies Record<ImageQuery['by'], string | undefined>;
 
-// An image's own properties stand beside Glance's.
+// Custom properties are on the same level as Glance's own fields.
 const imageBody = z.looseObject({
   id: z.guid(),
   status: z.string(),

@@ -1,5 +1,5 @@
-// JSON over fetch, for every client of an OpenStack service. Two errors come out of it: the service
-// could not be asked (ServiceUnavailable), or it understood us and said no (RequestRefused).
+// JSON over fetch, for every client of an OpenStack service. It throws two errors:
+// ServiceUnavailable if the service did not answer, RequestRefused if it refused the request.
 
 import * as z from 'zod';
 
@@ -12,30 +12,30 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Instead of the client's own limit, for the answer and a second attempt together. */
+  /** Replaces the client's time limit, which includes a second attempt. */
   readonly timeoutMs?: number;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed JSON; text where the service sent something else; undefined where it sent nothing. */
+  /** Parsed JSON; text if the body is not JSON; undefined if it is empty. */
   readonly body: unknown;
 }
 
-/** Answers below 500 except 429 are returned. @throws ServiceUnavailable for all else. */
+/** Returns answers below 500 except 429. @throws ServiceUnavailable for all others */
 export type Http = (request: HttpRequest) => Promise<HttpAnswer>;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The service could not be asked, or did not answer as itself. Never to be read as a "no". */
+/** The service did not answer, or another server answered for it. It does not mean a refusal. */
 export class ServiceUnavailable extends Error {
   override readonly name = 'ServiceUnavailable';
   readonly service: string;
   readonly url: string;
-  /** Whether the same call may succeed later without anybody changing a setting. */
+  /** Whether the same call can succeed later without a change of settings. */
   readonly isWorthRetrying: boolean;
-  /** When to ask again, where that is known. */
+  /** When to retry, if known. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -58,7 +58,7 @@ export class RequestRefused extends Error {
   override readonly name: string = 'RequestRefused';
   readonly service: string;
   readonly status: number;
-  /** The service's own code for programs, where it has one (Placement does). */
+  /** The service's error code, if it has one (Placement has). */
   readonly code: string | undefined;
 
   constructor(request: HttpRequest, answer: HttpAnswer) {
@@ -87,7 +87,7 @@ export function createHttp(options: HttpOptions = {}): Http {
     const request = { ...given, timeoutMs: given.timeoutMs ?? timeoutMs };
     const limit = AbortSignal.timeout(request.timeoutMs);
     let outcome = await attempt(send, request, limit);
-    // Once more at most, and only what changes nothing: longer patience is the caller's to have.
+    // One retry, only for requests that change nothing; the caller may retry longer.
     if (outcome.isPassing && request.method === 'GET') {
       outcome = await attempt(send, request, limit);
     }
@@ -106,11 +106,12 @@ async function attempt(send: Fetch, request: LimitedRequest, limit: AbortSignal)
   try {
     const answer = await exchange(send, request, limit);
     if (answer.status < 500 && answer.status !== 429) return { answer, isPassing: false };
-    // Proxies answer these while what is behind them restarts. After a 429 we must not ask again.
+    // Proxies answer these while the service behind them restarts. A 429 is not retried.
     const isPassing = [502, 503, 504].includes(answer.status);
     return { failure: refusedToServe(request, answer), isPassing };
   } catch (error) {
-    // A connection kept alive is often found closed. A timeout has spent the caller's time already.
+    // A connection kept alive is often found closed. A timeout has spent the caller's time
+    // already.
     return { failure: unreachable(request, error), isPassing: isConnectionLost(error) };
   }
 }
@@ -130,7 +131,7 @@ async function exchange(
     },
     ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
     signal,
-    // fetch would carry our token along to wherever the answer points.
+    // fetch would send our token to the redirect's target.
     redirect: 'manual',
   });
   const text = await response.text();
@@ -147,7 +148,7 @@ function parseBody(text: string): unknown {
 }
 
 /**
- * The body of a successful answer, parsed.
+ * The parsed body of a successful answer.
  *
  * @throws ServiceUnavailable where something else than the service seems to have answered
  */
@@ -164,8 +165,8 @@ export function expectStatus(request: HttpRequest, answer: HttpAnswer, ...wanted
 }
 
 /**
- * Whether the service itself says that there is no such thing. A wrong URL gets a 404 as well, and a
- * gateway that knows no route has one of its own, often as JSON.
+ * Whether the service itself reports that the object does not exist. A wrong URL also gives a
+ * 404, and so does a gateway without a route, often as JSON.
  *
  * @param key below which the service spells its errors
  */
@@ -173,7 +174,7 @@ export function saysAbsent({ status, body }: HttpAnswer, key: string): boolean {
   return status === 404 && typeof body === 'object' && body !== null && key in body;
 }
 
-// How OpenStack's services spell an error: Placement's list, Keystone's object, Nova's one key.
+// The forms of an OpenStack error: Placement's list, Keystone's object, Nova's single key.
 const errorList = z.object({
   errors: z.tuple([z.object({ detail: z.string(), code: z.string().optional() })], z.unknown()),
 });
@@ -183,7 +184,8 @@ function explanation(body: unknown): { detail: string; code?: string } {
   const list = errorList.safeParse(body);
   if (list.success) {
     const { detail, code } = list.data.errors[0];
-    // Placement puts what the status means first, and after an empty line what happened.
+    // Placement's detail starts with the meaning of the status; the cause follows after an empty
+    // line.
     const specific = detail.slice(detail.indexOf('\n\n') + 1).trim();
     return { detail: clipped(specific || detail), ...(code && { code }) };
   }
@@ -192,7 +194,7 @@ function explanation(body: unknown): { detail: string; code?: string } {
   return { detail: clipped(message ?? (typeof body === 'string' ? body : 'no explanation')) };
 }
 
-/** One line and no longer than a log line should be: proxies answer with whole pages. */
+/** One line of limited length: proxies answer with whole pages. */
 function clipped(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300);
 }
@@ -213,7 +215,7 @@ function unreachable(request: LimitedRequest, error: unknown): ServiceUnavailabl
   return new ServiceUnavailable(service, url, code ?? String(error), canHeal);
 }
 
-// fetch wraps what happened: the reason is the code of the cause.
+// fetch wraps the error; the reason is the code of its cause.
 function causeCode(error: unknown): string | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return undefined;
@@ -224,7 +226,7 @@ function isConnectionLost(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(causeCode(error) ?? '');
 }
 
-/** Certificates, and ports that fetch refuses: nothing changes until somebody changes a setting. */
+/** Certificate errors, and ports that fetch refuses: they last until a setting is changed. */
 // https://nodejs.org/api/tls.html#x509-certificate-error-codes
 // https://fetch.spec.whatwg.org/#port-blocking
 function isLasting(code: string | undefined): boolean {

@@ -1,5 +1,5 @@
-// Keystone: who a caller is, and who we are. What Keystone cannot be asked about is never allowed:
-// every method throws ServiceUnavailable then.
+// A client for Keystone: validates callers' tokens and obtains our own. While Keystone does not
+// answer, every method throws ServiceUnavailable, so no request is allowed without validation.
 
 import * as z from 'zod';
 import type { Log } from '../log.ts';
@@ -22,51 +22,56 @@ import { createTokenCache, tokenKey } from './token-cache.ts';
 export interface TokenIdentity {
   readonly userId: string;
   readonly projectId?: string;
-  /** Of a domain-scoped token; not the user's own domain. */
+  /** The scope of a domain-scoped token; not the user's own domain. */
   readonly domainId?: string;
   readonly isSystemScoped: boolean;
   readonly roles: readonly string[];
-  /** In the past only where an expired token was allowed. */
+  /** In the past only if an expired token was allowed. */
   readonly expiresAt: Date;
 }
 
 export interface ValidateOptions {
-  /** As Keystone's middleware does for a user's token that comes with a service token. */
+  /** Accepts an expired user token that comes with a service token, as keystonemiddleware does. */
   readonly allowExpired: boolean;
 }
 
 export interface Keystone extends ServiceIdentity {
-  /** Undefined for a token that Keystone does not know. @throws ServiceUnavailable */
+  /** Undefined if Keystone does not know the token. @throws ServiceUnavailable */
   validateToken(token: string, options: ValidateOptions): Promise<TokenIdentity | undefined>;
 }
 
-/** Who we are ourselves; undefined where Keystone does not know its own token. @throws ServiceUnavailable */
+/**
+ * Who we are ourselves; undefined where Keystone does not know its own token. @throws
+ * ServiceUnavailable
+ */
 export async function ownIdentity(keystone: Keystone): Promise<TokenIdentity | undefined> {
   return keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
 }
 
 export interface KeystoneOptions {
   readonly settings: Settings['keystone'];
-  /** Instead of what the catalog says, by service type. */
+  /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
   readonly http?: Http;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly log: Log;
   readonly ownTokenStore?: OwnTokenStore;
-  /** 0 ≤ x < 1; spreads what containers would do all at once: renewals of our token, and probes. */
+  /**
+   * 0 ≤ x < 1; spreads what containers would do all at once: renewals of our token, and probes.
+   */
   readonly random?: () => number;
 }
 
-// A slow Keystone must not hold executions for long: this is for all calls of one validation, a login
-// of ours included.
+// A slow Keystone must not hold executions for long: this is for all calls of one validation, a
+// login of ours included.
 const validationMs = 4_000;
 
 const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
 
 /**
- * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet token
- * has about 200 characters, and 22 more for each group of a federated user.
+ * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet
+ * token has about 200 characters, and 22 more for each group of a federated user.
  */
 const tokenForm = /^[\w.~+/=-]{1,4096}$/;
 
@@ -76,12 +81,12 @@ export function createKeystone(options: KeystoneOptions): Keystone {
   const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
   const cache = createTokenCache(clock);
   const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
-  // In front of validations only: consumers, who call other services, retry by their queues.
+  // The breaker protects validations only: consumers retry through their queues.
   const throughBreaker = createCircuitBreaker({
     ...breakerLimits,
     clock,
     random: options.random ?? (() => 0),
-    // A refusal of our own password or role is an answer, and comes at once.
+    // A refusal of our own password or role is an answer, and needs no retry.
     isFailure: (error) => error instanceof ServiceUnavailable && error.isWorthRetrying,
     refusal: (waitMs) => {
       const reason = 'its last answers failed or came too late, and it is given time to recover';
@@ -118,7 +123,7 @@ export function createKeystone(options: KeystoneOptions): Keystone {
     const ownToken = await own.ownToken(leftMs());
     let [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     if (answer.status === 401) {
-      // 401 is about our token, 404 about the caller's.
+      // 401 refuses our token, 404 the caller's token.
       own.dropOwnToken(ownToken);
       const renewed = await own.ownToken(leftMs());
       [request, answer] = await call(renewed, token, allowExpired, leftMs());
@@ -136,7 +141,7 @@ export function createKeystone(options: KeystoneOptions): Keystone {
     const request: HttpRequest = {
       service: 'identity',
       method: 'GET',
-      // The catalog would be most of the answer, and is not asked for.
+      // Without the catalog, which would be most of the answer.
       url: `${identityUrl(settings)}/auth/tokens?nocatalog${allowExpired ? '&allow_expired=1' : ''}`,
       headers: { 'X-Auth-Token': ownToken, 'X-Subject-Token': token },
       timeoutMs,
@@ -153,7 +158,7 @@ const identityBody = z.object({
     project: z.object({ id: z.string() }).optional(),
     domain: z.object({ id: z.string() }).optional(),
     system: z.object({ all: z.boolean() }).optional(),
-    // An unscoped token has none.
+    // An unscoped token has no project.
     roles: z.array(z.object({ name: z.string() })).default([]),
     expires_at: z.iso.datetime({ offset: true }),
   }),

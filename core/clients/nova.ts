@@ -1,4 +1,4 @@
-// Nova, as far as Cyborg needs it: the word that accelerators are bound, and whose a server is.
+// A client for Nova: sends external events, and reads the project and the host of a server.
 
 import * as z from 'zod';
 import { expectStatus, type Http, readBody, saysAbsent } from './http.ts';
@@ -17,8 +17,9 @@ export interface ExternalEvent {
 }
 
 /**
- * What became of one event. 200: nova-compute is told. 404: no such server. 422: the server has no
- * host yet, so nobody waits; normal for a quick bind, since nova-compute looks for itself later.
+ * The outcome of one event. 200: Nova passes it to nova-compute. 404: the server does not exist.
+ * 422: the server has no host yet; normal for a quick bind, since nova-compute reads the ARQs
+ * itself later.
  */
 export interface EventOutcome {
   readonly tag: string;
@@ -28,8 +29,8 @@ export interface EventOutcome {
 export interface NovaServer {
   readonly projectId: string;
   /**
-   * Where Nova has it: null while no host has it, as before it is claimed by one and while it is
-   * offloaded. Undefined where Nova does not show it: the extended attributes are for admins.
+   * The server's host: null before a host claims it and while it is offloaded. Undefined if Nova
+   * does not show it: the extended attributes are for admins.
    */
   readonly host?: string | null | undefined;
   /** When anything about the server last changed; ISO 8601. */
@@ -44,9 +45,9 @@ export interface SomeServer {
 export interface Nova {
   /** Outcomes in the order of the events. @throws RequestRefused, ServiceUnavailable */
   postExternalEvents(events: readonly ExternalEvent[]): Promise<EventOutcome[]>;
-  /** Needs an admin's eyes: Nova answers 404 for the servers of others to anybody else. */
+  /** Needs an admin's token: for other tokens Nova answers 404 for servers of other projects. */
   server(instanceUuid: string): Promise<NovaServer | 'not-found'>;
-  /** Some servers, whoever has them; none where there is no server at all. */
+  /** Some servers of any project; empty if the cloud has no server. */
   someServers(): Promise<readonly SomeServer[]>;
 }
 
@@ -82,7 +83,7 @@ export function createNova(options: {
   };
 }
 
-/** Where one project has them all, a few more tell no more. */
+/** If one project owns all of these, a longer list adds nothing. */
 const serversSeen = 50;
 
 const eventsBody = z

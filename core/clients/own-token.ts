@@ -1,6 +1,6 @@
 // The token with which we speak to other services, and the catalog that came with it. One token
-// serves all callers of this process and, where a store is given, all containers of the deployment:
-// hundreds of Lambda containers starting at once must not be hundreds of logins.
+// serves all callers of this process and, where a store is given, all containers of the
+// deployment: hundreds of Lambda containers starting at once must not be hundreds of logins.
 
 import * as z from 'zod';
 import type { OwnToken } from '../contracts/own-token.ts';
@@ -15,7 +15,7 @@ import {
 } from './http.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
-/** Where containers leave the token for each other. It is a secret: keep it as one. */
+/** Shares the token between containers. The token is a secret: store it encrypted. */
 export interface OwnTokenStore {
   read(): Promise<OwnToken | undefined>;
   write(token: OwnToken): Promise<void>;
@@ -23,7 +23,7 @@ export interface OwnTokenStore {
 
 export interface OwnTokenOptions {
   readonly settings: Settings['keystone'];
-  /** Instead of what the catalog says, by service type. */
+  /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
   readonly http: Http;
   /** Milliseconds since 1970. */
@@ -34,15 +34,16 @@ export interface OwnTokenOptions {
   readonly random?: (() => number) | undefined;
 }
 
-// A call made with the token's last seconds would find it expired on arrival. Each container begins at
-// another time to look for a new one, so that one logs in and the others find its token.
+// A call made with the token's last seconds would find it expired on arrival. Each container
+// begins at another time to look for a new one, so that one logs in and the others find its
+// token.
 const renewBeforeExpiryMs = 60_000;
 const renewSpreadMs = 240_000;
 
-// An operator may add an endpoint at any time, and our token may still be hours old then.
+// An operator can add an endpoint at any time, while our token may be hours old.
 const catalogKeptMs = 30_000;
 
-// Keystone may lock an account after a few wrong passwords, and then for longer each time.
+// Keystone can lock an account after a few wrong passwords.
 const holdAfterRefusalMs = 10_000;
 
 export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
@@ -87,7 +88,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     }
   }
 
-  /** What an old catalog lacks is looked for in a new one. */
+  /** An endpoint that an old catalog lacks is looked up in a new one. */
   async function catalogUrl(serviceType: string): Promise<string> {
     const token = await obtain();
     const url = findEndpoint(token, serviceType, settings);
@@ -97,7 +98,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     return catalogUrl(serviceType);
   }
 
-  // The store only saves logins: without it we still work.
+  // The store only saves logins; the control plane works without it.
   async function readStore(): Promise<OwnToken | undefined> {
     try {
       return await store?.read();
@@ -192,13 +193,13 @@ function byPassword(settings: Settings['keystone']): unknown {
   return { identity: { methods: ['password'], password: { user } }, scope: { project } };
 }
 
-/** Its project is the credential's own; Keystone refuses a scope beside it. */
+/** An application credential has its own project; Keystone refuses a scope beside it. */
 function byCredential({ applicationCredentialId: id, password }: Settings['keystone']): unknown {
   const application_credential = { id, secret: password };
   return { identity: { methods: ['application_credential'], application_credential } };
 }
 
-/** Whom errors speak of. */
+/** The user that errors name. */
 export function nameOf(settings: Settings['keystone']): string {
   const { username, projectName, applicationCredentialId } = settings;
   return applicationCredentialId

@@ -1,6 +1,6 @@
-// Placement, as far as Cyborg needs it: the providers of devices, their inventories and traits.
-// Every write of a provider carries the generation it was decided on; Placement refuses it if
-// another writer (Nova, an operator) came in between, and then the caller must read again.
+// A client for Placement: resource providers of devices, with inventories and traits. Each write
+// carries the generation of the provider that was read; Placement refuses it if another writer
+// (Nova, an operator) has changed the provider, and the caller reads again.
 
 import * as z from 'zod';
 import { type Http, RequestRefused, readBody, ServiceUnavailable, saysAbsent } from './http.ts';
@@ -20,7 +20,7 @@ export interface Provider {
   readonly rootUuid: string;
 }
 
-/** Placement's own names; what is left out on writing gets Placement's default. */
+/** In Placement's names; an absent field gets Placement's default. */
 export interface Inventory {
   readonly total: number;
   readonly reserved?: number | undefined;
@@ -36,7 +36,7 @@ export type Inventories = Readonly<Record<string, Inventory>>;
 /** Amount by resource class. */
 export type Resources = Readonly<Record<string, number>>;
 
-/** The provider changed since it was read: read it again and decide again. */
+/** The provider has changed since it was read. */
 export class GenerationConflict extends RequestRefused {
   override readonly name = 'GenerationConflict';
 }
@@ -46,7 +46,10 @@ export class InventoryInUse extends RequestRefused {
   override readonly name = 'InventoryInUse';
 }
 
-/** A provider of that uuid or name exists. Never success: it may be somebody else's. */
+/**
+ * A provider with that uuid or name exists. The caller must check which: it may be another
+ * service's.
+ */
 export class ProviderExists extends RequestRefused {
   override readonly name = 'ProviderExists';
 }
@@ -54,7 +57,7 @@ export class ProviderExists extends RequestRefused {
 export interface Placement {
   getProvider(uuid: string): Promise<Provider | undefined>;
   findProviderByName(name: string): Promise<Provider | undefined>;
-  /** All of the tree that the provider is in, itself included; empty if there is none. */
+  /** The whole tree of the provider, itself included; empty if the provider does not exist. */
   providersInTree(uuid: string): Promise<Provider[]>;
   /** @throws ProviderExists */
   createProvider(provider: {
@@ -62,7 +65,7 @@ export interface Placement {
     readonly name: string;
     readonly parentUuid?: string;
   }): Promise<Provider>;
-  /** In use: it has allocations, or providers below it. */
+  /** In use: the provider has allocations or child providers. */
   deleteProvider(uuid: string): Promise<'deleted' | 'absent' | 'in-use'>;
 
   getInventories(
@@ -78,14 +81,14 @@ export interface Placement {
   getTraits(uuid: string): Promise<{ generation: number; traits: string[] } | undefined>;
   /** Replaces all traits of the provider; returns its generation. @throws GenerationConflict */
   putTraits(uuid: string, generation: number, traits: readonly string[]): Promise<number>;
-  /** Makes a custom trait known. Standard ones are Placement's own: nothing is asked. */
+  /** Creates a custom trait. A standard trait needs no call. */
   ensureTrait(name: string): Promise<void>;
-  /** Likewise for resource classes. */
+  /** Creates a custom resource class likewise. */
   ensureResourceClass(name: string): Promise<void>;
 
-  /** What a consumer (an instance) holds, by provider. */
+  /** Allocations of a consumer (an instance), by provider. */
   getAllocations(consumerUuid: string): Promise<Record<string, Resources>>;
-  /** What is taken from a provider, by consumer. */
+  /** Allocations of a provider, by consumer. */
   allocationsOf(providerUuid: string): Promise<Record<string, Resources>>;
 }
 
@@ -97,7 +100,7 @@ export function createPlacement(options: {
   const headers = { 'OpenStack-API-Version': `placement ${microversion}` };
   const call = createServiceCalls(http, identity, { type: 'placement', headers });
 
-  /** What is absent is undefined. */
+  /** Undefined if the answer is 404. */
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
     const { request, answer } = await call('GET', path);
     if (saysAbsent(answer, 'errors')) return undefined;
@@ -172,7 +175,7 @@ export function createPlacement(options: {
     getAllocations: async (consumerUuid) => {
       const path = `/allocations/${encodeURIComponent(consumerUuid)}`;
       const { request, answer } = await call('GET', path);
-      // Placement has no consumer that is not found, only such as hold nothing: a 404 is not Placement's.
+      // Placement answers 200 for an unknown consumer, so a 404 comes from another server.
       if (answer.status !== 200) throw refusal({ request, answer });
       return readBody(allocationsBody, request, answer);
     },
@@ -205,7 +208,8 @@ function refusal({ request, answer }: ServiceCall): RequestRefused {
   }
 }
 
-// Without nested providers we would have to write into Nova's own, which the Nova spec forbids.
+// Without nested providers we would have to change Nova's own provider, which the Nova
+// specification forbids.
 function tooOld(error: RequestRefused, url: string): ServiceUnavailable {
   const reason = `microversion ${microversion} (Train) or later is needed: ${error.message}`;
   return new ServiceUnavailable('placement', url, reason, false);

@@ -1,4 +1,4 @@
-// Sending to SQS. A message is accepted by SQS or the call fails: nothing is dropped in between.
+// Sends to SQS. The call fails unless SQS has accepted every message.
 
 import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { QueueName } from '../contracts/queues.ts';
@@ -34,13 +34,13 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
   };
 }
 
-/** Keeps for an operator what a stream's consumer will never work on; the cause is part of it. */
+/** Dead-letters a stream record that can never be processed, with its cause, for an operator. */
 export type DeadLetter = (what: {
   readonly cause: string;
   readonly [more: string]: unknown;
 }) => Promise<void>;
 
-/** Well below what a message may be. */
+/** Below the largest size of a message. */
 const asideBytesMax = 200_000;
 
 export function createDeadLetter(client: Pick<SQSClient, 'send'>, url: string): DeadLetter {
@@ -52,7 +52,7 @@ export function createDeadLetter(client: Pick<SQSClient, 'send'>, url: string): 
   };
 }
 
-/** So a character is a byte, and none of those is in it that SQS refuses. */
+/** Escaped to ASCII: a character is a byte, and SQS accepts all of them. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[^\x20-\x7e]/g,

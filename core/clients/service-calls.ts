@@ -1,9 +1,10 @@
-// Calls to the service that a catalog entry names, in our own name. A service that no longer knows
-// our token (Keystone's keys were rotated, the token was revoked) is asked once more with a new one.
+// Calls to a service of the catalog with our own token. If a service refuses the token
+// (Keystone's keys were rotated, or the token was revoked), the call is repeated once with a new
+// token.
 
 import type { Http, HttpAnswer, HttpRequest, Method } from './http.ts';
 
-/** Who we are to other services, and where they are; {@link createKeystone} makes one. */
+/** Our own token and the endpoints of other services; {@link createKeystone} creates it. */
 export interface ServiceIdentity {
   /** @param withinMs how long a login may take, where one is needed */
   ownToken(withinMs?: number): Promise<string>;

@@ -1,5 +1,5 @@
-// Images on their way from Glance to hosts: hosts reach S3 by a URL that carries its own permission,
-// and need neither Glance nor a token.
+// Copies images from Glance to S3. Hosts fetch them by a presigned URL, and need neither Glance
+// nor a token.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -17,22 +17,22 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { type Glance, type GlanceImage, ImageUnusable } from './glance.ts';
 import { ServiceUnavailable } from './http.ts';
 
-/** What a job says of an image. */
+/** The image as a job names it. */
 export interface StagedImage {
-  /** Good for an hour. */
+  /** Valid for an hour. */
   readonly url: string;
   readonly sha256: string;
   readonly bytes: number;
 }
 
 export interface Staging {
-  /** Brings the image to S3 unless it is there. @throws ImageUnusable, ServiceUnavailable */
+  /** Copies the image to S3 if it is not there. @throws ImageUnusable, ServiceUnavailable */
   stage(image: GlanceImage): Promise<StagedImage>;
 }
 
 export const imageBytesMax = 1024 ** 3;
 const urlSeconds = 3600;
-/** Objects go after a week; nobody shall be sent to one that is about to. */
+/** Objects expire after a week; an older one is copied again before a URL is given out. */
 const keptMs = 6 * 24 * 3600 * 1000;
 
 type Content = Omit<StagedImage, 'url'>;
@@ -50,12 +50,14 @@ export function createStaging(options: {
     made ??= new S3Client({ forcePathStyle: usesPathStyle });
     return made;
   };
-  // One at a time: the disk holds one, and whoever wants the same image finds it there.
+  // One image at a time: the disk has room for one, and a second request for the same image finds
+  // it in S3.
   let turn: Promise<unknown> = Promise.resolve();
 
   async function stage(image: GlanceImage): Promise<StagedImage> {
     if ((image.bytes ?? 0) > bytesMax) throw tooLarge(image, bytesMax);
-    // Active images never change; the hash is for those that were made anew under the same id.
+    // The data of an active image never changes; the hash detects an image that was recreated
+    // with the same id.
     const Key = `images/${image.id}/${image.hash?.value ?? 'unhashed'}`;
     const content = (await staged(Key)) ?? (await bring(image, Key));
     const command = new GetObjectCommand({ Bucket: bucket, Key });
@@ -72,7 +74,7 @@ export function createStaging(options: {
     return { sha256, bytes: head.ContentLength };
   }
 
-  /** By way of the disk, since S3 wants to know the size and the digest first. */
+  /** Through the disk, since S3 needs size and digest before the upload. */
   async function bring(image: GlanceImage, Key: string): Promise<Content> {
     const path = join(tmpdir(), `image-${randomUUID()}`);
     try {
@@ -92,7 +94,7 @@ export function createStaging(options: {
     }
   }
 
-  /** Whatever ails S3 may pass. */
+  /** Any error of S3 is retried. */
   async function s3<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;

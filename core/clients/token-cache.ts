@@ -1,23 +1,23 @@
-// What Keystone said about tokens, for a while. Unknown tokens have a cache of their own: a flood of
-// them must not evict the tokens of callers.
+// Caches validated tokens for a while. Unknown tokens have a separate cache: a flood of them must
+// not evict valid tokens.
 
 import { createHash } from 'node:crypto';
 import type { TokenIdentity } from './keystone.ts';
 
-// How long a revoked token still works, at most: keystonemiddleware's default, too.
+// A revoked token works for at most this long; the default of keystonemiddleware.
 const knownMs = 300_000;
 const knownMax = 1_000;
-// A replica of Keystone may know a token a moment later. Clients take a new token after a 401.
+// A replica of Keystone may learn a new token with a delay. Clients fetch a new token after a 401.
 const unknownMs = 30_000;
 const unknownMax = 10_000;
 
 export interface TokenCache {
-  /** Undefined where Keystone must be asked. */
+  /** Undefined if Keystone must be asked. */
   find(key: string): Verdict | undefined;
   keep(key: string, verdict: Verdict, allowExpired: boolean): void;
 }
 
-/** No identity: Keystone does not know the token. */
+/** Without an identity: Keystone does not know the token. */
 export interface Verdict {
   readonly identity: TokenIdentity | undefined;
 }
@@ -41,7 +41,7 @@ export function createTokenCache(clock: () => number): TokenCache {
     return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
   }
 
-  /** A Map keeps insertion order: the first key is the one that was used longest ago. */
+  /** A Map keeps insertion order: the first key is the least recently used. */
   function put(entries: Map<string, Entry>, entriesMax: number, key: string, entry: Entry): void {
     entries.delete(key);
     entries.set(key, entry);

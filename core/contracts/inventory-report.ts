@@ -1,21 +1,27 @@
-// What an agent tells about its host. A report always carries the manifest (a digest per device) and
-// those devices that are new or changed; unchanged hosts send the manifest alone, as a heartbeat.
-// Keys of regions are spelled as the agent-driver specification spells them, with hyphens.
+// The report of an agent about its host. It always has the manifest (a digest per device), and
+// describes the devices that are new or changed; an unchanged host sends the manifest alone, as a
+// heartbeat. Keys of regions have hyphens, as in the agent-driver specification.
 
 import * as z from 'zod';
-import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
+import {
+  attachTypes,
+  type DiscoveredDevice,
+  deviceTypes,
+  type Offering,
+} from '../domain/device.ts';
 import {
   isOfferedClass,
   isOfferedTrait,
   providerNameLengthMax,
   standardClasses,
 } from '../domain/placement-names.ts';
+import { regionKinds } from '../domain/region-kinds.ts';
 import { canonicalJson, digestOf } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
 
-/** An unchanged host still says so, this often. */
+/** Interval of heartbeats of an unchanged host. */
 export const heartbeatSeconds = 300;
 
 /** `DDDD:BB:DD.F`, lower case; the domain may have more than four digits (VMD, Hyper-V). */
@@ -46,21 +52,21 @@ const mdevInfo = z.strictObject({
   device: pciInfo.shape.device.optional(),
   function: pciInfo.shape.function.optional(),
   asked_type: z.string('an MDEV handle says its asked_type').regex(/^[a-zA-Z0-9_-]{1,64}$/),
-  /** Tells one mdev of a type from the others. */
+  /** Distinguishes the mdevs of one type. */
   vgpu_mark: z
     .string()
     .regex(/^[a-zA-Z0-9_.:-]{1,64}$/)
     .optional(),
 });
 
-/** Of no bus: the fake driver numbers its functions in plain decimals, as Cyborg's does. */
+/** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
 const testInfo = pciInfo.extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
 const handleInfo = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
-/** How a hypervisor takes hold of one accelerator. `info` is Cyborg's `attach_handle_info`. */
+/** Gives a hypervisor one accelerator. `info` is Cyborg's `attach_handle_info`. */
 export const attachHandle = z
   .object({
-    type: z.enum(['PCI', 'MDEV', 'TEST_PCI']),
+    type: z.enum(attachTypes),
     info: z.record(z.string().max(64), shortText),
   })
   .superRefine(({ type, info }, context) => {
@@ -71,19 +77,20 @@ export const attachHandle = z
   });
 export type ReportedHandle = z.infer<typeof attachHandle>;
 
-/** What can be allocated: Placement's class and how many of it, each with a handle. */
+/** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
 const offering = {
   resource_class: resourceClass,
-  /** What the driver adds to the traits that follow from type, vendor and product. */
+  /** Traits beyond those that follow from type, vendor and product. */
   traits: z.array(traitName).max(64),
   attach_handles: z.array(attachHandle).max(4096),
   /** Inventory total; one per handle unless several handles make one accelerator. */
   num_accelerators: z.number().int().min(0).max(4096).optional(),
 };
 
-/** A reconfigurable region of an FPGA; it becomes a provider of its own. */
+/** A part of a device that is allocated by itself; it becomes a provider of its own. */
 export const region = z.object({
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
+  kind: z.enum(regionKinds),
   'region-type-uuid': z.guid().nullish(),
   'bitstream-id': z.guid().nullish(),
   'function-uuid': z.guid().nullish(),
@@ -92,7 +99,9 @@ export const region = z.object({
 export type ReportedRegion = z.infer<typeof region>;
 
 const deviceFields = z.object({
-  /** PCI address of the physical function: the device's control path, and its key in the report. */
+  /**
+   * PCI address of the physical function: the device's control path, and its key in the report.
+   */
   address: pciAddress,
   driver: z.string().regex(/^[a-z0-9_]{1,64}$/),
   type: z.enum(deviceTypes),
@@ -103,12 +112,12 @@ const deviceFields = z.object({
   /** JSON text, passed through to the API. */
   std_board_info: z.string().max(4096).nullish(),
   vendor_board_info: z.string().max(4096).nullish(),
-  /** Names the provider where it must not follow from the address (the fake driver's does not). */
+  /** Names the provider in place of the address, as for the fake driver. */
   provider_suffix: z
     .string()
     .regex(/^[a-zA-Z0-9_-]{1,64}$/)
     .optional(),
-  /** Absent where only the regions can be allocated. */
+  /** Absent if only the regions can be allocated. */
   offers: z.object(offering).optional(),
   /** A region's name is its key: it names its provider, and its deployable. */
   regions: z
@@ -143,16 +152,16 @@ function duplicateOf(names: readonly string[]): string | undefined {
 export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 
 const reportFields = {
-  /** Of this message's form. A control plane also accepts the one before. */
+  /** Version of the message's form. A control plane also accepts the previous one. */
   version: z.literal(1),
   agent_version: z.string().max(64),
-  /** The kernel's boot id: a new one means that everything made on the host is gone. */
+  /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */
   boot_id: z.guid(),
   /** Increases with each report of one boot; an older report changes nothing. */
   sequence: z.number().int().min(0),
-  /** All devices of the host, changed or not, and the digest of each. */
+  /** Digest of each device of the host, changed or not. */
   manifest: z.record(pciAddress, deviceDigest),
-  /** Drivers that could not look; what they reported before is kept, not removed. */
+  /** Drivers that failed; the devices that they reported before are kept. */
   failed_drivers: z.array(z.string().max(64)).max(64),
 };
 
@@ -164,14 +173,14 @@ export const inventoryReport = z.object({
 });
 export type InventoryReport = z.infer<typeof inventoryReport>;
 
-/** A report as it comes: what one device says wrongly must not hide the others. */
+/** A report before its devices are checked: one invalid device must not hide the others. */
 export const receivedReport = z.object({
   ...reportFields,
   devices: z.array(z.unknown()).max(devicesMax),
 });
 
 export interface AcceptedReport extends InventoryReport {
-  /** By address, why a device is refused; what was stored of it before stays. */
+  /** Address → reason why the device is refused; its stored rows stay. */
   readonly refused?: Readonly<Record<string, string>>;
 }
 
@@ -195,7 +204,7 @@ export function acceptReport(
   return { ...received, devices, refused };
 }
 
-/** Two providers of one name would be one in Placement, which takes no longer names. */
+/** Provider names must be unique in Placement, and not too long. */
 function nameFaultOf(
   hostname: string,
   { address, provider_suffix: suffix, regions }: ReportedDevice,
@@ -214,7 +223,7 @@ function faultOf({ path, message }: { path: PropertyKey[]; message: string }): s
   return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : message;
 }
 
-/** The reported device in the domain's words. */
+/** The reported device as a domain object. */
 export function discoveredDevice(reported: ReportedDevice): DiscoveredDevice {
   return {
     address: reported.address,
@@ -229,6 +238,7 @@ export function discoveredDevice(reported: ReportedDevice): DiscoveredDevice {
     ...(reported.offers && { offers: discoveredOffering(reported.offers) }),
     regions: reported.regions.map((each) => ({
       name: each.name,
+      kind: each.kind,
       ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
       ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
       ...(each['function-uuid'] && { functionUuid: each['function-uuid'] }),

@@ -1,19 +1,21 @@
-// Accelerator requests: their states, and what of them an instance sees.
+// Accelerator requests (ARQs), their states, and the bindings of instances.
 
 import type { AttachType } from './device.ts';
 import type { Group } from './device-profile.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 
 /** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
-export type ArqState =
-  | 'Initial'
-  | 'BindStarted'
-  | 'Bound'
-  | 'BindFailed'
-  | 'Unbound'
-  | 'provisioning';
+export const arqStates = [
+  'Initial',
+  'BindStarted',
+  'Bound',
+  'BindFailed',
+  'Unbound',
+  'provisioning',
+] as const;
+export type ArqState = (typeof arqStates)[number];
 
-/** What the API shows: `unknown` while the agent that would know is gone. It is never stored. */
+/** The state that the API shows: `unknown` while the host's agent is away. It is never stored. */
 export type ShownState = ArqState | 'unknown';
 
 /** Which states an ARQ may come from, by the state it goes to. */
@@ -24,7 +26,7 @@ export const comesFrom: Readonly<Record<ArqState, readonly ArqState[]>> = {
   Bound: ['Initial', 'Unbound', 'BindStarted', 'provisioning'],
   BindFailed: ['BindStarted', 'provisioning'],
   Unbound: ['BindStarted', 'Bound', 'BindFailed', 'provisioning'],
-  // The host has booted anew: what was made there for the ARQ is being made again.
+  // The host has rebooted and reprovisions the ARQ's device.
   provisioning: ['Bound'],
 };
 
@@ -39,13 +41,13 @@ export interface Attachment {
   readonly info: Readonly<Record<string, string>>;
 }
 
-/** What a bind gives an ARQ, and an unbind takes away again. */
+/** Set by a bind, removed by an unbind. */
 export interface ArqBinding {
   readonly bindId: BindId;
   readonly instanceUuid: InstanceUuid;
   readonly hostname: string;
   readonly providerUuid: ProviderUuid;
-  /** Undefined once the bind has failed: its handle was taken back. */
+  /** Undefined after the bind has failed: its handle is released then. */
   readonly attachment?: Attachment;
 }
 
@@ -55,7 +57,7 @@ export interface Arq {
   readonly deviceProfileName: string;
   /** Index of the group in the profile; Nova matches ARQs to resource providers by it. */
   readonly groupId: number;
-  /** A copy: what was asked for stays true when the profile is deleted. */
+  /** A copy of the profile's group: the profile can be deleted while the ARQ exists. */
   readonly group: Group;
   readonly projectId: string;
   readonly binding?: ArqBinding;
@@ -66,47 +68,52 @@ export interface Arq {
   readonly updatedAt?: string;
 }
 
-/** What is bound for one instance, as one: binds succeed or fail together. */
+export const bindingStates = ['BindStarted', 'Bound', 'BindFailed', 'provisioning'] as const;
+
+/** The binding of one instance: its ARQs are bound together, or fail together. */
 export interface InstanceBinding {
   readonly instanceUuid: InstanceUuid;
-  /** Drawn anew for each bind, so that what follows from an earlier one can be told apart. */
+  /** Random for each bind, so that late events of an earlier bind are recognized. */
   readonly bindId: BindId;
-  readonly state: 'BindStarted' | 'Bound' | 'BindFailed' | 'provisioning';
+  readonly state: (typeof bindingStates)[number];
   readonly hostname: string;
   readonly projectId: string;
   readonly arqUuids: readonly ArqUuid[];
   readonly startedAt: string;
-  /** Whose end decides it while it is unresolved: the job's uuid. A bind's own is the bind's id. */
+  /**
+   * The job whose end resolves the binding; absent for a bind's own job, whose uuid is the bind
+   * id.
+   */
   readonly jobUuid?: string;
-  /** The boot of the host under which it was made ready; undefined where nothing had to be. */
+  /** The host's boot for which its job ran; undefined if no job was needed. */
   readonly bootId?: string;
   /** The request that asked for it. */
   readonly requestId?: string;
   readonly failure?: string;
   readonly failureCause?: BindFailureCause;
-  /** When it was last bound or failed, where that took time; ISO 8601. */
+  /** When it was last bound or failed by a job or a deadline; ISO 8601. */
   readonly resolvedAt?: string;
-  /** Since when Nova has the instance on no host, or knows no such instance; ISO 8601. */
+  /** Since when Nova has no host for the instance, or no longer has the instance; ISO 8601. */
   readonly unusedSince?: string;
 }
 
-/** Why binds fail, as far as it can be counted; the failure's sentence says more. */
+/** Why binds fail, as metrics count it; `failure` has the details. */
 export const bindFailureCauses = [
   /** The host did not answer in time. */
   'deadline',
-  /** The host's job failed: it could not make it ready. */
+  /** The host's job failed. */
   'host',
-  /** The host has booted meanwhile. */
+  /** The host rebooted during the bind. */
   'boot',
   /** The host has never reported. */
   'agent',
-  /** The host no longer has the device, or says too little of it. */
+  /** The host no longer has the device, or its report lacks a needed field. */
   'device',
-  /** Something of the last holder is left on the device. */
+  /** The device was not cleaned up after its previous holder. */
   'quarantine',
-  /** The image is not there, or cannot be used. */
+  /** The image does not exist or cannot be used. */
   'image',
-  /** More than one job can carry. */
+  /** The work does not fit into one job. */
   'size',
 ] as const;
 export type BindFailureCause = (typeof bindFailureCauses)[number];

@@ -1,5 +1,5 @@
-// What is said of a deployable beyond its fields: what its host reports (class and traits), and what an
-// operator has added by the API. Placement learns of the former only.
+// Attributes of a deployable: those that follow from its host's report (class and traits), and
+// those that operators add by the API. Only the reported ones reach Placement.
 //
 // An attribute's uuid begins with the 48 bits of its deployable's, so that an attribute is found
 // without an index of its own, and goes when its deployable goes.
@@ -12,7 +12,7 @@ export interface Attribute {
   readonly deployableUuid: string;
   readonly key: string;
   readonly value: string;
-  /** Whether the host reports it: then it is not ours to delete. */
+  /** Whether it follows from the host's report; then it cannot be deleted. */
   readonly isReported: boolean;
   readonly createdAt: string;
 }
@@ -22,7 +22,7 @@ export const keyLengthMax = 255;
 export const valueLengthMax = 1024;
 export const attributesPerDeployableMax = 64;
 
-/** Keys and values that the host's report amounts to, in Cyborg's spelling. */
+/** The reported keys and values, in Cyborg's spelling. */
 function reportedPairs({ resourceClass, traits }: Deployable): [key: string, value: string][] {
   return [
     ...traits.map((trait, index): [string, string] => [`traits${index + 1}`, trait]),
@@ -57,7 +57,7 @@ export function attributeUuid(deployableUuid: string, bits: Uint8Array): string 
   return `${deployableUuid.slice(0, 13)}-8${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }
 
-/** How the uuid of the deployable begins that the attribute is of. */
+/** The prefix that the attribute's uuid shares with the uuid of its deployable. */
 export function deployablePrefix(attribute: string): string {
   return attribute.slice(0, 13).toLowerCase();
 }

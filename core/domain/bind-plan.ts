@@ -1,8 +1,9 @@
-// May these ARQs be bound there, and by which handles? Decided from what has been read, so that
-// everything knowable is answered on the PATCH: Nova fails a build early on nothing else.
+// Decides whether ARQs can be bound to the providers that Nova chose, and picks their handles.
+// Every lasting failure is answered on the PATCH: only an error there makes Nova fail a build
+// early. Pure.
 
 import { type Arq, mayBecome } from './arq.ts';
-import { type AttachHandle, type AttachType, type Deployable, isWithheld } from './device.ts';
+import type { AttachHandle, AttachType, Deployable } from './device.ts';
 import {
   attachTarget,
   type Group,
@@ -18,9 +19,11 @@ import {
   NoFreeHandle,
   ProviderNotFound,
 } from './errors.ts';
+import { handleStateOf, isClaimable, isWithheld } from './handle-state.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import { type RegionRules, regionRules } from './region-kinds.ts';
 
-/** Where Nova wants one ARQ bound. */
+/** The host and provider that Nova chose for one ARQ. */
 export interface BindTarget {
   readonly arqUuid: ArqUuid;
   readonly hostname: string;
@@ -40,7 +43,7 @@ export interface Claim {
 }
 
 export interface PlannedClaim extends Claim {
-  /** Whether others can have a part of the same region. */
+  /** Whether other instances can claim handles of the same region. */
   readonly isShared: boolean;
 }
 
@@ -74,49 +77,63 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
       throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
     }
     taken.add(handle.uuid);
-    const isShared = isProgrammable(provider) && provider.handles.length > 1;
+    const isShared = handlesShareContent(provider) && provider.handles.length > 1;
     return { arq, target, handle, isShared };
   });
 }
 
-/** A clean handle, or else one that is being cleaned: that heals by itself, so it is no refusal. */
+/**
+ * A free handle if there is one, else a releasing handle: its host finishes the release by
+ * itself.
+ */
 function pick(
   provider: StoredProvider,
   taken: ReadonlySet<string>,
   random: () => number,
 ): AttachHandle | undefined {
   const withheld = new Set(withheldOf(provider));
-  const free = provider.handles.filter(
-    (handle) => isFree(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
+  const claimable = provider.handles.filter(
+    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
   );
-  const clean = free.filter((handle) => handle.release === undefined);
-  const among = clean.length > 0 ? clean : free;
+  const free = claimable.filter((handle) => handleStateOf(handle) === 'free');
+  const among = free.length > 0 ? free : claimable;
   return among[Math.floor(random() * among.length)];
 }
 
-function isFree(handle: AttachHandle): boolean {
-  return handle.claim === undefined && !handle.isGone;
-}
-
 /**
- * What nobody may be given. Of a region all, while one is in quarantine: the job of its last holder may put
- * an image there yet.
+ * Handles that must not be claimed. Where the handles share what the region holds, one
+ * quarantined handle blocks them all: the job of its last holder may still program the region.
  */
 export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
-  const hasQuarantined = isProgrammable(provider) && handles.some((each) => each.quarantine);
+  const hasQuarantined =
+    handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
   return hasQuarantined ? handles : handles.filter(isWithheld);
 }
 
-/** Whether images come into it. A type of vGPU is reported as a region too, but holds none. */
-export function isProgrammable({ deployable, handles }: StoredProvider): boolean {
-  return deployable.region !== undefined && !handles.some(({ type }) => type === 'MDEV');
+type StoredRegion = Pick<StoredProvider, 'deployable'>;
+
+/** Whether an image can be programmed into it. */
+export function isProgrammable(region: StoredRegion): boolean {
+  return rulesOf(region)?.isProgrammable ?? false;
 }
 
-/** Who makes mdevs: the agent at bind, or Nova's libvirt driver, in releases that do. */
+/** Whether a program for the holder of one handle changes what the other handles reach. */
+export function handlesShareContent(region: StoredRegion): boolean {
+  return rulesOf(region)?.handlesShareContent ?? false;
+}
+
+function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
+  return regionKind && regionRules[regionKind];
+}
+
+/**
+ * Which side creates mdevs: the agent at bind, or Nova's libvirt driver in releases that support
+ * it.
+ */
 export type MdevOwner = 'agent' | 'nova';
 
-/** Whether the claim is worth something only after its host has done something for it. */
+/** Whether the host must do work before the claim is usable. */
 export function needsHost(
   { arq, handle, isShared }: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>,
   mdevOwner: MdevOwner,
@@ -124,16 +141,16 @@ export function needsHost(
   return (
     needsCleaning(handle, mdevOwner) ||
     handle.release !== undefined ||
-    // Somebody else may be having the region programmed; a look after the claim misses nobody.
+    // Another bind may be programming the region; the host work checks that after the claim.
     isShared ||
-    // What a region holds is known from a report, and reports can be late: its host has a look.
+    // The stored content of the region can be out of date, so the host checks it.
     wantedImage(arq.group) !== undefined
   );
 }
 
 /**
- * Whether the group asks for an image or function that the region is not known to hold. What an image's
- * name stands for only Glance knows.
+ * Whether the group asks for an image or function that the region is not known to hold. The id
+ * behind an image's name is unknown here: Glance knows it.
  */
 export function needsProgram(group: Group, deployable: Deployable): boolean {
   const wanted = wantedImage(group);
@@ -143,12 +160,12 @@ export function needsProgram(group: Group, deployable: Deployable): boolean {
   return known === undefined || plain(known) !== plain(wanted.value);
 }
 
-/** Uuids are spelled with and without hyphens, in either case. */
+/** Uuids are written with or without hyphens, in either case. */
 function plain(uuid: string): string {
   return uuid.toLowerCase().replaceAll('-', '');
 }
 
-/** Whether the host has something to clean up behind a holder of this handle. */
+/** Whether the host must clean up after a holder of this handle. */
 export function needsCleaning({ type }: Pick<AttachHandle, 'type'>, mdevOwner: MdevOwner): boolean {
   return type === 'MDEV' && mdevOwner === 'agent';
 }
@@ -199,7 +216,7 @@ function checkTarget(
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const types = new Set(handles.map((handle) => handle.type));
   for (const type of types) {
-    // Nova's libvirt driver would ignore all accelerators of the instance, and boot it without.
+    // Nova's libvirt driver would ignore the handle, and boot the instance without accelerators.
     if (!attachTypes.includes(type)) {
       throw new BindTargetMismatch(
         `${provider} attaches as ${type}, which the hypervisors of this deployment do not take.`,
@@ -208,7 +225,9 @@ function checkTarget(
   }
   if (!needsProgram(arq.group, deployable)) return;
   if (!isProgrammable(stored)) {
-    throw new BindTargetMismatch(`${provider} cannot be programmed: it is no region of an FPGA.`);
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: it is not a reconfigurable region.`,
+    );
   }
   if (isUsedByOthers(handles, target.instanceUuid)) {
     throw new BindTargetMismatch(
@@ -217,7 +236,7 @@ function checkTarget(
   }
 }
 
-/** To program a region takes it away from everybody who has it. */
+/** A program changes the region for every instance that holds a part of it. */
 function isUsedByOthers(handles: readonly AttachHandle[], instanceUuid: InstanceUuid): boolean {
   return handles.some(({ claim }) => claim && claim.instanceUuid !== instanceUuid);
 }

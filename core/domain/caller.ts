@@ -1,4 +1,4 @@
-// Who asks. Made from a validated token; every operation that a caller starts takes one.
+// The caller of the API, from a validated token. Every operation that a caller starts takes one.
 
 export interface Caller {
   readonly requestId: string;
@@ -14,8 +14,8 @@ export function isAdmin(caller: Caller): boolean {
 }
 
 /**
- * Whether the caller may know of what belongs to a project. A service has checked already that the
- * user may act on the instance, and an admin may act for any tenant.
+ * Whether the caller may see a project's objects. A service has already checked that the user may
+ * act on the instance, and an admin may act for any tenant.
  */
 export function maySee(caller: Caller, projectId: string): boolean {
   return caller.hasServiceToken || isAdmin(caller) || caller.projectId === projectId;

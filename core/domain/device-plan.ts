@@ -1,4 +1,4 @@
-// From the stored rows of a device and what its host reports of it to what has to change.
+// Compares the stored rows of a device with its host's report, and plans the changes. Pure.
 
 import type { StoredProvider } from './bind-plan.ts';
 import type {
@@ -20,12 +20,12 @@ import {
 import { handleCountOf } from './report-plan.ts';
 import { traitsOf } from './traits.ts';
 
-/** The rows of one device after a change. Handles in use stay until their claim has ended. */
+/** The rows of one device after the change. Handles in use stay until their claim has ended. */
 export interface DevicePlan {
   readonly device: Device;
   readonly deployables: readonly Deployable[];
   readonly addHandles: readonly AttachHandle[];
-  /** Reported again after they were gone; as they are to be if they have been deleted meanwhile. */
+  /** Reported again after they were gone. If their row was deleted, it is written like this. */
   readonly reviveHandles: readonly AttachHandle[];
   readonly dropHandles: readonly AttachHandle[];
 }
@@ -98,7 +98,7 @@ export function planRetirement(
   now: string,
 ): DevicePlan {
   return {
-    // Another digest than any device has, so that its return is noticed.
+    // No device has an empty digest, so a report of the device is applied when it returns.
     device: { ...stored.device, isGone: true, digest: '', updatedAt: now },
     deployables: stored.providers.map(({ deployable }) => ({
       ...deployable,
@@ -162,7 +162,7 @@ function wantedDeployable(
       ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
       traits: traitsOf(discovered, region),
-      ...(region && { region: region.name }),
+      ...(region && { region: region.name, regionKind: region.kind }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
       ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
       ...(region?.functionUuid && { functionUuid: region.functionUuid }),
@@ -185,7 +185,8 @@ function wantedHandle(
     providerUuid: deployable.providerUuid,
     type: handle.type,
     info: handle.info,
-    // It may have been there before, under a lower number: releases are rarer than milliseconds.
+    // Higher than any epoch of an earlier row of this handle: releases are rarer than
+    // milliseconds.
     epoch: Date.parse(now),
     isGone: false,
   };

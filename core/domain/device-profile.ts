@@ -19,7 +19,7 @@ export interface DeviceProfile {
   readonly updatedAt?: string;
 }
 
-/** Bounds one bind to one transaction of DynamoDB: 3 rows an ARQ at most, of 100. */
+/** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */
 export const acceleratorsPerProfileMax = 32;
 
 const traitName = /^[A-Z][A-Z0-9_]*$/;
@@ -27,10 +27,10 @@ const nameLengthMax = 255;
 export const profileNameMax = nameLengthMax;
 export const profileNamePattern = /^[a-zA-Z0-9_-]+$/;
 export const groupKeysMax = 64;
-/** All of it is text of ASCII. A row of DynamoDB may have 400 KB. */
+/** The groups are ASCII text. A row of DynamoDB can have 400 KB. */
 const groupsBytesMax = 300_000;
 
-/** Which accel: keys there are, and what their values may hold. */
+/** The allowed accel: keys, with the form of their values. */
 const accelValues: Readonly<Record<string, RegExp>> = {
   bitstream_id: /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
   // "Name of the bitstream in Glance, including the suffix that indicates bitstream type".
@@ -39,16 +39,16 @@ const accelValues: Readonly<Record<string, RegExp>> = {
   function_name: /^[a-zA-Z0-9_.-]+$/,
   attach_target: /^(VM|host|none)$/,
 };
-/** How an image may be named, each as an accel: key. */
+/** The accel: keys that name an image. */
 const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
 
-/** Which image must be in the FPGA before it is handed out. */
+/** The image that the FPGA must hold before an instance gets it. */
 export interface ImageQuery {
   readonly by: (typeof imageKeys)[number];
   readonly value: string;
 }
 
-/** Whether there can be a profile of that name at all. */
+/** Whether the name is valid for a profile. */
 export function isProfileName(name: string): boolean {
   return profileNamePattern.test(name) && !name.endsWith('\n') && name.length <= nameLengthMax;
 }
@@ -180,7 +180,7 @@ function accelValue(key: string, value: string, where: string): string {
   return value;
 }
 
-/** What a group asks Placement for, e.g. `{ FPGA: 2 }`. */
+/** Resources that the group requests from Placement, e.g. `{ FPGA: 2 }`. */
 export function groupResources(group: Group): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(group)
@@ -201,7 +201,7 @@ export function wantedImage(group: Group): ImageQuery | undefined {
   return by && { by, value: group[`accel:${by}`] as string };
 }
 
-/** To what the group's accelerators are attached: `VM`, `host` or `none`. */
+/** The target to which the group's accelerators are attached: `VM`, `host` or `none`. */
 export function attachTarget(group: Group): string {
   return group['accel:attach_target'] ?? 'VM';
 }

@@ -1,5 +1,5 @@
-// What is in a host: devices, the deployables that Placement sees as resource providers, and the
-// attach handles by which a hypervisor takes hold of one accelerator.
+// Devices of a host, their deployables (resource providers in Placement) and their attach
+// handles, each of which gives a hypervisor one accelerator.
 
 import type { Attribute } from './attribute.ts';
 import type { IdentityConflict } from './identity.ts';
@@ -12,14 +12,19 @@ import type {
   ProviderUuid,
   ReleaseId,
 } from './ids.ts';
+import type { RegionKind } from './region-kinds.ts';
 
-export type AttachType = 'PCI' | 'MDEV' | 'TEST_PCI';
+export const attachTypes = ['PCI', 'MDEV', 'TEST_PCI'] as const;
+export type AttachType = (typeof attachTypes)[number];
 /** Cyborg's device types. */
 export const deviceTypes = ['GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD'] as const;
 export type DeviceType = (typeof deviceTypes)[number];
-export type DeviceStatus = 'enabled' | 'maintaining';
+export const deviceStatuses = ['enabled', 'maintaining'] as const;
+export type DeviceStatus = (typeof deviceStatuses)[number];
 
-/** What can be allocated of a device or region: Placement's class, and a handle for each. */
+/**
+ * The allocatable part of a device or region: Placement's class, with a handle per accelerator.
+ */
 export interface Offering {
   readonly resourceClass: string;
   readonly numAccelerators: number;
@@ -32,6 +37,7 @@ export interface Offering {
 
 export interface DiscoveredRegion extends Offering {
   readonly name: string;
+  readonly kind: RegionKind;
   readonly regionTypeUuid?: string;
   readonly bitstreamId?: string;
   readonly functionUuid?: string;
@@ -47,7 +53,7 @@ export interface DiscoveredDevice {
   readonly model: string;
   readonly stdBoardInfo?: string;
   readonly vendorBoardInfo?: string;
-  /** Ends the provider's name in place of the address. */
+  /** Replaces the address at the end of the provider's name. */
   readonly providerSuffix?: string;
   readonly offers?: Offering;
   readonly regions: readonly DiscoveredRegion[];
@@ -63,11 +69,11 @@ export interface StatusChange {
   readonly requestId?: string;
 }
 
-/** Who released handles of a device by force, when, and on what word. */
+/** Who released handles of a device by force, when, and why. */
 export interface ForceNote {
   readonly by: string;
   readonly at: string;
-  /** Without its host: the operator said that the device was cleaned. */
+  /** The operator stated that the device is clean; its host did not clean it. */
   readonly isCleaned: boolean;
   readonly reason?: string;
 }
@@ -85,43 +91,47 @@ export interface Device {
   readonly stdBoardInfo?: string;
   readonly vendorBoardInfo?: string;
   readonly status: DeviceStatus;
-  /** The last one; undefined where an operator has never set it. */
+  /** The last change; undefined if no operator has set the status. */
   readonly statusChange?: StatusChange;
-  /** Of the report it was last seen in; see core/contracts/device-digest.ts. */
+  /** From the last report that described it; see core/contracts/device-digest.ts. */
   readonly digest: string;
-  /** Its providers in Placement, in the order in which they must be made: parents first. */
+  /** Its providers in Placement, parents first, as they must be created. */
   readonly providers: readonly ProviderUuid[];
-  /** The host no longer reports it. Kept while something of it is in use, and until Placement has let go. */
+  /** The host no longer reports it. The row stays until no claim and no allocation is left. */
   readonly isGone: boolean;
-  /** As its host last described it; unknown of rows from before it was kept. */
+  /** Number of attach handles in the last report that described it. */
   readonly handleCount?: number;
-  /** Since when two agents have reported as its host, ISO 8601: nothing new is bound of it. */
+  /** Since when two agents report as its host, ISO 8601: no bind takes the device. */
   readonly conflictSince?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
 
-/** The last program of a region that an operator asked for. */
+export const programStates = ['started', 'done', 'failed'] as const;
+
+/** The last time an operator had a region programmed. */
 export interface ProgramNote {
   /** Uuid of the image in Glance. */
   readonly image: string;
   readonly by: string;
   readonly at: string;
-  readonly state: 'started' | 'done' | 'failed';
+  readonly state: (typeof programStates)[number];
   readonly reason?: string;
 }
 
 export interface Deployable {
   readonly uuid: DeployableUuid;
   readonly providerUuid: ProviderUuid;
-  /** Undefined for a device's own provider: its parent is the compute node's. */
+  /** Undefined for a device's own provider: its parent is the compute node's provider. */
   readonly parentProviderUuid?: ProviderUuid;
   readonly deviceUuid: DeviceUuid;
   readonly hostname: string;
-  /** Name of the provider, unique in the cloud. */
+  /** The provider's name, unique in the cloud. */
   readonly name: string;
-  /** Name of the FPGA's region that it is, as the driver calls it; absent for a whole device. */
+  /** The region's name, as the driver calls it; absent for a whole device. */
   readonly region?: string;
+  /** Present where `region` is. */
+  readonly regionKind?: RegionKind;
   readonly driver: string;
   /** Copy of the device's, so that a bind reads one partition only. */
   readonly deviceStatus: DeviceStatus;
@@ -133,7 +143,7 @@ export interface Deployable {
   readonly regionTypeUuid?: string;
   readonly functionUuid?: string;
   readonly program?: ProgramNote;
-  /** What operators have added by the API, in no order; see attribute.ts. */
+  /** Attributes that operators have added, in no order; see attribute.ts. */
   readonly addedAttributes?: readonly Attribute[];
   readonly isGone: boolean;
   /** Copy of the device's. */
@@ -143,33 +153,33 @@ export interface Deployable {
 }
 
 /**
- * A handle is free, or belongs to exactly one claim. A claim may wait behind the release of the one
- * before: it is not made ready until the host has confirmed that nothing of that is left.
+ * At most one ARQ claims a handle. The claim may wait behind the release of the previous holder:
+ * its host prepares nothing for it until it has confirmed that release. handle-state.ts derives
+ * the state.
  */
 export interface AttachHandle {
   readonly uuid: HandleUuid;
   readonly providerUuid: ProviderUuid;
   readonly type: AttachType;
   readonly info: Readonly<Record<string, string>>;
-  /** Grows with each release and program, and when it comes back; a claim names the one it has seen. */
+  /**
+   * Grows with each release, program and restore; a claim holds only for the epoch that was read.
+   */
   readonly epoch: number;
   readonly claim?: { readonly arqUuid: ArqUuid; readonly instanceUuid: InstanceUuid };
-  /** What its last holder left behind is still on the host, for all we know. */
+  /**
+   * The release that its host has not confirmed: the previous holder's data may still be there.
+   */
   readonly release?: ReleaseId;
-  /** Why it is not handed out: its release was not confirmed in time. */
+  /** Why it is in quarantine: its release was not confirmed in time. */
   readonly quarantine?: string;
   /**
-   * Put back from a backup of that moment, ISO 8601: who has taken it since is not known, and it is not
-   * handed out until that is. See operations/reinstate-handles.ts.
+   * The moment of the backup from which it was restored, ISO 8601. Its holder since then is
+   * unknown: it must not be claimed until operations/restore/reinstate-handles.ts has found out.
    */
   readonly restoredAt?: string;
-  /** No longer reported; goes when its claim ends. */
+  /** The host no longer reports it. It is deleted when its claim ends. */
   readonly isGone: boolean;
-}
-
-/** Whether it is kept from being handed out, whoever has it. */
-export function isWithheld({ quarantine, restoredAt }: AttachHandle): boolean {
-  return quarantine !== undefined || restoredAt !== undefined;
 }
 
 export interface Host {
@@ -177,7 +187,7 @@ export interface Host {
   readonly bootId?: string;
   /** Grows with each boot that the agent reports. */
   readonly epoch: number;
-  /** Of the last report that was applied. */
+  /** Sequence number of the last report that was applied. */
   readonly sequence: number;
   readonly agentVersion?: string;
   readonly lastReportAt?: string;
@@ -187,12 +197,12 @@ export interface Host {
   readonly conflict?: IdentityConflict;
 }
 
-/** Jobs that a host could not do, one after another, with none done in between. */
+/** Consecutive jobs that the host could not do. */
 export interface FailedJobs {
   readonly count: number;
   /** ISO 8601. */
   readonly lastAt: string;
-  /** Of the last one. */
+  /** Of the last failure. */
   readonly reason: string;
 }
 
@@ -203,11 +213,11 @@ export interface Presence {
   readonly version?: number;
   /** Id of the certificate that the agent connected with. */
   readonly certificate?: string;
-  /** ISO 8601, of the event. */
+  /** Time of the event, ISO 8601. */
   readonly at: string;
 }
 
-/** A vendor as it is looked for: PCI ids are written with and without `0x`, in either case. */
+/** The vendor id in canonical form, without `0x` and in lower case. */
 export function vendorId(vendor: string): string {
   return vendor.toLowerCase().replace(/^0x/, '');
 }

@@ -1,13 +1,13 @@
-// What a committed change of a row tells the world: a bind that ended, a device that came or went. It is
-// counted (core/operations/outbox/count-changes.ts) and announced (core/operations/outbox/announce.ts); what has to be
-// done because of a change is in outbox.ts.
+// Domain events that follow from a committed change of a row, for example a bind that ended. They
+// are counted (core/operations/outbox/count-changes.ts) and announced
+// (core/operations/outbox/announce.ts); outbox.ts has the follow-ups.
 
 import type { BindFailureCause, InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
 import type { ArqUuid } from './ids.ts';
 import type { Change } from './outbox.ts';
 
-/** What a bind had to wait for: nothing, its host, or its host after a boot. */
+/** What the bind waited for: nothing, its host, or reprovisioning after a boot. */
 export const bindKinds = ['at-once', 'by-host', 'after-boot'] as const;
 export type BindKind = (typeof bindKinds)[number];
 
@@ -22,10 +22,10 @@ export type DomainEvent =
   | {
       readonly kind: 'failed';
       readonly binding: InstanceBinding;
-      /** Rows of before causes were kept have none. */
+      /** A row without a cause counts as `unknown`. */
       readonly cause: BindFailureCause | 'unknown';
     }
-  /** Of these ARQs: the instance may keep others. */
+  /** The released ARQs; the instance may keep others. */
   | {
       readonly kind: 'released';
       readonly binding: InstanceBinding;
@@ -67,7 +67,7 @@ function resolution({ before, after }: InstanceChange): DomainEvent[] {
     return [{ kind: 'failed', binding: after, cause: after.failureCause ?? 'unknown' }];
   }
   if (after.state !== 'Bound') return [];
-  // What is bound again after a boot has been started anew by then.
+  // `startedAt` of a binding that was reprovisioned is the start of the reprovisioning.
   const startedAt = Date.parse((earlier ?? after).startedAt);
   const resolvedAt = Date.parse(after.resolvedAt ?? after.startedAt);
   return [
@@ -80,7 +80,7 @@ function howBound(earlier: InstanceBinding | undefined): BindKind {
   return earlier.state === 'provisioning' ? 'after-boot' : 'by-host';
 }
 
-/** What a failed bind had claimed went back when it failed. */
+/** A failed bind released its handles when it failed. */
 function released({ before, after }: InstanceChange): DomainEvent[] {
   if (!before || before.state === 'BindFailed') return [];
   const kept = after?.bindId === before.bindId ? after.arqUuids : [];
@@ -89,7 +89,7 @@ function released({ before, after }: InstanceChange): DomainEvent[] {
 }
 
 function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): DomainEvent[] {
-  // A row is deleted long after its device was marked as gone.
+  // The event was sent when the device was marked as gone, long before its row is deleted.
   if (!after) return [];
   const since = before?.conflictSince === undefined ? after.conflictSince : undefined;
   const setAside: DomainEvent[] = since

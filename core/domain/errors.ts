@@ -1,27 +1,26 @@
-// What can go wrong by a caller's doing. Each error is a sentence for the caller and a code for
-// programs; functions/http/faults.ts gives each kind its status. Anything else that is thrown is
-// our own fault and answers 500.
+// Errors that a caller can cause. Each has a sentence for people and a code for programs;
+// functions/http/faults.ts maps each kind to a status. Any other exception answers 500.
 
 import type { FailedJobs } from './device.ts';
 
-/** What the caller can do about it, and therefore which status it gets. */
+/** The kind of error, which decides the status. */
 export type FaultKind =
-  /** The request can never succeed as it stands. */
+  /** The same request can never succeed. */
   | 'invalid'
-  /** The named thing does not exist, or not for this caller. */
+  /** The object does not exist, or the caller may not see it. */
   | 'not-found'
-  /** The request is right, the state of things is not. */
+  /** The request is valid, but the current state forbids it. */
   | 'conflict'
   /** The caller may not do this. */
   | 'forbidden'
-  /** The answer exists only after something has been resolved. */
+  /** The answer is available only after the binds have been resolved. */
   | 'locked'
-  /** This microversion does not know the request. */
+  /** The microversion does not have this request. */
   | 'not-acceptable';
 
 export class DomainError extends Error {
   readonly kind: FaultKind;
-  /** Stable: once published it stays. */
+  /** Stable: clients may depend on it. */
   readonly code: string;
 
   constructor(kind: FaultKind, code: string, sentence: string) {
@@ -266,7 +265,7 @@ export class ImageNotFound extends DomainError {
   }
 }
 
-/** It is there, but not in a state in which it can be used. */
+/** The image exists, but its state forbids its use. */
 export class ImageConflict extends DomainError {
   constructor(sentence: string) {
     super('conflict', 'cyborg.image.unusable', sentence);

@@ -1,5 +1,5 @@
-// A host that fails one job after another is left alone for a while: each bind that it fails is a server
-// that is not built, and may leave a handle behind that has to be cleaned up.
+// Pauses a host that fails one job after another: each bind that fails there is a server that is
+// not built, and may leave a handle to clean up.
 
 import type { FailedJobs, Host } from './device.ts';
 import { backoffSeconds } from './retry-later.ts';

@@ -1,16 +1,17 @@
-// Whether one agent or two report as the same host. A cloned image or a restored snapshot has the
-// original's key, so both are let in; only their boot ids differ. See docs/adr/0024-two-agents.md.
+// Detects two agents that report as the same host. A cloned image or a restored snapshot has the
+// original's key, so the broker accepts both; only their boot ids differ. See
+// docs/adr/0024-two-agents.md.
 
 /** A boot that another boot of the same host has replaced. */
 export interface EarlierBoot {
   readonly bootId: string;
-  /** When it was first heard of; ISO 8601. */
+  /** Time of its first report; ISO 8601. */
   readonly bootedAt?: string;
-  /** Of its last report that was applied. */
+  /** Sequence number of its last applied report. */
   readonly sequence: number;
-  /** When the broker got the first report of the boot that replaced it, in ms. */
+  /** When the broker received the first report of the next boot, in ms. */
   readonly replacedAtMs: number;
-  /** Of that report. Agents number reports by their clock, so it tells when the report was made. */
+  /** Sequence number of that report. Agents number reports by their clock. */
   readonly replacedBySequence: number;
 }
 
@@ -19,7 +20,7 @@ export interface SeenBoot {
   readonly bootId: string;
   readonly bootedAt?: string;
   readonly sequence: number;
-  /** When the broker got its last report; ISO 8601. */
+  /** When the broker received its last report; ISO 8601. */
   readonly lastAt: string;
 }
 
@@ -46,26 +47,30 @@ export interface BootReport {
   readonly receivedAtMs: number;
 }
 
-/** More clones than this of one host would each have to report before any reports twice. */
+/**
+ * Earlier boots that are kept. More clones than that would each have to report before one reports
+ * twice.
+ */
 const bootsMax = 16;
 
-/** No broker and no network delays a report by so long. */
+/** Longest delay of a report in broker and network. */
 const delayMsMax = 60_000;
 
 /**
- * Time for the agent that a boot has replaced to come back, if it still lives: the broker ends its
- * connection, and it connects anew within two seconds.
+ * How long a new boot waits for the agent of the replaced boot. If that agent still runs, the
+ * broker ends its connection, and it reconnects within two seconds.
  */
 export const settlingMs = 20_000;
 
-/** A sighting is written again after so long. */
+/** Shortest time between two writes of a sighting. */
 const sightingMs = 10_000;
 
 /**
- * Whether a replaced boot reports again: then two agents have the host's identity. A report that the
- * broker got before the replacement, or that was applied before, says nothing new: it may come late, twice,
- * or from a dead-letter queue. One that the broker got afterwards may have been on its way still, unless
- * its number shows that it was made after the other boot's first, or no way is that long.
+ * Whether a replaced boot reports again, so that two agents share the host's identity. A report
+ * that the broker received before the replacement, or that was applied before, proves nothing: it
+ * may be late, a duplicate, or from a dead-letter queue. A later one may still have been delayed,
+ * unless its number is higher than that of the other boot's first report, or the delay is too
+ * long.
  */
 export function isReturn({ earlierBoots }: Identity, report: BootReport): boolean {
   const boot = earlierBoots.find(({ bootId }) => bootId === report.bootId);
@@ -75,14 +80,14 @@ export function isReturn({ earlierBoots }: Identity, report: BootReport): boolea
   return report.sequence > boot.replacedBySequence || sinceMs > delayMsMax;
 }
 
-/** Whether nothing may follow from the boot yet: the agent that it has replaced may still live. */
+/** Whether the boot is too new to act on: the agent that it replaced may still run. */
 export function isSettling({ bootedAt, earlierBoots }: Identity, nowMs: number): boolean {
   if (bootedAt === undefined || earlierBoots.length === 0) return false;
-  // Either way: the clocks of two functions differ.
+  // In both directions: the clocks of two functions differ.
   return Math.abs(nowMs - Date.parse(bootedAt)) < settlingMs;
 }
 
-/** The boots that the host has had, once the report's replaces them. */
+/** The earlier boots of the host after the report's boot has replaced the current one. */
 export function replacedBoots(known: Identity, by: BootReport): readonly EarlierBoot[] {
   if (known.bootId === undefined) return known.earlierBoots;
   const replaced: EarlierBoot = {
@@ -95,7 +100,7 @@ export function replacedBoots(known: Identity, by: BootReport): readonly Earlier
   return [replaced, ...known.earlierBoots].slice(0, bootsMax);
 }
 
-/** The conflict as it begins: between the host's boot and the one that has come back. */
+/** The new conflict, between the current boot and the replaced boot that reports again. */
 export function conflictOf(known: Identity, report: BootReport, now: string): IdentityConflict {
   const { bootId, bootedAt, sequence, lastReceivedAtMs, earlierBoots } = known;
   const current = bootId && {
@@ -110,7 +115,7 @@ export function conflictOf(known: Identity, report: BootReport, now: string): Id
   return { since: now, boots: current ? [current, returned] : [returned] };
 }
 
-/** Undefined where the report adds nothing that is worth a write. */
+/** Undefined if the report adds nothing to store. */
 export function withSighting(
   conflict: IdentityConflict,
   report: BootReport,
@@ -129,7 +134,7 @@ function seen({ bootId, sequence, receivedAtMs }: BootReport): SeenBoot {
   return { bootId, sequence, lastAt: new Date(receivedAtMs).toISOString() };
 }
 
-/** What the host is once an operator has said which boot is its own, and the others are over. */
+/** The host's identity after an operator has named its own boot. */
 export function settled(
   { boots }: IdentityConflict,
   own: SeenBoot,
@@ -138,7 +143,7 @@ export function settled(
   const others = boots.filter(({ bootId }) => bootId !== own.bootId);
   return {
     bootId: own.bootId,
-    // Releases that began before it are confirmed by it; without one, none is.
+    // Releases that began before this time are confirmed by the boot; time 0 confirms none.
     bootedAt: own.bootedAt ?? new Date(0).toISOString(),
     sequence: own.sequence,
     earlierBoots: others.map(({ bootId, bootedAt, sequence }) => ({
@@ -146,7 +151,7 @@ export function settled(
       ...(bootedAt && { bootedAt }),
       sequence,
       replacedAtMs: nowMs,
-      // Any report that the broker gets from now on begins the conflict again.
+      // Any later report of the boot starts a conflict again.
       replacedBySequence: 0,
     })),
   };

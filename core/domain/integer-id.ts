@@ -1,6 +1,6 @@
-// The integers by which Cyborg's API names devices and deployables among themselves. Ours have uuids
-// alone: the integer is the first 48 bits of the uuid, so it needs no counter, stays what it is, and
-// leads back to the row by the order of the index. All of them are exact in JSON.
+// The integers by which Cyborg's API names devices and deployables among themselves. Ours have
+// uuids alone: the integer is the first 48 bits of the uuid, so it needs no counter, stays what
+// it is, and leads back to the row by the order of the index. All of them are exact in JSON.
 
 const bits = 48n;
 
@@ -9,7 +9,10 @@ export function integerId(uuid: string): number {
   return Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16);
 }
 
-/** How the uuid begins that the integer was made of; undefined for what none is made of. */
+/**
+ * The prefix of the uuid from which the integer was made; undefined if no uuid gives that
+ * integer.
+ */
 export function uuidPrefix(integer: number): string | undefined {
   if (!Number.isSafeInteger(integer) || integer < 0 || BigInt(integer) >= 1n << bits) {
     return undefined;

@@ -3,6 +3,7 @@
 
 import type { InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
+import { isUnheld } from './handle-state.ts';
 import type { HostProgram, HostRelease, JobNote, QueuedWorkKind } from './host-work.ts';
 import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
@@ -95,7 +96,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
   if (!after) return [];
   // The host no longer reports the handle, and no claim or release holds it.
-  if (after.isGone && !after.claim && !after.release) return syncOf(after.providerUuid);
+  if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
   if (!before) return [];
   // Placement reserves handles that are in quarantine or restored. A restored handle comes with
   // its device.

@@ -1,11 +1,11 @@
-// How many reports of one host are applied: some at once, as the parts of a large one, and then one every
-// few seconds. What is more waits, and is overtaken by the host's next. Pure.
+// Limits how many reports of one host are applied: a burst for the parts of a large report, then
+// one every few seconds. A report that waits is usually superseded by the host's next one. Pure.
 
-/** A report of a host with thousands of devices comes in so many parts at most, but for a few. */
+/** Enough for the parts of a report of a host with thousands of devices. */
 const burst = 30;
 const refillMs = 2000;
 
-/** How many may be applied at once, as of a moment in ms. */
+/** Reports that may be applied without waiting, as of a time in ms. */
 export interface Pace {
   readonly left: number;
   readonly atMs: number;

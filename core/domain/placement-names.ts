@@ -1,16 +1,16 @@
-// What of Placement's names a profile may ask for and a host may offer. Standard classes and traits of
-// other services are theirs: a host that offered MEMORY_MB, or MISC_SHARES_VIA_AGGREGATE, would have
-// Nova schedule by it.
+// Names of Placement that a profile may request and a host may offer. Standard classes and traits
+// belong to other services: if a host offered MEMORY_MB or MISC_SHARES_VIA_AGGREGATE, Nova would
+// schedule by it.
 
 /** Standard trait by which Nova and Cyborg tell their inventory apart. */
 export const ownerTrait = 'OWNER_CYBORG';
 
-/** Classes that Placement knows without our making them; GPU is not among them. */
+/** Standard classes of Placement for accelerators; GPU is not one of them. */
 export const standardClasses = ['FPGA', 'PGPU', 'VGPU'];
 
-/** Placement takes no longer name. */
+/** Longest name in Placement. */
 export const placementNameLengthMax = 255;
-/** Placement takes no longer name of a resource provider. */
+/** Longest name of a resource provider in Placement. */
 export const providerNameLengthMax = 200;
 
 const customName = /^CUSTOM_[A-Z0-9_]+$/;

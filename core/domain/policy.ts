@@ -1,5 +1,6 @@
-// Who may do what: Cyborg's rules with its new defaults, which a deployment may set otherwise. Roles come from a project-scoped token,
-// where Keystone has already added those that a role implies (admin > manager > member > reader).
+// Who may do what: Cyborg's rules with its new defaults, which a deployment may set otherwise.
+// Roles come from a project-scoped token, where Keystone has already added those that a role
+// implies (admin > manager > member > reader).
 
 const reader = ['reader', 'member', 'manager', 'admin', 'service'];
 const manager = ['manager', 'admin'];
@@ -35,7 +36,7 @@ export const policies = {
 
 export type PolicyRule = keyof typeof policies;
 
-/** Rule → the roles that a deployment wants instead; of none, nobody may. */
+/** Rule → the roles that a deployment sets instead. An empty list forbids the action to all. */
 export type PolicyOverrides = Readonly<Partial<Record<PolicyRule, readonly string[]>>>;
 
 export const policyRules = Object.keys(policies) as PolicyRule[];

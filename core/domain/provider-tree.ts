@@ -8,19 +8,19 @@ import type { ProviderUuid } from './ids.ts';
 
 export interface WantedInventory {
   readonly total: number;
-  /** As many as may not be allocated. */
+  /** Units that must not be allocated. */
   readonly reserved: number;
 }
 
 export interface WantedProvider {
   readonly uuid: ProviderUuid;
   readonly name: string;
-  /** Undefined: below the compute node's provider. */
+  /** Undefined if the parent is the compute node's provider. */
   readonly parentUuid?: ProviderUuid;
   /** By resource class; at most one. */
   readonly inventories: Readonly<Record<string, WantedInventory>>;
   readonly traits: readonly string[];
-  /** To be removed, or reserved whole while something still holds an allocation. */
+  /** The provider is removed, or fully reserved while it has allocations. */
   readonly isGone: boolean;
 }
 
@@ -60,7 +60,7 @@ function wantedProvider(device: Device, provider: StoredProvider): WantedProvide
   };
 }
 
-/** The same with nothing to be allocated any more. */
+/** The same provider, fully reserved. */
 export function withheld(wanted: WantedProvider): WantedProvider {
   const inventories = Object.fromEntries(
     Object.entries(wanted.inventories).map(([resourceClass, { total }]) => [
@@ -71,7 +71,7 @@ export function withheld(wanted: WantedProvider): WantedProvider {
   return { ...wanted, inventories };
 }
 
-/** What Placement holds of a provider; what is left out has Placement's default. */
+/** A provider's inventories in Placement; an absent field has Placement's default. */
 export type HeldInventories = Readonly<
   Record<
     string,
@@ -86,7 +86,7 @@ export type HeldInventories = Readonly<
   >
 >;
 
-/** Whether anything by which Placement would allocate is not as wanted. */
+/** Whether a field that Placement allocates by differs from the wanted one. */
 export function differsFrom(wanted: WantedProvider, held: HeldInventories): boolean {
   const classes = Object.entries(wanted.inventories);
   return (

@@ -1,5 +1,5 @@
-// From what is stored of a host and what it reports to what has to change. Nothing here touches the
-// world: a plan can be printed, compared and made again from the same facts.
+// Compares the stored rows of a host with its report, and plans the changes. Pure: the same input
+// gives the same plan.
 
 import type { Device, DiscoveredDevice, Host } from './device.ts';
 import type { AwaitedWork } from './host-work.ts';
@@ -14,13 +14,13 @@ export interface ReportedManifest {
   readonly receivedAtMs: number;
   /** Address → digest of every device. */
   readonly manifest: Readonly<Record<string, string>>;
-  /** What these drivers reported before is kept: they could not look. */
+  /** Drivers that failed; the devices that they reported before are kept. */
   readonly failedDrivers: readonly string[];
-  /** Address → why the device is refused. */
+  /** Address → reason why the device is refused. */
   readonly refused: Readonly<Record<string, string>>;
 }
 
-/** A device of which the host says what it must not say, until it says something else of it. */
+/** A device with an invalid description, until the host describes it with another digest. */
 export interface RefusedDevice {
   readonly digest: string;
   readonly reason: string;
@@ -36,7 +36,7 @@ export interface ReportPlan {
   readonly isNewBoot: boolean;
   readonly put: readonly DiscoveredDevice[];
   readonly retire: readonly Device[];
-  /** Named by the newest manifest, not described by any report so far: address → digest. */
+  /** Devices of the newest manifest that no report has described yet: address → digest. */
   readonly wanted: Readonly<Record<string, string>>;
   /** Addresses of devices of which this report says nothing that counts: drivers could not look, or
    * what they said is refused. */
@@ -45,23 +45,23 @@ export interface ReportPlan {
 }
 
 export interface StoredHost extends Host, Identity {
-  /** What was made on it before its last boot is not all made again yet. */
+  /** Reprovisioning after its last boot has not finished. */
   readonly isReprovisioning: boolean;
-  /** How soon another report of it is applied. */
+  /** Limits how often its reports are applied. */
   readonly pace?: Pace;
   readonly wanted: Readonly<Record<string, string>>;
   readonly refused: RefusedDevices;
 }
 
-/** A boot leaves nothing to clean up, and ends the job of an operator's program. */
+/** A boot of the host ends releases and operator programs that began before it. */
 export function isEndedByBoot(work: AwaitedWork, { bootedAt }: StoredHost): boolean {
   return bootedAt !== undefined && work.startedAt < bootedAt;
 }
 
 /**
- * What to do about a report. Reports come twice, late and in any order, and a large one in parts:
- * each part has the whole manifest, and the devices of a late part are still taken if the newest
- * manifest named just them.
+ * Plans what a report changes. Reports arrive twice, late and in any order; a large report comes
+ * in parts, each with the whole manifest. A late part still adds the devices that the newest
+ * manifest names with the same digest.
  */
 export function planReport(
   host: StoredHost,
@@ -82,7 +82,7 @@ export function planReport(
     : { standing, isNewBoot: false, ...planLate(host, word), refused: host.refused };
 }
 
-/** Refused now, or before under the same digest: the host has not said anything else since. */
+/** Devices that are refused in this report, or were refused before under the same digest. */
 function refusedBy(
   host: StoredHost,
   report: ReportedManifest,
@@ -108,8 +108,8 @@ export function standingOf(host: StoredHost, report: BootReport): ReportPlan['st
 }
 
 /**
- * The plan without those devices that would give the host more attach handles than any may have: they
- * stay wanted, and are not offered.
+ * The plan without the devices that would exceed the largest number of attach handles per host.
+ * They stay wanted and are not offered.
  */
 export function withinBounds(plan: ReportPlan, stored: readonly Device[]): ReportPlan {
   const isPut = new Set(plan.put.map(({ address }) => address));
@@ -134,14 +134,14 @@ export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
   return offerings.reduce((sum, { attachHandles }) => sum + attachHandles.length, 0);
 }
 
-/** Whether to note that the host has reported is all there is to do. */
+/** Whether the report changes nothing but the time of the last report. */
 export function changesNothing(host: StoredHost, plan: ReportPlan): boolean {
   const { standing, isNewBoot, put, retire, wanted } = plan;
   const isAsPlanned = put.length === 0 && retire.length === 0 && Object.keys(wanted).length === 0;
   return standing === 'newer' && !isNewBoot && isAsPlanned && !host.isReprovisioning;
 }
 
-/** What a report says, but for what one of its drivers says of a device of another's. */
+/** The report without devices that belong to another driver. */
 interface Word {
   readonly described: readonly DiscoveredDevice[];
   /** Address → digest. */
@@ -149,7 +149,7 @@ interface Word {
   readonly unseen: readonly string[];
 }
 
-/** Another driver takes what one could not look at, but does not know who has parts of it. */
+/** A device of a failed driver is not taken over by another driver: its handles may be in use. */
 function withoutTaken(
   stored: readonly Device[],
   report: ReportedManifest,

@@ -1,4 +1,7 @@
-/** Not now, but by itself soon: the message comes again after so many seconds. */
+/**
+ * The work can succeed later without a change by an operator: the message is delivered again
+ * after so many seconds.
+ */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater';
   readonly seconds: number;

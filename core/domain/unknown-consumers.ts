@@ -1,10 +1,11 @@
-// Who has something of a provider that we know nothing of: after a backup was put back, whoever was
-// given a device since it was made.
+// Finds consumers that hold an allocation of a provider without a stored claim: after a restore,
+// instances that were bound after the backup.
 
 import type { AttachHandle } from './device.ts';
 
 /**
- * Consumers to which Placement has allocated more of a provider than they have claimed of its handles.
+ * Consumers to which Placement has allocated more of a provider than they have claimed of its
+ * handles.
  *
  * @param allocated consumer → resource class → amount, of this provider alone
  */

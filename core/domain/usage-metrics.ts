@@ -1,11 +1,13 @@
-// How attach handles are used, and whether hosts are there: what of one device is counted when it comes
-// round to be compared with Placement, once an hour. All that is needed has been read by then.
+// Counts of one device: how its attach handles are used, and whether its host is present. They
+// are made once an hour, when the device is compared with Placement, from rows that the
+// comparison has read.
 
 import type { StoredProvider } from './bind-plan.ts';
-import { type AttachHandle, type Device, type Host, isWithheld } from './device.ts';
+import type { AttachHandle, Device, Host } from './device.ts';
+import { handleStateOf } from './handle-state.ts';
 import { isLost } from './presence.ts';
 
-/** `withheld`: free, but in maintenance, or put back from a backup and not known to be nobody's. */
+/** `withheld`: unclaimed, but in maintenance, or restored from a backup with an unknown holder. */
 export const handleUses = ['free', 'withheld', 'claimed', 'releasing', 'quarantined'] as const;
 export type HandleUse = (typeof handleUses)[number];
 
@@ -35,11 +37,18 @@ export function usageMetricsOf(
 }
 
 function useOf(handle: AttachHandle, device: Device): HandleUse | undefined {
-  if (handle.quarantine !== undefined) return 'quarantined';
-  if (handle.claim) return 'claimed';
-  if (handle.release) return 'releasing';
-  if (handle.isGone) return undefined;
-  return isWithheld(handle) || device.status === 'maintaining' ? 'withheld' : 'free';
+  const { restoredAt, ...known } = handle;
+  // A restored handle counts as held by its ARQ or release; without one it is withheld.
+  const state = handleStateOf(known);
+  switch (state) {
+    case 'gone':
+      return handle.release && 'releasing';
+    case 'restored':
+    case 'free':
+      return restoredAt || device.status === 'maintaining' ? 'withheld' : 'free';
+    default:
+      return state;
+  }
 }
 
 function hostState(host: Host, nowMs: number): HostState {

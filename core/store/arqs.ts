@@ -1,13 +1,14 @@
-// Accelerator requests and, per instance, what is bound for it.
+// Accelerator requests, the bindings of instances, and the jobs that several instances share.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { JobNote } from '../domain/host-work.ts';
 import type { ArqUuid } from '../domain/ids.ts';
+import { arqOf, arqRow, instanceOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
-import { arqKey, arqOf, arqRow, instanceKey, instanceOf, jobKey } from './rows.ts';
+import { arqKey, instanceKey, jobKey } from './rows.ts';
 import { deleteIf, held, transact } from './writes.ts';
 
 export interface ArqStore {
@@ -16,11 +17,14 @@ export interface ArqStore {
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
-  /** The end of a job names the job only. False where it is noted for another boot: it never changes. */
+  /**
+   * Stores for which instances a job works: its end names only the job. False if the job is
+   * stored for another boot.
+   */
   noteJob(jobUuid: string, note: JobNote): Promise<boolean>;
   jobNote(jobUuid: string): Promise<JobNote | undefined>;
   forgetJob(jobUuid: string): Promise<void>;
-  /** False if it is bound by now. */
+  /** False if it is bound. */
   deleteUnbound(uuid: ArqUuid): Promise<boolean>;
 }
 
@@ -33,8 +37,8 @@ export function arqStore(client: Documents, table: string): ArqStore {
         ConditionExpression: 'attribute_not_exists(pk)',
       }));
       const [only] = puts;
-      // A single row needs no transaction, which costs twice as much. Where it is there already, the
-      // answer to our own first attempt was lost: nobody else draws this uuid.
+      // A single row needs no transaction, which costs twice as much. A row that exists already
+      // is our own first attempt, whose answer was lost: uuids are random.
       if (puts.length === 1 && only) await held(client.send(new PutCommand(only)));
       else
         await transact(

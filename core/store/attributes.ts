@@ -1,17 +1,18 @@
-// Attributes that operators add: fields of their deployable's row. A report of the host leaves them
-// as they are, and they go with the row.
+// Attributes that operators add are fields of their deployable's row. A report of the host leaves
+// them unchanged; they are deleted with the row.
 
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { type Attribute, attributesPerDeployableMax } from '../domain/attribute.ts';
 import type { Deployable } from '../domain/device.ts';
 import type { Documents } from './documents.ts';
-import { attributeField, deployableKey } from './rows.ts';
+import { attributeField, attributeValue } from './inventory-rows.ts';
+import { deployableKey } from './rows.ts';
 import { held } from './writes.ts';
 
 export interface AttributeStore {
-  /** False where the deployable is gone, or has as many as it may have. */
+  /** False if the deployable is gone, or has the largest number of attributes already. */
   add(deployable: Deployable, attribute: Attribute): Promise<boolean>;
-  /** False where there is no such attribute. */
+  /** False if the attribute does not exist. */
   remove(deployable: Deployable, uuid: string): Promise<boolean>;
 }
 
@@ -29,7 +30,7 @@ export function attributeStore(client: Documents, table: string): AttributeStore
               '(attribute_not_exists(attribute_count) OR attribute_count < :max)',
             ExpressionAttributeNames: { '#field': attributeField(attribute.uuid) },
             ExpressionAttributeValues: {
-              ':attribute': attribute,
+              ':attribute': attributeValue(attribute),
               ':one': 1,
               ':max': attributesPerDeployableMax,
             },

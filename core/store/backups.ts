@@ -1,4 +1,4 @@
-// A table's rows all at once: nothing but putting back a backup needs them.
+// Scans and plain writes of whole tables. Only the restore of a backup needs them.
 
 import { DeleteCommand, PutCommand, ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { Documents } from './documents.ts';
@@ -10,9 +10,12 @@ export interface BackupStore {
   rows(table: string): Promise<Map<string, Row>>;
   put(table: string, row: Row): Promise<void>;
   delete(table: string, row: Row): Promise<void>;
-  /** From now on nobody gets the handle; one that is gone meanwhile stays so. */
+  /**
+   * Marks the handle as restored, so that no bind claims it. A handle without a row stays
+   * deleted.
+   */
   withhold(table: string, handle: Row, moment: string): Promise<void>;
-  /** From now on handles that a report brings are withheld as well. */
+  /** Stores the moment, so that handles that later reports add are marked as restored too. */
   noteMoment(table: string, moment: string): Promise<void>;
 }
 

@@ -5,7 +5,8 @@
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
-import { arqKey, bindingAttributes, handleKey, instanceKey } from './rows.ts';
+import { bindingAttributes } from './arq-rows.ts';
+import { arqKey, handleKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { setting, type TransactItem } from './writes.ts';
 

@@ -6,6 +6,7 @@ import type { Claim } from '../domain/bind-plan.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { HostRelease } from '../domain/host-work.ts';
 import type { ArqUuid } from '../domain/ids.ts';
+import { instanceRow } from './arq-rows.ts';
 import {
   type BindingTables,
   type BoundArq,
@@ -20,7 +21,7 @@ import {
 } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { workRow } from './host-work-rows.ts';
-import { handleKey, hostKey, instanceKey, instanceRow } from './rows.ts';
+import { handleKey, hostKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, updateIf } from './writes.ts';
 

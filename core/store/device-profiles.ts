@@ -17,13 +17,13 @@ export interface DeviceProfileStore {
   byUuid(uuid: string): Promise<DeviceProfile | undefined>;
   /** All or none, at most 50. */
   create(profiles: readonly DeviceProfile[]): Promise<CreateOutcome>;
-  /** All or none, at most 50; false if one of them has been deleted or made anew meanwhile. */
+  /** All or none, at most 50; false if one of them was deleted or recreated since it was read. */
   delete(profiles: readonly DeviceProfile[]): Promise<boolean>;
 }
 
 export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
   const byName = async (name: string) => {
-    // What cannot be a name cannot be a key, either: it may be longer than DynamoDB allows.
+    // An invalid name may be longer than a key of DynamoDB can be.
     if (!isProfileName(name)) return undefined;
     const row = await getRow(client, table, profileNameKey(name));
     return row && profileOf(row);
@@ -68,7 +68,7 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
             Delete: {
               TableName: table,
               Key: profileNameKey(name),
-              // Another may have its name by now; its uuid is its own.
+              // A new profile may have the name; the uuid tells the two apart.
               ConditionExpression: '#uuid = :uuid',
               ExpressionAttributeNames: { '#uuid': 'uuid' },
               ExpressionAttributeValues: { ':uuid': uuid },

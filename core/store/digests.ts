@@ -1,4 +1,4 @@
-// Digests of devices, by which a host's report is compared with what is stored.
+// Digests of devices. A report describes a device only if its digest differs from the stored one.
 
 import type { DeviceUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
@@ -8,7 +8,7 @@ import { updateIf } from './writes.ts';
 /** No device has this digest. */
 export const unknownDigest = '';
 
-/** Whatever the host reports of the device next is news. */
+/** Clears the stored digest: the next report describes the device again. */
 export async function forgetDigest(
   client: Documents,
   table: string,

@@ -1,6 +1,6 @@
-// The two ways to DynamoDB. `documents` reads what it likes; `strong` refuses a read of an index or
-// without consistency. All that Nova's calls touch goes through `strong`: local engines' indexes
-// never lag, AWS's do, and a bind that reads a stale row hands out a device twice.
+// The two clients for DynamoDB. `documents` allows every read; `strong` refuses a read of an
+// index, or one without consistency. Nova's calls use `strong`: the indexes of a local engine
+// never lag, those of AWS do, and a bind that reads a stale row would claim a device twice.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
@@ -14,7 +14,10 @@ export interface DocumentClients {
   close(): void;
 }
 
-/** Attempts at a write that lost to a concurrent transaction; together they take about 3 s at most. */
+/**
+ * Attempts at a write that lost to a concurrent transaction; together they take about 3 s at
+ * most.
+ */
 const conflictAttemptsMax = 8;
 
 export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClients {
@@ -42,14 +45,14 @@ function retryConflicts(client: DynamoDBClient): void {
   });
 }
 
-/** Full jitter: two writers that met once should not meet again. */
+/** Full jitter: two writers that conflicted once should not conflict again. */
 async function pause(attempt: number): Promise<void> {
   await sleep(Math.random() * Math.min(10 * 2 ** attempt, 1000));
 }
 
 /**
- * A write that met another transaction on the same item failed by bad luck, not by its condition:
- * DynamoDB says TransactionConflict and expects a retry.
+ * A write that meets another transaction on the same item fails with TransactionConflict, whether
+ * or not its condition holds; DynamoDB expects a retry.
  * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
  *
  * @param wait before the next attempt; told how many there were
@@ -87,7 +90,9 @@ function isConflict(error: unknown): boolean {
   );
 }
 
-/** Why each operation of a cancelled transaction failed, in their order; `None` where it did not. */
+/**
+ * Why each operation of a cancelled transaction failed, in their order; `None` where it did not.
+ */
 export function cancellationCodes(error: Error): string[] {
   const { CancellationReasons: reasons } = error as { CancellationReasons?: { Code?: string }[] };
   return (reasons ?? []).map((reason) => reason.Code ?? 'None');

@@ -1,9 +1,27 @@
-// Attach handles as DynamoDB holds them, and back.
+// Rows of attach handles.
 
-import type { AttachHandle } from '../domain/device.ts';
+import * as z from 'zod';
+import { type AttachHandle, attachTypes } from '../domain/device.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
+import { anId, camelNamed, parseRow, texts } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
 
+const storedHandle = z.object({
+  pk: z.string(),
+  sk: z.string(),
+  type: z.enum(attachTypes),
+  info: texts,
+  epoch: z.number(),
+  is_gone: z.literal(true).exactOptional(),
+  release_id: anId<ReleaseId>().exactOptional(),
+  quarantine: z.string().exactOptional(),
+  restored_at: z.string().exactOptional(),
+});
+
+/** Part of a claimed handle's row. */
+const storedClaim = z.object({ arq_uuid: anId<ArqUuid>(), instance_uuid: anId<InstanceUuid>() });
+
+/** Without the claim: only a bind's transaction writes it. */
 export function handleRow(handle: AttachHandle): Row {
   return {
     ...handleKey(handle.providerUuid, handle.uuid),
@@ -18,28 +36,14 @@ export function handleRow(handle: AttachHandle): Row {
 }
 
 export function handleOf(row: Row): AttachHandle {
-  const stored = row as {
-    pk: string;
-    sk: string;
-    type: AttachHandle['type'];
-    info: Record<string, string>;
-    epoch: number;
-    arq_uuid?: ArqUuid;
-    instance_uuid: InstanceUuid;
-    is_gone?: true;
-    release_id?: ReleaseId;
-    quarantine?: string;
-    restored_at?: string;
-  };
+  const stored = parseRow(storedHandle, row);
   return {
     uuid: stored.sk.slice('HANDLE#'.length) as HandleUuid,
     providerUuid: stored.pk.slice('RP#'.length) as ProviderUuid,
     type: stored.type,
     info: stored.info,
     epoch: stored.epoch,
-    ...(stored.arq_uuid && {
-      claim: { arqUuid: stored.arq_uuid, instanceUuid: stored.instance_uuid },
-    }),
+    ...(row.arq_uuid !== undefined && { claim: camelNamed(parseRow(storedClaim, row)) }),
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),
     ...(stored.restored_at && { restoredAt: stored.restored_at }),

@@ -1,20 +1,52 @@
-// Rows of host work, and back.
+// Rows of host work.
 
+import * as z from 'zod';
 import type { AwaitedWork, HostProgram, HostRelease, JobNote } from '../domain/host-work.ts';
+import type { BindId, HandleUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
+import { anId, camelNamed, parseRow, snakeNamed } from './row-fields.ts';
 import { jobKey, programKey, type Row, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 
-export function jobRow(uuid: string, { instances, bootId, bootedHost }: JobNote): Row {
-  return { ...jobKey(uuid), instances, boot_id: bootId, booted_host: bootedHost };
+const storedJob = z.object({
+  instances: z.array(z.string()),
+  boot_id: z.string(),
+  booted_host: z.string().exactOptional(),
+});
+
+const handleWork = {
+  id: anId<ReleaseId>(),
+  hostname: z.string(),
+  handles: z.array(
+    z.object({ provider_uuid: anId<ProviderUuid>(), handle_uuid: anId<HandleUuid>() }),
+  ),
+  started_at: z.string(),
+  request_id: z.string().exactOptional(),
+  quarantine: z.string().exactOptional(),
+  retry_at: z.string().exactOptional(),
+  retries: z.number().exactOptional(),
+};
+const storedRelease = z.object({
+  release: z.object({
+    ...handleWork,
+    bind_id: anId<BindId>().exactOptional(),
+    reprovision_job: z.string().exactOptional(),
+    is_part: z.literal(true).exactOptional(),
+  }),
+});
+const storedProgram = z.object({
+  program: z.object({
+    ...handleWork,
+    image_id: z.string(),
+    provider_uuid: anId<ProviderUuid>(),
+  }),
+});
+
+export function jobRow(uuid: string, note: JobNote): Row {
+  return { ...jobKey(uuid), ...snakeNamed(note) };
 }
 
 export function jobOf(row: Row): JobNote {
-  const stored = row as { instances: string[]; boot_id: string; booted_host?: string };
-  return {
-    instances: stored.instances,
-    bootId: stored.boot_id,
-    ...(stored.booted_host && { bootedHost: stored.booted_host }),
-  };
+  return camelNamed(parseRow(storedJob, row));
 }
 
 /** The uuid of a job's row. */
@@ -33,16 +65,18 @@ export function workRow({ kind, ...work }: AwaitedWork, dueAt: string): Row {
   const { id } = work;
   return {
     ...workKey({ kind, id }),
-    [kind]: work,
+    [kind]: { ...snakeNamed(work), handles: work.handles.map(snakeNamed) },
     due: duePartition('awaited', id),
     due_at: dueAt,
   };
 }
 
 export function releaseOf(row: Row): HostRelease {
-  return { kind: 'release', ...(row as { release: Omit<HostRelease, 'kind'> }).release };
+  const { handles, ...release } = parseRow(storedRelease, row).release;
+  return { kind: 'release', ...camelNamed(release), handles: handles.map(camelNamed) };
 }
 
 export function programOf(row: Row): HostProgram {
-  return { kind: 'program', ...(row as { program: Omit<HostProgram, 'kind'> }).program };
+  const { handles, ...program } = parseRow(storedProgram, row).program;
+  return { kind: 'program', ...camelNamed(program), handles: handles.map(camelNamed) };
 }

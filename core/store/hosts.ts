@@ -1,56 +1,61 @@
-// Hosts: their boot, their last report, the lease of whoever works on their reports, and presence.
+// Hosts: boot, last report, presence, and the lease of the consumer that applies their reports.
 
 import type { Device, FailedJobs, Presence } from '../domain/device.ts';
-import type { EarlierBoot, IdentityConflict } from '../domain/identity.ts';
-import type { Pace } from '../domain/pace.ts';
-import type { RefusedDevices, StoredHost } from '../domain/report-plan.ts';
+import type { IdentityConflict } from '../domain/identity.ts';
+import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
+import { hostOf, leaseOf } from './host-rows.ts';
+import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
-import { deployableKey, deviceKey, deviceOf, hostKey, type Row } from './rows.ts';
+import { snakeNamed } from './row-fields.ts';
+import { deployableKey, deviceKey, hostKey } from './rows.ts';
 import { setting, updateIf } from './writes.ts';
 
 export interface HostInventory {
   readonly host: StoredHost;
   readonly devices: readonly Device[];
-  /** Whoever had the lease last: while this is what is stored, nobody else has had it. */
+  /** The last holder of the lease. While it is unchanged, no other consumer has had the lease. */
   readonly holder?: string;
   /** When the lease ends, if it was not given back; ISO 8601. */
   readonly leasedUntil?: string;
 }
 
 export interface HostStore {
-  /** A host that never reported is there too, empty. */
+  /** A host that has never reported is returned with empty fields. */
   host(hostname: string): Promise<HostInventory>;
-  /** The same without its devices: one row, however many devices the host has. */
+  /** The host without its devices: a read of one row. */
   hostAlone(hostname: string): Promise<StoredHost & Pick<HostInventory, 'leasedUntil'>>;
-  /** True if nobody else works on the host's reports until `until`; ISO 8601. */
+  /** False while another consumer has the lease. The lease ends at `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
-  /** Notes a boot before anything follows from it. False if the lease is not the holder's. */
+  /** Stores a new boot before its consequences. False if the holder has lost the lease. */
   putBoot(host: StoredHost, holder: string): Promise<boolean>;
   /**
-   * What the host last reported. Goes after its devices, so that a crash makes the report count as new.
-   * False if the lease is not the holder's, nor was the last.
+   * Stores what the host last reported. Written after its devices, so that after a crash the
+   * report is applied again. False if another consumer has had the lease since.
    *
-   * @param next whose the lease was last, from now on
+   * @param next the name stored as the last holder
    */
   putReport(host: StoredHost, holder: string, next?: string): Promise<boolean>;
   /**
-   * Adds to the jobs that the host could not do. Two at the same time may count as one: the count only
-   * says how long the host is left alone.
+   * Adds to the jobs that the host could not do. Two concurrent failures may count as one: the
+   * count only decides how long the host is paused.
    */
   noteFailure(host: StoredHost, failed: FailedJobs): Promise<void>;
-  /** The host has done a job. */
+  /** The host has done a job: the count of failures starts again. */
   forgetFailures(hostname: string): Promise<void>;
-  /** Notes that two agents report as this host. False if the lease is not the holder's. */
+  /** Stores that two agents report as this host. False if the holder has lost the lease. */
   putConflict(host: StoredHost, conflict: IdentityConflict, holder: string): Promise<boolean>;
-  /** Notes who has reported while the conflict lasts. */
+  /** Stores the boots that report while the conflict lasts. */
   putSighting(hostname: string, conflict: IdentityConflict): Promise<void>;
-  /** Ends the conflict: the host is as given. False if it is another conflict by now, or none. */
+  /**
+   * Ends the conflict that began at `since` and stores the given boot. False if that conflict is
+   * over.
+   */
   endConflict(host: StoredHost, since: string): Promise<boolean>;
-  /** Marks the device, and all that can be allocated of it, as its host's; undefined: as before. */
+  /** Marks the device and its deployables as in conflict; `since` undefined removes the mark. */
   setAside(device: Device, since: string | undefined): Promise<void>;
-  /** False if what is stored is no longer `known`. */
+  /** False if the stored presence is not `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
 
@@ -104,7 +109,8 @@ export function hostStore(client: Documents, table: string): HostStore {
       await updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
-        // The holder stays: by its name it can be told that nobody has come after it.
+        // The holder's name stays: putReport() needs it to see whether another consumer came
+        // after.
         UpdateExpression: 'REMOVE lease_until',
         ConditionExpression: 'lease_holder = :holder',
         ExpressionAttributeValues: { ':holder': holder },
@@ -114,7 +120,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     putBoot(host, holder) {
       const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
       const boot = { booted_at: bootedAt, reprovisioning: true, wanted };
-      const more = { earlier_boots: earlierBoots, last_report_at: lastReportAt };
+      const more = { earlier_boots: earlierBoots.map(snakeNamed), last_report_at: lastReportAt };
       return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },
 
@@ -125,7 +131,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
         refused: host.refused,
-        pace: host.pace,
+        pace: host.pace && snakeNamed(host.pace),
       };
       return putUnderLease(
         host,
@@ -145,7 +151,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: 'SET failed_jobs = :failed',
-        ExpressionAttributeValues: { ':failed': failedJobs },
+        ExpressionAttributeValues: { ':failed': snakeNamed(failedJobs) },
       });
     },
 
@@ -158,7 +164,8 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putConflict(host, { since, boots }, holder) {
-      return putUnderLease(host, holder, { conflict_since: since, conflict_boots: boots });
+      const conflict = { conflict_since: since, conflict_boots: boots.map(snakeNamed) };
+      return putUnderLease(host, holder, conflict);
     },
 
     async putSighting(hostname, { since, boots }) {
@@ -167,7 +174,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         Key: hostKey(hostname),
         UpdateExpression: 'SET conflict_boots = :boots',
         ConditionExpression: 'conflict_since = :since',
-        ExpressionAttributeValues: { ':since': since, ':boots': boots },
+        ExpressionAttributeValues: { ':since': since, ':boots': boots.map(snakeNamed) },
       });
     },
 
@@ -177,8 +184,8 @@ export function hostStore(client: Documents, table: string): HostStore {
         booted_at: bootedAt,
         epoch,
         sequence,
-        earlier_boots: earlierBoots,
-        // What was made under another boot is made again under this one.
+        earlier_boots: earlierBoots.map(snakeNamed),
+        // The host reprovisions what its instances had under another boot.
         reprovisioning: true,
       });
       return updateIf(client, {
@@ -192,7 +199,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     async setAside({ hostname, uuid, providers }, since) {
-      // The device's own row goes last: its change brings Placement up to date.
+      // The device's own row is written last: its change triggers the sync with Placement.
       const keys = [...providers.map((each) => deployableKey(each)), deviceKey(hostname, uuid)];
       for (const Key of keys) {
         await updateIf(client, {
@@ -206,60 +213,15 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putPresence(hostname, presence, known) {
-      const set = setting({ hostname, presence });
+      const set = setting({ hostname, presence: snakeNamed(presence) });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: set.expression,
         ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': known }) },
+        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': snakeNamed(known) }) },
       });
     },
-  };
-}
-
-function leaseOf(row: Row = {}): Pick<HostInventory, 'holder' | 'leasedUntil'> {
-  const { lease_holder: holder, lease_until: leasedUntil } = row as Record<string, string>;
-  return { ...(holder && { holder }), ...(leasedUntil && { leasedUntil }) };
-}
-
-function hostOf(hostname: string, row: Row = {}): StoredHost {
-  const stored = row as {
-    boot_id?: string;
-    epoch?: number;
-    sequence?: number;
-    agent_version?: string;
-    last_report_at?: string;
-    last_received_ms?: number;
-    booted_at?: string;
-    reprovisioning?: true;
-    wanted?: Record<string, string>;
-    refused?: RefusedDevices;
-    presence?: Presence;
-    failed_jobs?: FailedJobs;
-    earlier_boots?: EarlierBoot[];
-    pace?: Pace;
-    conflict_since?: string;
-    conflict_boots?: IdentityConflict['boots'];
-  };
-  const { conflict_since: since, conflict_boots: boots = [] } = stored;
-  return {
-    hostname,
-    ...(stored.boot_id && { bootId: stored.boot_id }),
-    epoch: stored.epoch ?? 0,
-    sequence: stored.sequence ?? -1,
-    ...(stored.agent_version && { agentVersion: stored.agent_version }),
-    ...(stored.last_report_at && { lastReportAt: stored.last_report_at }),
-    lastReceivedAtMs: stored.last_received_ms ?? 0,
-    ...(stored.booted_at && { bootedAt: stored.booted_at }),
-    isReprovisioning: stored.reprovisioning === true,
-    wanted: stored.wanted ?? {},
-    refused: stored.refused ?? {},
-    ...(stored.presence && { presence: stored.presence }),
-    ...(stored.failed_jobs && { failedJobs: stored.failed_jobs }),
-    ...(stored.pace && { pace: stored.pace }),
-    earlierBoots: stored.earlier_boots ?? [],
-    ...(since && { conflict: { since, boots } }),
   };
 }

@@ -13,7 +13,7 @@ export interface Page {
   readonly sortDir: 'asc' | 'desc';
 }
 
-/** A row of that uuid was never there, or is no longer. */
+/** No row has the marker's uuid. */
 export class MarkerNotFound extends Error {
   override readonly name = 'MarkerNotFound';
 }

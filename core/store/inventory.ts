@@ -1,6 +1,7 @@
-// Hosts, devices, deployables and attach handles.
+// Devices, deployables and attach handles; hosts.ts has the hosts.
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
 import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
@@ -9,50 +10,55 @@ import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { handleOf, handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
+import { deployableOf, deployableRow, deviceRow } from './inventory-rows.ts';
 import { queryPartition } from './reads.ts';
-import {
-  deployableKey,
-  deployableOf,
-  deployableRow,
-  deviceKey,
-  deviceRow,
-  handleKey,
-  type Row,
-  restoredKey,
-} from './rows.ts';
+import { parseRow, snakeNamed } from './row-fields.ts';
+import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
 import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface InventoryStore extends HostStore {
   /** A provider's deployable with all its handles, in one consistent read. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
+  /** Those of them that exist, in the given order. */
+  providers(uuids: readonly ProviderUuid[]): Promise<StoredProvider[]>;
   /**
-   * Writes one device's rows; repeatable. The device's own row goes last, with its deployables, and says
-   * that all is there; until then it says nothing, so that a death in between is noticed by the next
-   * report. Under the lease of the host's reports only.
+   * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
+   * with its deployables: after a crash in between, the next report describes the device again.
+   * The caller holds the lease of the host's reports.
    */
   putDevice(plan: DevicePlan): Promise<void>;
-  /** Marks the device as one that no report describes, unless a report came in between. */
+  /** Clears the device's digest, unless a report has changed it since it was read. */
   doubt(device: Device): Promise<void>;
-  /** Sets the status of the device and of all its providers; false if one of them is no longer there. */
+  /**
+   * Sets the status of the device and of all its providers; false if one of them is no longer
+   * there.
+   */
   putStatus(device: Device, change: StatusChange): Promise<boolean>;
-  /** Gives a deployable its device's status, unless somebody has set that since it was read. */
+  /** Gives a deployable its device's status, unless the status has changed since it was read. */
   copyStatus(device: Device, deployable: Deployable): Promise<void>;
-  /** The moment of the backup that was last put back, ISO 8601. */
+  /** The moment of the backup that was restored last, ISO 8601. */
   restoredAt(): Promise<string | undefined>;
-  /** Deletes handles that are gone and free. */
+  /** Deletes handles that are gone and have neither a claim nor a release. */
   deleteGoneHandles(handles: readonly AttachHandle[]): Promise<void>;
-  /** Deletes a row that is still gone. */
+  /** Deletes the row, unless the host has reported the deployable again. */
   deleteGoneDeployable(deployable: Deployable): Promise<void>;
-  /** False where it is not gone any more, or an operator has said something of it since it was read. */
+  /** False if the host reports the device again, or its status has changed since it was read. */
   deleteGoneDevice(device: Device): Promise<boolean>;
 }
 
+/** The row of the last restore. */
+const storedMoment = z.object({ since: z.string() });
+
 export function inventoryStore(client: Documents, table: string): InventoryStore {
+  const provider = async (uuid: ProviderUuid) =>
+    storedProvider(await queryPartition(client, table, `RP#${uuid}`));
   return {
     ...hostStore(client, table),
+    provider,
 
-    async provider(uuid) {
-      return storedProvider(await queryPartition(client, table, `RP#${uuid}`));
+    async providers(uuids) {
+      const found = await Promise.all(uuids.map(provider));
+      return found.filter((each) => each !== undefined);
     },
 
     async putDevice(plan) {
@@ -61,8 +67,8 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
-      // One transaction, which DynamoDB knows again: a retry that comes late would bring back a device, or
-      // a deployable without one.
+      // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
+      // plain write would bring back a deleted device, or a deployable without its device.
       await transact(client, [
         putKept(table, deviceRow(plan.device)),
         ...plan.deployables.map((deployable) => putKept(table, deployableRow(deployable))),
@@ -93,7 +99,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
             UpdateExpression: 'SET #status = :status, status_change = :change',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':status': change.status, ':change': change },
+            ExpressionAttributeValues: { ':status': change.status, ':change': snakeNamed(change) },
           },
         })),
       );
@@ -127,7 +133,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
 
     async restoredAt() {
       const [row] = await queryPartition(client, table, restoredKey().pk);
-      return row?.since as string | undefined;
+      return row && parseRow(storedMoment, row).since;
     },
 
     deleteGoneHandles: (handles) =>
@@ -137,7 +143,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await deleteIf(client, {
         TableName: table,
         Key: deployableKey(providerUuid),
-        ConditionExpression: 'deployable.isGone = :gone',
+        ConditionExpression: 'deployable.is_gone = :gone',
         ExpressionAttributeValues: { ':gone': true },
       });
     },
@@ -146,7 +152,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       return deleteIf(client, {
         TableName: table,
         Key: deviceKey(hostname, uuid),
-        ConditionExpression: 'device.isGone = :gone AND #status = :status',
+        ConditionExpression: 'device.is_gone = :gone AND #status = :status',
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: { ':gone': true, ':status': status },
       });
@@ -154,7 +160,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
 }
 
-/** The rows of a provider's partition; handles without their deployable are on their way out. */
+/** The rows of a provider's partition. Handles without a deployable are about to be deleted. */
 function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
   const deployable = rows.find((row) => row.sk === 'DEPLOYABLE');
   return (
@@ -202,7 +208,10 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
   if (!revived) await addHandle(client, table, handle);
 }
 
-/** Marks first, so that no claim comes in between; a handle in use goes when its claim ends. */
+/**
+ * Marks the handle first, so that no bind claims it; a handle in use is deleted when its claim
+ * ends.
+ */
 async function dropHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
   const marked = await updateIf(client, {
     TableName: table,
@@ -224,7 +233,7 @@ async function deleteGoneHandle(client: Documents, table: string, handle: Attach
   });
 }
 
-/** Writes at once to the engine; a first report of a large host is some thousand rows. */
+/** Concurrent writes; the first report of a large host is some thousand rows. */
 const parallelMax = 16;
 
 async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -1,15 +1,17 @@
-// Listings read indexes, so they may lag behind the base tables by a moment. Nova's calls never come
-// here; what is found is for people and for programs that show things to people.
+// Listings read indexes, so they may lag behind the base tables by a moment. They serve users and
+// the sweep; Nova's calls read base tables instead.
 
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '../domain/arq.ts';
 import { type Deployable, type Device, vendorId } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
+import { arqOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
+import { deployableOf, deviceOf } from './inventory-rows.ts';
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
-import { arqOf, deployableOf, deviceOf, type Row } from './rows.ts';
+import type { Row } from './rows.ts';
 import { type DueKind, duePartition, shardsOf } from './shards.ts';
 
 export interface DeviceFilter {
@@ -29,12 +31,14 @@ export interface Listings {
   devicesAfter(text: string, limit: number): Promise<Device[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
-  /** Whose uuid begins so; see domain/integer-id.ts. */
+  /** Devices whose uuid has this prefix; see domain/integer-id.ts. */
   devicesByPrefix(prefix: string): Promise<Device[]>;
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
   /** Whether ARQs of that profile are stored. One that was made just now may not show yet. */
   isProfileInUse(name: string): Promise<boolean>;
-  /** Uuids of what should have come to its end by now, the longest overdue first; some at a time. */
+  /**
+   * Uuids of items whose deadline is over, the longest overdue first; at most {@link overdueMax}.
+   */
   overdue(kind: DueKind, now: string): Promise<string[]>;
   /** ARQs of the project that are bound to no instance; counted no further than `enough`. */
   countUnbound(projectId: string, enough: number): Promise<number>;
@@ -94,7 +98,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     const ascending = found.flat().sort((a, b) => (String(a.uuid) < String(b.uuid) ? -1 : 1));
     return (page.sortDir === 'asc' ? ascending : ascending.reverse()).slice(0, page.limit);
   };
-  /** In the keys' order; those that are another project's by now are left out. */
+  /** In the order of the keys, without ARQs that belong to another project since. */
   const arqsOf = async (keys: readonly Row[], projectId: string | undefined): Promise<Arq[]> => {
     const wanted = keys.map((row) => ({ pk: String(row.pk) }));
     const rows = await getRows(client, tables.arqs, wanted);
@@ -108,7 +112,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     async arqs(page, { projectId }) {
       const found: Arq[] = [];
       let marker = page.marker;
-      // What the index names may be gone by now, and must not be taken for the end of the list.
+      // The index may name deleted ARQs; a page that lacks them is not the end of the list.
       for (;;) {
         const wanted = page.limit - found.length;
         const keys = await arqKeys(

@@ -1,5 +1,6 @@
-// Our own token, left by one container for the others. What is stored is sealed with a key that follows
-// from our password: whoever may read the table alone has nothing.
+// The control plane's own token, which one container stores for the others. The row is encrypted
+// with a key derived from our password, so that read access to the table alone does not reveal
+// the token.
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
@@ -8,7 +9,7 @@ import type { Documents } from './documents.ts';
 import { getRow } from './reads.ts';
 
 export interface OwnTokens {
-  /** Undefined too where another password has sealed it. */
+  /** Undefined also if the row was encrypted with another password. */
   read(): Promise<OwnToken | undefined>;
   write(token: OwnToken): Promise<void>;
 }

@@ -1,9 +1,11 @@
-// Where the reaper is in its walk over all deployables, and since when an instance uses nothing.
+// How far the reaper has read the list of deployables, and since when an instance is unused.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
 import type { InstanceBinding } from '../domain/arq.ts';
 import type { Documents } from './documents.ts';
 import { getRow } from './reads.ts';
+import { parseRow } from './row-fields.ts';
 import { instanceKey, reaperKey } from './rows.ts';
 import { updateIf } from './writes.ts';
 
@@ -11,19 +13,21 @@ export interface ReaperStore {
   /** The deployable at which the last page ended; undefined at the beginning. */
   cursor(): Promise<string | undefined>;
   putCursor(deployableUuid: string | undefined): Promise<void>;
-  /** @param since ISO 8601; undefined where a host has it after all */
+  /** @param since ISO 8601; undefined if Nova has the instance on a host */
   noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
 }
+
+const storedCursor = z.object({ after: z.string() });
 
 export function reaperStore(client: Documents, table: string): ReaperStore {
   return {
     async cursor() {
       const row = await getRow(client, table, reaperKey());
-      return row?.after as string | undefined;
+      return row && parseRow(storedCursor, row).after;
     },
 
     async putCursor(after) {
-      // While there is less than a page, there is nothing to write down.
+      // If all deployables fit on one page, no cursor is needed.
       if (after !== undefined) {
         await client.send(new PutCommand({ TableName: table, Item: { ...reaperKey(), after } }));
       } else if ((await getRow(client, table, reaperKey())) !== undefined) {

@@ -7,7 +7,8 @@ import type { BindingTables } from './binding-items.ts';
 import { forgetDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { workRow } from './host-work-rows.ts';
-import { deployableKey, deployableOf, handleKey } from './rows.ts';
+import { deployableOf } from './inventory-rows.ts';
+import { deployableKey, handleKey } from './rows.ts';
 import { type TransactItem, transact, transactItemsMax, updated, updateIf } from './writes.ts';
 
 /** Each handle is written in the transaction, beside the program and the note. */
@@ -29,7 +30,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
       const row = await updated(client, {
         TableName,
         Key: deployableKey(provider),
-        UpdateExpression: 'REMOVE deployable.bitstreamId, deployable.functionUuid',
+        UpdateExpression: 'REMOVE deployable.bitstream_id, deployable.function_uuid',
         ConditionExpression: 'attribute_exists(pk)',
       });
       if (!row) return;

@@ -8,6 +8,7 @@ import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
 import { programOf, releaseOf, workKey, workRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
+import { snakeNamed } from './row-fields.ts';
 import { deviceKey, handleKey, programKey, releaseKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { type TransactItem, transact, transactItemsMax, updateIf } from './writes.ts';
@@ -128,7 +129,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         TableName: tables.arqs,
         Key: workKey(work),
         UpdateExpression:
-          'SET #work.quarantine = :reason, #work.retryAt = :at, due = :due, due_at = :at',
+          'SET #work.quarantine = :reason, #work.retry_at = :at, due = :due, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#work': work.kind },
         ExpressionAttributeValues: {
@@ -143,7 +144,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       await updateIf(client, {
         TableName: tables.arqs,
         Key: workKey(work),
-        UpdateExpression: 'SET #work.retryAt = :at, due_at = :at',
+        UpdateExpression: 'SET #work.retry_at = :at, due_at = :at',
         ConditionExpression: 'attribute_exists(pk)',
         ExpressionAttributeNames: { '#work': work.kind },
         ExpressionAttributeValues: { ':at': retryAt },
@@ -174,7 +175,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         Key: deviceKey(hostname, uuid),
         UpdateExpression: 'SET forced = :note',
         ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':note': note },
+        ExpressionAttributeValues: { ':note': snakeNamed(note) },
       });
     },
 

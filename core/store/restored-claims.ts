@@ -1,6 +1,6 @@
-// What a backup says twice: an ARQ names its handle, and the handle its ARQ; an instance's row names its
-// ARQs, and they their instance. A transaction goes into backups row by row, so where one was under way at
-// the moment they may differ:
+// Repairs rows of a backup that contradict each other. An ARQ names its handle, and the handle
+// its ARQ; an instance's row names its ARQs, and each ARQ its instance. A backup copies a running
+// transaction row by row, so the two sides can differ:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html. Pure.
 
 import { isHandle } from './restored-rows.ts';
@@ -9,8 +9,9 @@ import { arqKey, handleKey, instanceKey, programKey, type Row, releaseKey } from
 type Rows = ReadonlyMap<string, Row>;
 
 /**
- * The backup's ARQs and instances, but for ARQs that no instance's row has and instances that have no ARQ:
- * what ends a claim begins at the one and goes by the other, so nobody would ever end theirs.
+ * The backup's ARQs and instances, without ARQs that no instance's row names and without
+ * instances that have no ARQ. A release reads the instance's row and then its ARQs, so it would
+ * never end such a claim.
  */
 export function withoutHalves(arqs: Rows): Map<string, Row> {
   const instances = new Map([...arqs.values()].map((row) => [row.pk, row]));
@@ -27,9 +28,9 @@ export function withoutHalves(arqs: Rows): Map<string, Row> {
 }
 
 /**
- * The backup's inventory with each handle claimed by the ARQ that holds it, or by none, and waiting for no
- * release that is not there: nobody would ever end the claim, or the wait. What it gets wrong is withheld,
- * like all that is restored.
+ * The backup's inventory, in which each handle has the claim of the ARQ that names it, or none,
+ * and no release that does not exist: such a claim or release would never end. A wrong claim does
+ * no harm, because all restored handles are withheld.
  */
 export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
   const present = new Set([...arqs.values()].map(({ pk }) => pk));

@@ -1,19 +1,19 @@
-// What becomes of a backup's rows when they are put back: they say what was true at its moment, and no
-// more. Pure.
+// How the rows of a backup are changed when it is restored: they state what was true at the
+// moment of the backup. Pure.
 
 import { hostKey, type Row, reaperKey } from './rows.ts';
 import type { TableName } from './tables.ts';
 
 export interface Restored {
-  /** Of the backup; ISO 8601. */
+  /** The moment of the backup; ISO 8601. */
   readonly moment: string;
-  /** Of putting it back; ms since 1970. */
+  /** The time of the restore; ms since 1970. */
   readonly now: number;
-  /** The row that takes its place, or that has no counterpart in the backup. */
+  /** The row under the same key now; undefined if there is none. */
   readonly current: Row | undefined;
 }
 
-/** The row as it is written, or undefined where there is to be none. */
+/** The row to write, or undefined if the key shall have no row. */
 export function restoredRow(
   table: TableName,
   backup: Row | undefined,
@@ -21,21 +21,21 @@ export function restoredRow(
 ): Row | undefined {
   if (table !== 'inventory') return backup?.pk === reaperKey().pk ? undefined : backup;
   const key = backup ?? current ?? {};
-  // What a host is it says itself: what is known of it now is at least as good.
+  // The host reports its own state: the current row is at least as good as the backup's.
   if (key.sk === hostKey('').sk) return restoredHost(backup, current);
   if (backup === undefined) return undefined;
   if (isHandle(backup)) {
-    // Where the current row is lost, its host remembers epochs that we do not: as a new handle's, this
-    // one is beyond them.
+    // The agent may remember epochs of a row that is lost: like the epoch of a new handle, this
+    // one is higher than any of them.
     const epoch = Math.max(epochAfter(backup, current), now);
     return { ...withheldHandle(backup, moment), epoch };
   }
-  // No report has it like that, so its host is asked to describe it.
+  // No device has this digest, so the next report describes the device.
   if (isDevice(backup)) return { ...backup, device: { ...(backup.device as Row), digest: '' } };
   return backup;
 }
 
-/** A handle that is not given to anybody until it is known whose it was since that moment. */
+/** The handle as restored: no bind claims it until its holder since that moment is known. */
 export function withheldHandle(handle: Row, moment: string): Row {
   const known = handle.restored_at as string | undefined;
   return { ...handle, restored_at: known !== undefined && known < moment ? known : moment };
@@ -49,7 +49,7 @@ function isDevice({ sk }: Row): boolean {
   return String(sk).startsWith('DEVICE#');
 }
 
-/** Its next report is news, whatever its number, and its devices are those that it then describes. */
+/** The host's next report is applied whatever its number, and describes all of its devices. */
 function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
   const { lease_holder, lease_until, ...host } = current ?? backup ?? {};
   return {
@@ -57,12 +57,12 @@ function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
     epoch: epochAfter(backup, current),
     sequence: -1,
     wanted: {},
-    // What the backup binds may have been made under an earlier boot than the one that is known now.
+    // The bindings of the backup may come from an earlier boot than the stored one.
     ...(host.boot_id !== undefined && { reprovisioning: true }),
   };
 }
 
-/** Whatever was decided before is decided on an epoch that is over. */
+/** Writes that were decided before the restore carry a lower epoch and fail. */
 function epochAfter(backup: Row | undefined, current: Row | undefined): number {
   return Math.max(Number(backup?.epoch ?? 0), Number(current?.epoch ?? 0)) + 1;
 }

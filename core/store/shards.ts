@@ -15,7 +15,8 @@ export function shardOf(partition: string, uuid: string): string {
 }
 
 /**
- * What has a deadline, each in partitions of its own: a tenant's many ARQs hold up no bind.
+ * Kinds of rows with a deadline, each in partitions of its own: many ARQs of a tenant do not
+ * delay binds.
  * `awaited` are releases and programs, which handles wait for.
  */
 export type DueKind = 'arq' | 'binding' | 'awaited';
@@ -24,8 +25,7 @@ export type DueKind = 'arq' | 'binding' | 'awaited';
  * The partition of a deadline.
  *
  * @param key of an ARQ the project's id, so that all unbound ARQs of one project are in one
- *   partition;
- *   of others their own
+ *   partition; of others their own
  */
 export function duePartition(kind: DueKind, key: string): string {
   return shardOf(kind, key);

@@ -1,27 +1,31 @@
 // The table of tables: `infra/` deploys it, `local/` creates it in the engine.
 //
 //   arqs              ARQ#<arq uuid>                      an accelerator request
-//                     INSTANCE#<instance uuid>            what is bound for one instance, as one
+//                     INSTANCE#<instance uuid>            the binding of one instance, with its ARQs
 //                     JOB#<uuid of a job's id>            for which instances a host works
-//                     RELEASE#<release id>                what a host still has to clean up
+//                     RELEASE#<release id>                handles that a host still has to clean up
 //                     PROGRAM#<program id>                a region that an operator has programmed
 //                     REAPER                              how far the reaper has come
 //   inventory         HOST#<hostname>   HOST              boot id, epoch, sequence, presence, lease
 //                     HOST#<hostname>   DEVICE#<uuid>     a device
 //                     RP#<provider>     DEPLOYABLE        what Placement calls a resource provider
-//                     RP#<provider>     HANDLE#<uuid>     an attach handle, and whose it is
-//                     RESTORED          RESTORED          of which moment the backup is that was put back
+//                     RP#<provider>     HANDLE#<uuid>     an attach handle, and its claim or release
+//                     RESTORED          RESTORED          the moment of the backup that was restored last
 //   device-profiles   NAME#<name>                         the profile
 //                     UUID#<uuid>                         its name (a uuid is taken once, too)
 //   service-tokens    OWN#<hash>                          our own token at Keystone, sealed
 //
-// All that decides a bind or a release is found by these keys alone, with consistent reads: a bind needs
-// its ARQs, one partition per provider and the instance's row, however many others are stored. The one
-// index read on Nova's path counts a project's unbound ARQs, for a limit that may be exceeded by a few.
+// Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`
+// file.
 //
-// Indexes serve listings, deadlines and that limit only. Those of ARQs hold keys alone, so that a change of state
-// costs nothing in them; their uuids are ordered by time, so one index gives both sort orders of the
-// API. Devices change seldom: their indexes hold whole rows, and the database filters listings.
+// A bind or a release reads by these keys alone, with consistent reads: the ARQs, one partition
+// per provider and the instance's row, however many other rows are stored. The one index read on
+// Nova's path counts a project's unbound ARQs, for a limit that may be exceeded by a few.
+//
+// Indexes serve listings, deadlines and that limit only. The indexes of ARQs hold keys alone, so
+// that a change of state costs nothing in them; ARQ uuids are ordered by time, so one index gives
+// both sort orders of the API. Devices change seldom: their indexes hold whole rows, and DynamoDB
+// filters them.
 //
 //   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid}; ARQs in shards
 //   by-created   kind, created_key     GET /{resource}s sorted by created_at
@@ -43,7 +47,7 @@ export interface TableDefinition {
   /** Key attributes are all strings: `pk` always, `sk` where a partition holds several rows. */
   readonly hasSortKey: boolean;
   readonly indexes: readonly IndexDefinition[];
-  /** Both images of every change go to the stream consumer: the outbox. */
+  /** The stream carries both images of every change to the stream consumers. */
   readonly hasStream: boolean;
 }
 
@@ -51,7 +55,7 @@ const byDue = {
   name: 'by-due',
   partitionKey: 'due',
   sortKey: 'due_at',
-  // Whose an unbound ARQ is.
+  // The project of an unbound ARQ.
   projection: ['project_id'],
 } as const;
 

@@ -45,7 +45,7 @@ export async function deleteIf(client: Documents, deletion: DeleteCommandInput):
   return held(client.send(new DeleteCommand(deletion)));
 }
 
-/** The row as it is then; undefined if the condition did not hold. */
+/** The row after the write; undefined if the condition did not hold. */
 export async function updated(client: Documents, update: UpdateCommandInput) {
   const writing = client.send(new UpdateCommand({ ...update, ReturnValues: 'ALL_NEW' }));
   return (await held(writing)) ? (await writing).Attributes : undefined;

@@ -1,5 +1,5 @@
-// What a driver is. One that finds devices needs `discover` only; anything more that a driver may be
-// able to do is an interface of its own, which it may also implement.
+// What a driver is. One that finds devices needs `discover` only; anything more that a driver may
+// be able to do is an interface of its own, which it may also implement.
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
@@ -7,8 +7,8 @@ export interface Driver {
   /** Stands in reports and, with or without `_driver` behind it, in the agent's settings. */
   readonly name: string;
   /**
-   * The devices of this host, by the PCI address of their physical function. Rejects if it could not
-   * look: an answer that lacks devices says that they are gone.
+   * The devices of this host, by the PCI address of their physical function. Rejects if it could
+   * not look: an answer that lacks devices says that they are gone.
    */
   discover(): Promise<Readonly<Record<string, ReportedDevice>>>;
 }
@@ -27,7 +27,8 @@ export function noticesChange(driver: Driver): driver is Driver & NoticesChange 
 export interface Programs {
   /**
    * The image has been checked against the region. Resolves when the region holds it and says so.
-   * May be called again after a crash: then the region may hold anything, and is to be written anew.
+   * May be called again after a crash: then the region may hold anything, and is to be written
+   * anew.
    */
   program(work: Programming, onProgress: (percent: number) => void): Promise<void>;
 }

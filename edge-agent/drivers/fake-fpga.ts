@@ -51,6 +51,7 @@ function describe({ imageId, functionUuid }: State): ReportedDevice {
     regions: [
       {
         name: region,
+        kind: 'reconfigurable-region',
         'region-type-uuid': regionTypeUuid,
         ...(imageId && { 'bitstream-id': imageId }),
         ...(functionUuid && { 'function-uuid': functionUuid }),

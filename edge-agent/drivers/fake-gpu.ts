@@ -1,5 +1,5 @@
-// A GPU that is not there, on which mdevs can be made. Its two types share one pool, as those of the
-// kernel's mtty sample do: what one type takes, the other lacks.
+// A GPU that is not there, on which mdevs can be made. Its two types share one pool, as those of
+// the kernel's mtty sample do: what one type takes, the other lacks.
 
 import * as z from 'zod';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
@@ -69,6 +69,7 @@ function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
   const count = created + Math.floor(freeOf(mdevs) / (sizes[type] ?? 1));
   return {
     name: type,
+    kind: 'mdev-type',
     resource_class: 'VGPU',
     // CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as Nova's specification of vGPUs has it.
     traits: [`CUSTOM_ABCD_9B01_${type.toUpperCase().replaceAll('-', '_')}`],

@@ -1,5 +1,6 @@
-// Which PCI functions the operator gives to Cyborg: entries as in Cyborg's `passthrough_whitelist`,
-// and beyond them, what the device is and how it is to be offered. The first match counts.
+// Which PCI functions the operator gives to Cyborg: entries as in Cyborg's
+// `passthrough_whitelist`, and beyond them, what the device is and how it is to be offered. The
+// first match counts.
 
 import * as z from 'zod';
 import type { PciFunction } from '#agent/sysfs/pci.ts';

@@ -68,7 +68,9 @@ function chooseOf(
   return undefined;
 }
 
-/** VFIO hands out IOMMU groups, whole; so one function of a group can be offered, if it is free. */
+/**
+ * VFIO hands out IOMMU groups, whole; so one function of a group can be offered, if it is free.
+ */
 function hindranceOf(
   fn: PciFunction,
   group: readonly PciFunction[],

@@ -33,7 +33,9 @@ const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
   '12': 'AICHIP',
 };
 
-/** Differs from Cyborg, to which every PCI device is a GPU. Unknown where the class does not tell. */
+/**
+ * Differs from Cyborg, to which every PCI device is a GPU. Unknown where the class does not tell.
+ */
 export function deviceTypeOf(fn: PciFunction): ReportedDevice['type'] | undefined {
   const { vendorId, productId, classCode } = fn;
   const byId = typesById[`${vendorId}:${productId}`] ?? typesById[vendorId];

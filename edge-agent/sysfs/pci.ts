@@ -27,9 +27,13 @@ export interface PciFunction {
 
 export type Skipped = (address: string, reason: string) => void;
 
-/** All functions that can be read, in the order of their addresses. @throws where sysfs is not there */
+/**
+ * All functions that can be read, in the order of their addresses. @throws where sysfs is not
+ * there
+ */
 export function readPciFunctions(sysfs: Sysfs, skipped: Skipped): PciFunction[] {
-  // Every kernel has buses. A container that was started without sysfs has not lost its host's devices.
+  // Every kernel has buses. A container that was started without sysfs has not lost its host's
+  // devices.
   const names = sysfs.list(devicesDirectory);
   if (!names && !sysfs.list('bus')) throw new Error('sysfs is not there.');
   const functions: PciFunction[] = [];

@@ -28,7 +28,8 @@ export interface Sysfs {
   resolve(path: string): string;
 }
 
-// A device may go at any moment: between readdir and open (ENOENT), between open and read (ENODEV).
+// A device may go at any moment: between readdir and open (ENOENT), between open and read
+// (ENODEV).
 const absentCodes = new Set(['ENOENT', 'ENODEV', 'ENXIO', 'ENOTDIR']);
 
 // An attribute is one page at most and is to be read at once: a second read could see a new value.

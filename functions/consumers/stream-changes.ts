@@ -3,12 +3,14 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
 import type { DeadLetter } from '#core/clients/queues.ts';
-import type { StatusChange } from '#core/domain/device.ts';
+import type { Device } from '#core/domain/device.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
+import { instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { deviceOf, instanceOf, type Row } from '#core/store/rows.ts';
+import { deviceOf } from '#core/store/inventory-rows.ts';
+import type { Row } from '#core/store/rows.ts';
 
 /** The stream's id of a change, the same at each reading, and when the change was committed. */
 export interface RecordMetadata {
@@ -65,19 +67,17 @@ function changeOf(record: DynamoDBRecord): Change[] {
   if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
   if (key.startsWith('PROGRAM#')) return [{ kind: 'program', ...images(before, after, programOf) }];
   if (sort.startsWith('DEVICE#')) {
-    const requestId = newRequest(before, after);
     const device = images(before, after, deviceOf);
+    const requestId = newRequest(device);
     return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
   }
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
   return [];
 }
 
-/** The request that has set a device's status, where the status is what has changed. */
-function newRequest(before: Row | undefined, after: Row | undefined): string | undefined {
-  const [was, is] = [before, after].map(
-    (row) => (row?.status_change as StatusChange | undefined)?.requestId,
-  );
+/** The request by which an operator set the device's status, where the change is of the status. */
+function newRequest({ before, after }: { before?: Device; after?: Device }): string | undefined {
+  const [was, is] = [before, after].map((device) => device?.statusChange?.requestId);
   return is === was ? undefined : is;
 }
 

@@ -1,7 +1,7 @@
 // Each host: who it is at AWS IoT, whether its agent is there, and what of it waits for an operator.
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
-import { isWithheld } from '#core/domain/device.ts';
+import { isWithheld } from '#core/domain/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
@@ -104,9 +104,10 @@ async function examineHost(
     );
   }
   let withheld = 0;
-  for (const provider of devices.flatMap((device) => device.providers)) {
-    const handles = (await deps.store.inventory.provider(provider))?.handles ?? [];
-    withheld += handles.filter(isWithheld).length;
+  for (const { providers } of devices) {
+    for (const { handles } of await deps.store.inventory.providers(providers)) {
+      withheld += handles.filter(isWithheld).length;
+    }
   }
   if (withheld > 0) {
     const remedy =

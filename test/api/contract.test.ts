@@ -42,6 +42,7 @@ beforeAll(async () => {
       regions: [
         {
           name: 'region0',
+          kind: 'reconfigurable-region',
           resource_class: 'FPGA',
           traits: [],
           attach_handles: [aHandle(index)],

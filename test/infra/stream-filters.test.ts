@@ -4,17 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReleaseId } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
+import { arqRow, instanceRow } from '#core/store/arq-rows.ts';
 import { handleRow } from '#core/store/handle-rows.ts';
 import { jobRow, workRow } from '#core/store/host-work-rows.ts';
+import { deployableRow, deviceRow } from '#core/store/inventory-rows.ts';
 import * as rows from '#core/store/rows.ts';
-import {
-  arqRow,
-  deployableRow,
-  deviceRow,
-  hostKey,
-  instanceRow,
-  type Row,
-} from '#core/store/rows.ts';
+import { hostKey, type Row } from '#core/store/rows.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';

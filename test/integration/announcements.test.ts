@@ -8,8 +8,8 @@ import { streamConsumers } from '#core/contracts/queues.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { instanceRow } from '#core/store/arq-rows.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { instanceRow } from '#core/store/rows.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
@@ -167,7 +167,7 @@ describe('a row that nobody can read', () => {
         new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 10 }),
       );
       expect(JSON.parse(Messages[0]?.Body ?? '{}')).toMatchObject({
-        cause: expect.stringContaining('TypeError'),
+        cause: expect.stringContaining('arq_uuids: '),
         record: { dynamodb: { Keys: { pk: { S: `INSTANCE#${instanceOf(9)}` } } } },
       });
     }

@@ -116,21 +116,20 @@ const gpu = aDevice({
   },
 });
 const nic = aDevice({ address: '0000:0c:00.0', provider_suffix: 'Nic', handles: 16 });
-const fpga = (held: Partial<ReportedDevice['regions'][number]> = {}) =>
+const region: ReportedDevice['regions'][number] = {
+  name: 'region0',
+  kind: 'reconfigurable-region',
+  resource_class: 'FPGA',
+  traits: ['CUSTOM_REGION'],
+  attach_handles: [aHandle(1)],
+  'region-type-uuid': fakeInterface,
+};
+const fpga = (held: Partial<typeof region> = {}) =>
   aDevice({
     address: '0000:0d:00.0',
     provider_suffix: 'Fpga',
     offers: undefined,
-    regions: [
-      {
-        name: 'region0',
-        resource_class: 'FPGA',
-        traits: ['CUSTOM_REGION'],
-        attach_handles: [aHandle(1)],
-        'region-type-uuid': fakeInterface,
-        ...held,
-      },
-    ],
+    regions: [{ ...region, ...held }],
   });
 
 let world: World;

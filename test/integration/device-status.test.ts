@@ -16,7 +16,13 @@ let path: string;
 
 const board = aDevice({
   regions: [
-    { name: 'region0', resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] },
+    {
+      name: 'region0',
+      kind: 'reconfigurable-region',
+      resource_class: 'FPGA',
+      traits: [],
+      attach_handles: [aHandle(9, 'PCI')],
+    },
   ],
 });
 

@@ -108,7 +108,7 @@ it('a device that was cleaned is freed by force, and no other that the same inst
       Key: deviceKey('cmp1', deviceUuid('cmp1', addresses[0])),
     }),
   );
-  expect(Item?.forced).toMatchObject({ isCleaned: true, reason: 'looked at it' });
+  expect(Item?.forced).toMatchObject({ is_cleaned: true, reason: 'looked at it' });
 });
 
 it('a device is cleaned by its host before it is freed by force', async () => {

@@ -44,6 +44,7 @@ async function inventoryOf(name: string) {
 const soon = patience;
 const region = {
   name: 'region0',
+  kind: 'reconfigurable-region' as const,
   'region-type-uuid': '9926ab6d-6c92-5a68-aabc-a7d84c545738',
   resource_class: 'FPGA',
   traits: [],

@@ -72,7 +72,7 @@ it('a region that comes just when its device is enabled is enabled, too', async 
     },
   };
   const own = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] };
-  const board = aDevice({ regions: [{ name: 'region0', ...own }] });
+  const board = aDevice({ regions: [{ name: 'region0', kind: 'reconfigurable-region', ...own }] });
   const store = { ...world.deps.store, inventory: overtaken };
   await report([board], { ...world.deps, store });
   await syncProviders(world.deps, provider, 1);

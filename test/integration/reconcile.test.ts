@@ -197,6 +197,7 @@ describe('what is allocated of a class that the device no longer has', () => {
       {
         name: 'r0',
         resource_class: 'FPGA',
+        kind: 'partition' as const,
         traits: [],
         attach_handles: [{ type: 'TEST_PCI' as const, info: { bus: `${sequence}` } }],
       },

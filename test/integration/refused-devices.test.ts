@@ -13,7 +13,7 @@ import { startWorld, type World } from '#test/support/world.ts';
 const [goodAddress, badAddress] = ['0000:0c:00.0', '0000:0d:00.0'];
 const good = aDevice({ address: goodAddress, provider_suffix: undefined });
 const offers = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1)] };
-const region = { ...offers, name: 'region0' };
+const region = { ...offers, name: 'region0', kind: 'partition' as const };
 
 let world: World;
 let host: string;
@@ -85,6 +85,11 @@ describe('a device is refused, and the others of its host are stored', () => {
       /offers\.traits\.0: trait "MISC_SHARES_VIA_AGGREGATE" is not CUSTOM_/,
     ],
     ['a trait of compute', { offers: { ...offers, traits: ['COMPUTE_NODE'] } }, /COMPUTE_NODE/],
+    [
+      'a region of an unknown kind',
+      { regions: [{ ...region, kind: 'slot' as 'partition' }] },
+      /regions\.0\.kind/,
+    ],
     ['a trait of a region', { regions: [{ ...region, traits: ['HW_CPU_X86_AVX'] }] }, /HW_CPU/],
     ['more than its handles', { offers: { ...offers, num_accelerators: 2 } }, /num_accelerators/],
     [

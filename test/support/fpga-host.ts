@@ -74,6 +74,7 @@ export function nextReport(
     regions: [
       {
         name: 'region0',
+        kind: 'reconfigurable-region',
         resource_class: 'FPGA',
         traits: [],
         attach_handles: isShared ? [aHandle(1), aHandle(2)] : [aHandle(1)],

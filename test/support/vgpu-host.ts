@@ -33,6 +33,7 @@ export const gpu = aDevice({
   regions: [
     {
       name: 'fake-1',
+      kind: 'mdev-type',
       resource_class: 'VGPU',
       traits: [],
       attach_handles: [1, 2, 3].map((index) => ({

@@ -147,13 +147,8 @@ async function readProviders(
   targets: readonly BindTarget[],
 ): Promise<Map<ProviderUuid, StoredProvider>> {
   const uuids = [...new Set(targets.map((target) => target.providerUuid))];
-  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
-  return new Map(
-    uuids.flatMap((uuid, index) => {
-      const provider = providers[index];
-      return provider ? [[uuid, provider] as const] : [];
-    }),
-  );
+  const providers = await deps.store.inventory.providers(uuids);
+  return new Map(providers.map((provider) => [provider.deployable.providerUuid, provider]));
 }
 
 /**

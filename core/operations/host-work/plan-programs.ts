@@ -2,7 +2,7 @@
 // program-steps.ts finds and stages the image.
 
 import type { CheckRegionStep } from '../../contracts/job-document.ts';
-import { needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
+import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
 import type { AttachHandle } from '../../domain/device.ts';
 import { type Group, type ImageQuery, wantedImage } from '../../domain/device-profile.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
@@ -51,9 +51,7 @@ export function sharesOf(placed: readonly PlacedArq[]): Share[] {
     const wanted = distinct(groups.flatMap((group) => wantedImage(group) ?? []));
     return { ...place, providerUuid: place.provider.deployable.providerUuid, groups, wanted };
   });
-  return shares.filter(
-    ({ wanted, provider }) => wanted.length > 0 || provider.deployable.region !== undefined,
-  );
+  return shares.filter(({ wanted, provider }) => wanted.length > 0 || isProgrammable(provider));
 }
 
 /** @param neighbours ARQs of other instances that hold a part of the region */

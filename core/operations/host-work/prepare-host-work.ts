@@ -5,7 +5,7 @@ import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../../contracts/job-document.ts';
 import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
-import { isProgrammable, needsCleaning } from '../../domain/bind-plan.ts';
+import { handlesShareContent, needsCleaning } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
@@ -77,10 +77,10 @@ async function placesOf(
   const present = devices.filter(({ isGone }) => !isGone);
   const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
   const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
-  const providers = await Promise.all(uuids.map((uuid) => deps.store.inventory.provider(uuid)));
+  const providers = await deps.store.inventory.providers(uuids);
   return new Map(
     providers.flatMap((provider) => {
-      const address = provider && addresses.get(provider.deployable.deviceUuid);
+      const address = addresses.get(provider.deployable.deviceUuid);
       return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
     }),
   );
@@ -98,11 +98,11 @@ function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Pla
 }
 
 /**
- * The handles that must not wait for a release. In a region these are all handles: the late job of
- * a bind of another handle could still program the region.
+ * The handles that must not wait for a release. These are all handles of a region whose handles
+ * share content: the late job of a bind of another handle could still program the region.
  */
 function handlesUsed({ handle, place: { provider } }: PlacedArq): readonly AttachHandle[] {
-  return isProgrammable(provider) ? provider.handles : [handle];
+  return handlesShareContent(provider) ? provider.handles : [handle];
 }
 
 function checkHandles(handles: readonly AttachHandle[]): void {

@@ -5,6 +5,7 @@ import { type GlanceImage, ImageUnusable } from '../../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../../clients/http.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { CheckRegionStep, ProgramStep } from '../../contracts/job-document.ts';
+import { isProgrammable } from '../../domain/bind-plan.ts';
 import type { Deployable } from '../../domain/device.ts';
 import type { ImageQuery } from '../../domain/device-profile.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
@@ -34,8 +35,7 @@ const restoreRetrySeconds = 30;
  *
  * @throws ImageUnusable whose message says why there can be none
  * @throws RetryLater while Glance or S3 is away, another instance has the region programmed, or
- *   the holders
- *   of the region's handles are not known
+ *   the holders of the region's handles are not known
  */
 export async function programSteps(
   deps: ConsumerDeps,
@@ -106,11 +106,14 @@ async function imageFor(
 
 async function stagedStep(
   deps: ConsumerDeps,
-  { name, region, regionTypeUuid }: Deployable,
+  deployable: Deployable,
   image: GlanceImage,
   address: string,
 ): Promise<ProgramStep> {
-  if (region === undefined) throw new ImageUnusable(`${name} is not a reconfigurable region.`);
+  const { name, region, regionTypeUuid } = deployable;
+  if (region === undefined || !isProgrammable({ deployable })) {
+    throw new ImageUnusable(`${name} is not a reconfigurable region.`);
+  }
   const staged = await deps.clients.staging.stage(image);
   return {
     kind: 'program',

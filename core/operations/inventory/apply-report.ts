@@ -18,7 +18,7 @@ import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
-import { providersOf, putDevice } from './put-device.ts';
+import { putDevice } from './put-device.ts';
 
 /** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -142,7 +142,10 @@ async function applyUnderLease(
   }
   for (const device of plan.retire) {
     await deps.store.inventory.putDevice(
-      planRetirement({ device, providers: await providersOf(deps, device) }, nowOf(deps)),
+      planRetirement(
+        { device, providers: await deps.store.inventory.providers(device.providers) },
+        nowOf(deps),
+      ),
     );
   }
   await takeBack(deps, devices);

@@ -1,5 +1,4 @@
 import type { Deps } from '../../deps.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '../../domain/device.ts';
 import { type DevicePlan, planDevice } from '../../domain/device-plan.ts';
 
@@ -12,7 +11,10 @@ export async function putDevice(
   was: Device | undefined,
   discovered: DiscoveredDevice,
 ): Promise<void> {
-  const stored = was && { device: was, providers: await providersOf(deps, was) };
+  const stored = was && {
+    device: was,
+    providers: await deps.store.inventory.providers(was.providers),
+  };
   const plan: DevicePlan = planDevice(
     hostname,
     stored,
@@ -35,11 +37,4 @@ async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DeviceP
     addHandles: plan.addHandles.map(withheld),
     reviveHandles: plan.reviveHandles.map(withheld),
   };
-}
-
-export async function providersOf(deps: Deps, device: Device): Promise<StoredProvider[]> {
-  const providers = await Promise.all(
-    device.providers.map((uuid) => deps.store.inventory.provider(uuid)),
-  );
-  return providers.filter((provider) => provider !== undefined);
 }

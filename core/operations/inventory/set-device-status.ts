@@ -58,6 +58,6 @@ async function setOnce(
 }
 
 async function presentOf(deps: Deps, providers: readonly ProviderUuid[]): Promise<ProviderUuid[]> {
-  const stored = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
-  return stored.flatMap((provider) => provider?.deployable.providerUuid ?? []);
+  const stored = await deps.store.inventory.providers(providers);
+  return stored.map(({ deployable }) => deployable.providerUuid);
 }

@@ -43,8 +43,7 @@ async function compareDevice(
   host: StoredHost,
   device: Device,
 ): Promise<Comparison[]> {
-  const found = await Promise.all(device.providers.map((id) => deps.store.inventory.provider(id)));
-  const providers = found.filter((each) => each !== undefined);
+  const providers = await deps.store.inventory.providers(device.providers);
   const conflicting = await findConflictingProvider(deps, device);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];

@@ -3,6 +3,7 @@ import { ServiceUnavailable } from '../../clients/http.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { Device } from '../../domain/device.ts';
+import { isUnheld } from '../../domain/handle-state.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { type WantedProvider, wantedProviders, withheld } from '../../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
@@ -92,9 +93,7 @@ async function readDevice(
   const inventory = await deps.store.inventory.host(hostname);
   const device = inventory.devices.find((each) => each.uuid === deviceUuid);
   if (!device) return { named, inventory, device, providers: [], wanted: [] };
-  const providers = (
-    await Promise.all(device.providers.map((uuid) => deps.store.inventory.provider(uuid)))
-  ).filter((provider) => provider !== undefined);
+  const providers = await deps.store.inventory.providers(device.providers);
   return { named, inventory, device, providers, wanted: wantedProviders(device, providers) };
 }
 
@@ -148,7 +147,7 @@ async function syncDevice(
 }
 
 function isClaimed(own: StoredProvider | undefined): boolean {
-  return own?.handles.some(({ claim, release }) => claim || release) ?? false;
+  return own?.handles.some((handle) => !isUnheld(handle)) ?? false;
 }
 
 function stillAllocated({ hostname }: Device): RetryLater {

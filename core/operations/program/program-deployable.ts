@@ -38,7 +38,9 @@ export async function programDeployable(
   if (!provider || provider.deployable.isGone) throw new DeployableNotFound(uuid);
   const { deployable, handles } = provider;
   if (!isProgrammable(provider)) {
-    throw new InvalidInput(`Deployable ${uuid} is no region of an FPGA: nothing programs it.`);
+    throw new InvalidInput(
+      `Deployable ${uuid} cannot be programmed: it is not a reconfigurable region.`,
+    );
   }
   // The program keeps the region's handles, so a region without handles cannot be kept.
   const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;

@@ -1,7 +1,8 @@
 import type { Deps } from '../../deps.ts';
 import type { Caller } from '../../domain/caller.ts';
-import { type AttachHandle, type Device, isWithheld } from '../../domain/device.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
 import { CleaningImpossible } from '../../domain/errors.ts';
+import { isWithheld } from '../../domain/handle-state.ts';
 import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
@@ -169,6 +170,6 @@ async function handlesOf(
   deps: Deps,
   providers: readonly ProviderUuid[],
 ): Promise<readonly AttachHandle[]> {
-  const found = await Promise.all(providers.map((uuid) => deps.store.inventory.provider(uuid)));
-  return found.flatMap((provider) => provider?.handles ?? []);
+  const found = await deps.store.inventory.providers(providers);
+  return found.flatMap(({ handles }) => handles);
 }

@@ -1,6 +1,11 @@
 import type { Deps } from '../../deps.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
-import { needsCleaning, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
+import {
+  isProgrammable,
+  needsCleaning,
+  needsProgram,
+  type StoredProvider,
+} from '../../domain/bind-plan.ts';
 import { workDueAt } from '../../domain/deadlines.ts';
 import { wantedImage } from '../../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
@@ -89,7 +94,7 @@ async function noteLost(
     if (!needsCleaning({ type }, deps.settings.mdevOwner)) continue;
     mdevs.set(instanceUuid, (mdevs.get(instanceUuid) ?? 0) + 1);
   }
-  if (deployable.region === undefined) return;
+  if (!isProgrammable({ deployable })) return;
   const arqs = await deps.store.arqs.byUuids(claimed.map(({ arqUuid }) => arqUuid));
   for (const { arqUuid, instanceUuid } of claimed) {
     const arq = arqs.get(arqUuid);

@@ -6,7 +6,13 @@ import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });
 const nic = aReportedDevice({ address: '0000:17:00.0' });
-const slot = { name: 'slot_0', resource_class: 'FPGA', traits: [], attach_handles: [] };
+const slot = {
+  name: 'slot_0',
+  kind: 'reconfigurable-region' as const,
+  resource_class: 'FPGA',
+  traits: [],
+  attach_handles: [],
+};
 
 function discoveryOf(...drivers: Driver[]) {
   const log = aLog();

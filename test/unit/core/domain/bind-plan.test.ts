@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq.ts';
 import {
   type BindFacts,
+  isProgrammable,
   needsHost,
   needsProgram,
   planBind,
@@ -107,7 +108,7 @@ describe('planning a bind', () => {
   });
 
   it('refuses to program a region under another instance', () => {
-    const region = aProvider({ region: 'region0' });
+    const region = aProvider({ region: 'region0', regionKind: 'reconfigurable-region' });
     const claim = { arqUuid: 'other' as ArqUuid, instanceUuid: 'other' as InstanceUuid };
     const handles = [aStoredHandle({ index: 1, claim }), aStoredHandle({ index: 2 })];
     const asking = [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })];
@@ -120,7 +121,10 @@ describe('planning a bind', () => {
   it('gives the other vGPUs of a type of which one is in quarantine', () => {
     const quarantined = aStoredHandle({ index: 1, type: 'MDEV', quarantine: 'EIO' });
     const second = aStoredHandle({ index: 2, type: 'MDEV' });
-    const type = { ...aProvider({ region: 'nvidia-1' }), handles: [quarantined, second] };
+    const type = {
+      ...aProvider({ region: 'nvidia-1', regionKind: 'mdev-type' }),
+      handles: [quarantined, second],
+    };
     const given = { ...facts(type), attachTypes: ['MDEV'] as const };
     const [planned] = planBind(given);
     expect(planned?.handle).toEqual(second);
@@ -130,20 +134,34 @@ describe('planning a bind', () => {
 
   it('gives nothing of a region while a part of it is in quarantine', () => {
     const quarantined = aStoredHandle({ index: 1, quarantine: 'EIO' });
-    const region = aProvider({ region: 'region0' });
+    const region = aProvider({ region: 'region0', regionKind: 'reconfigurable-region' });
     const handles = [quarantined, aStoredHandle({ index: 2 })];
     expect(() => planBind(facts({ ...region, handles }))).toThrow('fewer than 1 free');
     expect(withheldOf({ ...region, handles })).toEqual(handles);
   });
 
+  it('does not program a type of vGPUs that has no attach handle', () => {
+    const type = aProvider({ region: 'nvidia-1', regionKind: 'mdev-type' }, 0);
+    expect(isProgrammable(type)).toBe(false);
+  });
+
+  it('does not program a partition, and quarantines its handles one by one', () => {
+    const partition = aProvider({ region: 'gi-1', regionKind: 'partition' });
+    const handles = [aStoredHandle({ index: 1, quarantine: 'EIO' }), aStoredHandle({ index: 2 })];
+    expect(isProgrammable(partition)).toBe(false);
+    expect(withheldOf({ ...partition, handles })).toEqual([handles[0]]);
+  });
+
   it('refuses an image for a type of vGPUs', () => {
     const type = {
-      ...aProvider({ region: 'nvidia-1' }),
+      ...aProvider({ region: 'nvidia-1', regionKind: 'mdev-type' }),
       handles: [aStoredHandle({ type: 'MDEV' })],
     };
     const asking = [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })];
     const given = { ...facts(type, asking), attachTypes: ['MDEV'] as const };
-    expect(() => planBind(given)).toThrow('cannot be programmed: it is no region of an FPGA');
+    expect(() => planBind(given)).toThrow(
+      'cannot be programmed: it is not a reconfigurable region',
+    );
   });
 
   it('refuses a provider that nobody reported', () => {

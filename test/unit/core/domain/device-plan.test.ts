@@ -41,6 +41,7 @@ describe('planning a device', () => {
   it('makes a provider for the device and one below it for each region', () => {
     const region = {
       name: 'region0',
+      kind: 'reconfigurable-region' as const,
       resource_class: 'FPGA',
       traits: [],
       attach_handles: [aHandle(1, 'PCI')],
@@ -55,12 +56,22 @@ describe('planning a device', () => {
       'cmp1_FakeDevice',
       'cmp1_FakeDevice_region0',
     ]);
+    expect(deployables.map(({ regionKind }) => regionKind)).toEqual([
+      undefined,
+      'reconfigurable-region',
+    ]);
     expect(deployables[1]?.parentProviderUuid).toBe(deployables[0]?.providerUuid);
     expect(device.providers).toEqual(deployables.map(({ providerUuid }) => providerUuid));
   });
 
   it('keeps a region that is gone until Placement has let go of it', () => {
-    const region = { name: 'region0', resource_class: 'FPGA', traits: [], attach_handles: [] };
+    const region = {
+      name: 'region0',
+      kind: 'reconfigurable-region' as const,
+      resource_class: 'FPGA',
+      traits: [],
+      attach_handles: [],
+    };
     const before = stored(aDevice({ regions: [region] }));
     const { deployables, device } = planDevice('cmp1', before, discovered(aDevice()), now);
     expect(deployables.map(({ isGone }) => isGone)).toEqual([false, true]);

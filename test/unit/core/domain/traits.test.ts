@@ -4,6 +4,7 @@ import { aDevice, discovered } from '#test/support/reports.ts';
 
 const region = {
   name: 'region0',
+  kind: 'reconfigurable-region' as const,
   'region-type-uuid': '9926ab6d-6c92-5a68-aabc-a7d84c545738',
   'function-uuid': 'd8424dc4-a4a3-c413-f89e-433683f9040b',
   resource_class: 'FPGA',

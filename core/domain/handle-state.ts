@@ -1,0 +1,47 @@
+// The state of an attach handle. Every question about a handle's state is answered here.
+
+import type { AttachHandle } from './device.ts';
+
+/** In order of precedence: a handle has the first state that applies. */
+export const handleStates = [
+  /** The host did not confirm the release in time. */
+  'quarantined',
+  /** The handle comes from a backup; its holder since then is unknown. */
+  'restored',
+  /** An ARQ holds the handle. The claim may wait behind the release of the previous holder. */
+  'claimed',
+  /** The host no longer reports the handle. */
+  'gone',
+  /** The host still cleans up behind the previous holder. */
+  'releasing',
+  'free',
+] as const;
+export type HandleState = (typeof handleStates)[number];
+
+export function handleStateOf(handle: Omit<AttachHandle, 'uuid' | 'info'>): HandleState {
+  if (handle.quarantine !== undefined) return 'quarantined';
+  if (handle.restoredAt !== undefined) return 'restored';
+  if (handle.claim) return 'claimed';
+  if (handle.isGone) return 'gone';
+  return handle.release === undefined ? 'free' : 'releasing';
+}
+
+/**
+ * Whether a bind may claim it. The claim of a releasing handle waits until the host has cleaned
+ * up.
+ */
+export function isClaimable(handle: AttachHandle): boolean {
+  const state = handleStateOf(handle);
+  return state === 'free' || state === 'releasing';
+}
+
+/** Whether it must not be claimed, with or without a holder, although the host reports it. */
+export function isWithheld(handle: AttachHandle): boolean {
+  const state = handleStateOf(handle);
+  return state === 'quarantined' || state === 'restored';
+}
+
+/** Whether neither an ARQ nor a release holds it, whatever else is true of it. */
+export function isUnheld({ claim, release }: Pick<AttachHandle, 'claim' | 'release'>): boolean {
+  return claim === undefined && release === undefined;
+}

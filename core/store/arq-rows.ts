@@ -1,0 +1,115 @@
+// Rows of ARQs and of the bindings of instances.
+
+import * as z from 'zod';
+import {
+  type Arq,
+  type ArqBinding,
+  arqStates,
+  bindFailureCauses,
+  bindingStates,
+  type InstanceBinding,
+} from '../domain/arq.ts';
+import { attachTypes } from '../domain/device.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+import { anId, camelNamed, parseRow, parseText, snakeNamed, texts } from './row-fields.ts';
+import { arqKey, instanceKey, type Row } from './rows.ts';
+import { duePartition, shardOf } from './shards.ts';
+
+const storedArq = z.object({
+  uuid: anId<ArqUuid>(),
+  state: z.enum(arqStates),
+  profile_name: z.string(),
+  group_id: z.number(),
+  group: z.string(),
+  project_id: z.string(),
+  failure: z.string().exactOptional(),
+  created_at: z.string(),
+  updated_at: z.string().exactOptional(),
+});
+/** Part of a bound ARQ's row. */
+const storedArqBinding = z.object({
+  bind_id: anId<BindId>(),
+  instance_uuid: anId<InstanceUuid>(),
+  hostname: z.string(),
+  provider_uuid: anId<ProviderUuid>(),
+});
+/** Part of a bound ARQ's row, except of a failed bind. */
+const storedAttachment = z.object({
+  handle_uuid: anId<HandleUuid>(),
+  handle_type: z.enum(attachTypes),
+  handle_info: texts,
+});
+const storedInstance = z.object({
+  instance_uuid: anId<InstanceUuid>(),
+  bind_id: anId<BindId>(),
+  state: z.enum(bindingStates),
+  hostname: z.string(),
+  project_id: z.string(),
+  arq_uuids: z.array(anId<ArqUuid>()),
+  started_at: z.string(),
+  job_uuid: z.string().exactOptional(),
+  boot_id: z.string().exactOptional(),
+  request_id: z.string().exactOptional(),
+  failure: z.string().exactOptional(),
+  failure_cause: z.enum(bindFailureCauses).exactOptional(),
+  resolved_at: z.string().exactOptional(),
+  unused_since: z.string().exactOptional(),
+});
+
+export function arqRow(arq: Arq, dueAt?: string): Row {
+  const { deviceProfileName, group, binding, ...fields } = arq;
+  return {
+    ...arqKey(arq.uuid),
+    ...snakeNamed(fields),
+    kind: shardOf('arq', arq.uuid),
+    profile_name: deviceProfileName,
+    profile_shard: shardOf(deviceProfileName, arq.uuid),
+    // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
+    group: JSON.stringify(group),
+    ...(dueAt && { due: duePartition('arq', arq.projectId), due_at: dueAt }),
+    ...(binding && bindingAttributes(binding)),
+  };
+}
+
+/** What a bind sets on an ARQ's row, and an unbind removes from it. */
+export function bindingAttributes({ attachment, ...binding }: ArqBinding): Row {
+  return {
+    ...snakeNamed(binding),
+    handle_uuid: attachment?.handleUuid,
+    handle_type: attachment?.type,
+    handle_info: attachment?.info,
+  };
+}
+
+export function arqOf(row: Row): Arq {
+  const { profile_name: deviceProfileName, group, ...fields } = parseRow(storedArq, row);
+  return {
+    ...camelNamed(fields),
+    deviceProfileName,
+    group: parseText(texts, row, group),
+    ...(row.bind_id !== undefined && { binding: bindingOf(row) }),
+  };
+}
+
+function bindingOf(row: Row): ArqBinding {
+  const binding = camelNamed(parseRow(storedArqBinding, row));
+  if (row.handle_uuid === undefined) return binding;
+  const { handle_uuid, handle_type, handle_info } = parseRow(storedAttachment, row);
+  return {
+    ...binding,
+    attachment: { handleUuid: handle_uuid, type: handle_type, info: handle_info },
+  };
+}
+
+/** @param dueAt until when it must be resolved, where it is not */
+export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
+  return {
+    ...instanceKey(binding.instanceUuid),
+    ...snakeNamed(binding),
+    ...(dueAt && { due: duePartition('binding', binding.instanceUuid), due_at: dueAt }),
+  };
+}
+
+export function instanceOf(row: Row): InstanceBinding {
+  return camelNamed(parseRow(storedInstance, row));
+}

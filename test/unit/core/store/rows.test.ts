@@ -1,0 +1,184 @@
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { describe, expect, it } from 'vitest';
+import type { HostProgram, HostRelease } from '#core/domain/host-work.ts';
+import type { BindId, ReleaseId } from '#core/domain/ids.ts';
+import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/arq-rows.ts';
+import { handleOf, handleRow } from '#core/store/handle-rows.ts';
+import { hostOf } from '#core/store/host-rows.ts';
+import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/host-work-rows.ts';
+import {
+  attributeField,
+  attributeValue,
+  deployableOf,
+  deployableRow,
+  deviceOf,
+  deviceRow,
+} from '#core/store/inventory-rows.ts';
+import { profileOf, profileRow } from '#core/store/profile-rows.ts';
+import { snakeNamed } from '#core/store/row-fields.ts';
+import type { Row } from '#core/store/rows.ts';
+import {
+  aBinding,
+  aDeployable,
+  anArq,
+  aProviderUuid,
+  aStoredDevice,
+  aStoredHandle,
+} from '#test/support/builders.ts';
+
+const at = '2026-07-01T01:02:03.000Z';
+const handle = aStoredHandle({ release: 'r' as ReleaseId, quarantine: 'EIO', restoredAt: at });
+const binding = aBinding({
+  state: 'BindFailed',
+  jobUuid: 'j',
+  bootId: 'b',
+  requestId: 'req-1',
+  failure: 'EIO',
+  failureCause: 'host',
+  resolvedAt: at,
+  unusedSince: at,
+});
+const arq = anArq({
+  state: 'Bound',
+  updatedAt: at,
+  failure: 'EIO',
+  binding: {
+    bindId: binding.bindId,
+    instanceUuid: binding.instanceUuid,
+    hostname: 'cmp1',
+    providerUuid: aProviderUuid,
+    attachment: { handleUuid: handle.uuid, type: 'MDEV', info: { asked_type: 'nvidia-1' } },
+  },
+});
+const unboundArq = anArq({ state: 'Unbound' });
+const device = aStoredDevice({ stdBoardInfo: '{}', handleCount: 2, updatedAt: at });
+const deployable = aDeployable({
+  parentProviderUuid: aProviderUuid,
+  region: 'region0',
+  regionKind: 'reconfigurable-region',
+  bitstreamId: 'b',
+  regionTypeUuid: 't',
+  functionUuid: 'f',
+  updatedAt: at,
+});
+const release: HostRelease = {
+  kind: 'release',
+  id: 'r' as ReleaseId,
+  bindId: 'b' as BindId,
+  reprovisionJob: 'j',
+  isPart: true,
+  hostname: 'cmp1',
+  handles: [{ providerUuid: aProviderUuid, handleUuid: handle.uuid }],
+  startedAt: at,
+  requestId: 'req-1',
+  quarantine: 'EIO',
+  retryAt: at,
+  retries: 2,
+};
+const program: HostProgram = {
+  kind: 'program',
+  id: release.id,
+  hostname: 'cmp1',
+  handles: release.handles,
+  startedAt: at,
+  imageId: 'i',
+  providerUuid: aProviderUuid,
+};
+const job = { instances: ['i'], bootId: 'b', bootedHost: 'cmp1' };
+const profile = {
+  uuid: 'p' as Parameters<typeof profileRow>[0]['uuid'],
+  name: 'fpga',
+  description: '',
+  groups: [{ 'resources:FPGA': '1' }],
+  microversion: '2.0',
+  createdAt: at,
+};
+
+const cases: [kind: string, value: unknown, row: Row, read: (row: Row) => unknown][] = [
+  ['a bound ARQ', arq, arqRow(arq, at), arqOf],
+  ['an unbound ARQ', unboundArq, arqRow(unboundArq), arqOf],
+  ['an instance', binding, instanceRow(binding, at), instanceOf],
+  ['a job', job, jobRow('j', job), jobOf],
+  ['a release', release, workRow(release, at), releaseOf],
+  ['a program', program, workRow(program, at), programOf],
+  ['a device', device, deviceRow(device), deviceOf],
+  ['a deployable', deployable, deployableRow(deployable), deployableOf],
+  ['an attach handle', handle, handleRow(handle), handleOf],
+  ['a profile', profile, profileRow(profile), profileOf],
+];
+
+function stored(row: Row): Row {
+  return unmarshall(marshall(row, { removeUndefinedValues: true }));
+}
+
+/** Names of attributes at every level, except inside the `info` of an attach handle. */
+function namesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(namesIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === 'info' || name === 'handle_info' ? [name] : [name, ...namesIn(inner)],
+  );
+}
+
+describe('the row', () => {
+  it.each(cases)('of %s is read as it was written', (_kind, value, row, read) => {
+    expect(read(stored(row))).toEqual(value);
+  });
+
+  it.each(cases)('of %s has snake_case attributes at every level', (_kind, _value, row) => {
+    expect(namesIn(stored(row)).filter((name) => !/^[a-z_]+$/.test(name))).toEqual([]);
+  });
+
+  it('of a device has what operators and conflicts add to it', () => {
+    const change = { status: 'maintaining', by: 'admin', at, requestId: 'req-1' } as const;
+    const row = {
+      ...deviceRow(device),
+      status: 'maintaining',
+      status_change: snakeNamed(change),
+      conflict_since: at,
+    };
+    const added = { status: 'maintaining', statusChange: change, conflictSince: at };
+    expect(deviceOf(stored(row))).toEqual({ ...device, ...added });
+  });
+
+  it('of a deployable has its added attributes and the last program', () => {
+    const attribute = {
+      uuid: 'a',
+      deployableUuid: deployable.uuid,
+      key: 'k',
+      value: 'v',
+      isReported: false,
+      createdAt: at,
+    };
+    const note = { image: 'i', by: 'admin', at, state: 'started' } as const;
+    const row = {
+      ...deployableRow(deployable),
+      program_note: note,
+      [attributeField('a')]: attributeValue(attribute),
+    };
+    const added = { program: note, addedAttributes: [attribute] };
+    expect(deployableOf(stored(row))).toEqual({ ...deployable, ...added });
+  });
+
+  it('of a claimed handle names its ARQ and its instance', () => {
+    const row = { ...handleRow(handle), arq_uuid: 'a', instance_uuid: 'i' };
+    expect(handleOf(stored(row)).claim).toEqual({ arqUuid: 'a', instanceUuid: 'i' });
+  });
+
+  it('of a host may be absent, or a lease alone', () => {
+    const empty = { hostname: 'cmp1', epoch: 0, sequence: -1, wanted: {}, refused: {} };
+    expect(hostOf('cmp1')).toMatchObject(empty);
+    expect(hostOf('cmp1', { lease_holder: 'one' })).toEqual(hostOf('cmp1'));
+  });
+});
+
+describe('a row of another form', () => {
+  it('is refused with its key, the attribute and what is allowed', () => {
+    const { arq_uuids, ...row } = instanceRow(binding);
+    expect(() => instanceOf(row)).toThrow(
+      `Row INSTANCE#${binding.instanceUuid} is invalid: arq_uuids: Invalid input: expected array`,
+    );
+    expect(() => handleOf({ ...handleRow(handle), arq_uuid: 'a' })).toThrow('instance_uuid: ');
+    expect(() => arqOf({ ...arqRow(arq), state: 'Lost' })).toThrow('state: Invalid option');
+  });
+});
