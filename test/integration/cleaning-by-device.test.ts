@@ -8,45 +8,40 @@ import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import {
-  bootAfresh,
-  counts,
-  deps,
-  end,
   gpu,
   instanceOf,
-  jobs,
   minutes,
   provider,
-  remove,
-  startBindOf,
-  startReleases,
   startVgpuHost,
-  stateOf,
-  world,
+  type VgpuHost,
 } from '#test/support/vgpu-host.ts';
+
+let cmp1: VgpuHost;
 
 const secondCard = { ...gpu, address: '0000:0f:00.0' };
 const secondProvider = providerUuid('cmp1_0000:0f:00.0_fake-1');
 
-beforeAll(startVgpuHost);
-afterAll(() => world.stop());
-beforeEach(bootAfresh);
+beforeAll(async () => {
+  cmp1 = await startVgpuHost();
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(() => cmp1.bootAfresh());
 
 async function releaseOn(uuid: typeof provider): Promise<string | undefined> {
-  const stored = await deps.store.inventory.provider(uuid);
+  const stored = await cmp1.deps.store.inventory.provider(uuid);
   return stored?.handles.find(({ release }) => release)?.release;
 }
 
 async function bindOnBothCards(): Promise<string> {
   const group = { 'resources:VGPU': '1' };
-  await world.ask('POST', '/v2/device_profiles', {
+  await cmp1.world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'pair', groups: [group, group] }],
   });
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+  const { json } = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'pair',
   });
-  counts.instances += 1;
-  const instance = instanceOf(counts.instances);
+  cmp1.counts.instances += 1;
+  const instance = instanceOf(cmp1.counts.instances);
   const target = (rp: string) => [
     { op: 'add', path: '/hostname', value: 'cmp1' },
     { op: 'add', path: '/device_rp_uuid', value: rp },
@@ -55,31 +50,31 @@ async function bindOnBothCards(): Promise<string> {
   const uuids: string[] = json.arqs.map(({ uuid }: { uuid: string }) => uuid);
   const cards = [provider, secondProvider];
   const patch = Object.fromEntries(uuids.map((uuid, index) => [uuid, target(cards[index] ?? '')]));
-  const { status } = await world.asNova('PATCH', '/v2/accelerator_requests', patch);
+  const { status } = await cmp1.world.asNova('PATCH', '/v2/accelerator_requests', patch);
   expect(status).toBe(202);
-  await startBindOf(instance);
-  await end('bind');
-  expect(await stateOf(instance)).toBe('Bound');
+  await cmp1.startBindOf(instance);
+  await cmp1.end('bind');
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
   return instance;
 }
 
 it('frees the handle of a card that is clean while the other card still fails', async () => {
-  const { host } = await deps.store.inventory.host('cmp1');
-  counts.sequence += 1;
-  const from = { boot_id: host.bootId as string, sequence: counts.sequence };
-  await applySettled(deps, 'cmp1', aReport([gpu, secondCard], from), Date.now());
-  await remove(await bindOnBothCards());
-  await startReleases();
-  await end('release', 'failed', { reason: 'EIO' });
+  const { host } = await cmp1.deps.store.inventory.host('cmp1');
+  cmp1.counts.sequence += 1;
+  const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };
+  await applySettled(cmp1.deps, 'cmp1', aReport([gpu, secondCard], from), Date.now());
+  await cmp1.remove(await bindOnBothCards());
+  await cmp1.startReleases();
+  await cmp1.end('release', 'failed', { reason: 'EIO' });
   expect(await releaseOn(provider)).toBe(await releaseOn(secondProvider));
 
-  const later = { ...deps, clock: () => Date.now() + 2 * minutes };
+  const later = { ...cmp1.deps, clock: () => Date.now() + 2 * minutes };
   await sweep(later);
   const [first, second] = [await releaseOn(provider), await releaseOn(secondProvider)];
   expect(first).not.toBe(second);
   for (const id of [first, second]) await startRelease(later, id as string);
-  expect(jobs.size).toBe(2);
-  for (const [jobId, job] of jobs) {
+  expect(cmp1.jobs.size).toBe(2);
+  for (const [jobId, job] of cmp1.jobs) {
     const isClean = JSON.stringify(job).includes(gpu.address);
     await finishJob(later, {
       ...{ eventType: 'JOB_EXECUTION', thingArn: 'arn', timestamp: 1, jobId },

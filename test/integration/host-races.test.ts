@@ -9,42 +9,32 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import {
-  bind,
-  boot,
-  bootAfresh,
-  bound,
-  counts,
-  deps,
-  end,
   gpu,
-  handles,
   instanceOf,
-  jobs,
-  makeAllAgain,
   minutes,
   provider,
-  remove,
-  startBindOf,
-  startReleases,
   startVgpuHost,
-  stateOf,
-  world,
+  type VgpuHost,
 } from '#test/support/vgpu-host.ts';
 
-beforeAll(startVgpuHost);
-afterAll(() => world.stop());
-beforeEach(bootAfresh);
+let cmp1: VgpuHost;
+
+beforeAll(async () => {
+  cmp1 = await startVgpuHost();
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(() => cmp1.bootAfresh());
 
 const boot_idOf = (n: number) => `bbbbbbbb-0000-4000-8000-${String(n).padStart(12, '0')}`;
 /** Report of a new boot, the consumer dies before putReport. */
 async function bootDying(
-  d: ConsumerDeps = deps,
+  d: ConsumerDeps = cmp1.deps,
   at: () => Promise<void> = async () => {
     throw new Error('killed');
   },
 ) {
-  counts.boots += 1;
-  counts.sequence += 1;
+  cmp1.counts.boots += 1;
+  cmp1.counts.sequence += 1;
   const dying = {
     ...d,
     store: {
@@ -58,31 +48,34 @@ async function bootDying(
       },
     },
   } as ConsumerDeps;
-  const report = aReport([gpu], { boot_id: boot_idOf(counts.boots), sequence: counts.sequence });
-  const receivedAt = Date.now() + counts.boots;
+  const report = aReport([gpu], {
+    boot_id: boot_idOf(cmp1.counts.boots),
+    sequence: cmp1.counts.sequence,
+  });
+  const receivedAt = Date.now() + cmp1.counts.boots;
   await applySettled(dying, 'cmp1', report, receivedAt).catch(() => {});
-  await makeAllAgain(d);
-  return () => applyReport(deps, 'cmp1', report, receivedAt);
+  await cmp1.makeAllAgain(d);
+  return () => applyReport(cmp1.deps, 'cmp1', report, receivedAt);
 }
 
 it('a report of a boot that comes again does not undo what its job has made', async () => {
-  const { instance } = await bound();
+  const { instance } = await cmp1.bound();
   const again = await bootDying();
-  expect(await stateOf(instance)).toBe('provisioning');
-  await end('reprovision');
-  expect(await stateOf(instance)).toBe('Bound');
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
+  await cmp1.end('reprovision');
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
   await again();
-  await sweep({ ...deps, clock: () => Date.now() + 600 * minutes });
-  expect(await stateOf(instance)).toBe('Bound');
+  await sweep({ ...cmp1.deps, clock: () => Date.now() + 600 * minutes });
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
 it('the refused job of an earlier boot takes nothing from an instance', async () => {
-  const { instance } = await bound();
-  await boot();
-  const [old = ''] = [...jobs.keys()];
-  await boot();
-  jobs.delete(old);
-  await finishJob(deps, {
+  const { instance } = await cmp1.bound();
+  await cmp1.boot();
+  const [old = ''] = [...cmp1.jobs.keys()];
+  await cmp1.boot();
+  cmp1.jobs.delete(old);
+  await finishJob(cmp1.deps, {
     eventType: 'JOB_EXECUTION',
     jobId: old,
     operation: 'rejected',
@@ -90,15 +83,15 @@ it('the refused job of an earlier boot takes nothing from an instance', async ()
     thingArn: 'a',
     timestamp: 1,
   });
-  expect(await stateOf(instance)).toBe('provisioning');
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
 it('the late success of an earlier boot’s job binds nothing', async () => {
-  const { instance } = await bound();
-  await boot();
-  const [old = ''] = [...jobs.keys()];
-  await boot();
-  await finishJob(deps, {
+  const { instance } = await cmp1.bound();
+  await cmp1.boot();
+  const [old = ''] = [...cmp1.jobs.keys()];
+  await cmp1.boot();
+  await finishJob(cmp1.deps, {
     eventType: 'JOB_EXECUTION',
     jobId: old,
     operation: 'succeeded',
@@ -106,19 +99,19 @@ it('the late success of an earlier boot’s job binds nothing', async () => {
     thingArn: 'a',
     timestamp: 1,
   });
-  expect(await stateOf(instance)).toBe('provisioning');
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
 it('a success under another boot than the host’s is none', async () => {
-  const { instance } = await bind();
-  await startBindOf(instance);
-  await boot();
-  await end('bind');
-  expect(await stateOf(instance)).not.toBe('Bound');
+  const { instance } = await cmp1.bind();
+  await cmp1.startBindOf(instance);
+  await cmp1.boot();
+  await cmp1.end('bind');
+  expect(await cmp1.stateOf(instance)).not.toBe('Bound');
 });
 
 it('a tenant cannot take a vGPU from its instance without a service token', async () => {
-  const { arq } = await bound();
+  const { arq } = await cmp1.bound();
   const body = {
     [arq]: [
       { op: 'remove', path: '/hostname' },
@@ -126,7 +119,7 @@ it('a tenant cannot take a vGPU from its instance without a service token', asyn
       { op: 'remove', path: '/instance_uuid' },
     ],
   };
-  const { status } = await world.ask('PATCH', '/v2/accelerator_requests', {
+  const { status } = await cmp1.world.ask('PATCH', '/v2/accelerator_requests', {
     token: 'demo-token',
     body,
   });
@@ -134,38 +127,42 @@ it('a tenant cannot take a vGPU from its instance without a service token', asyn
 });
 
 async function report(devices: (typeof gpu)[], extra: Record<string, unknown> = {}) {
-  counts.sequence += 1;
+  cmp1.counts.sequence += 1;
   await applyReport(
-    deps,
+    cmp1.deps,
     'cmp1',
-    aReport(devices, { boot_id: boot_idOf(counts.boots), sequence: counts.sequence, ...extra }),
-    Date.now() + counts.boots,
+    aReport(devices, {
+      boot_id: boot_idOf(cmp1.counts.boots),
+      sequence: cmp1.counts.sequence,
+      ...extra,
+    }),
+    Date.now() + cmp1.counts.boots,
   );
 }
 
 it('a device that is away for one report stays in quarantine', async () => {
-  const { instance } = await bound();
-  await remove(instance);
-  await startReleases();
-  await end('release', 'failed', { reason: 'EBUSY' });
-  expect((await handles()).filter((h) => h.quarantine)).toHaveLength(1);
+  const { instance } = await cmp1.bound();
+  await cmp1.remove(instance);
+  await cmp1.startReleases();
+  await cmp1.end('release', 'failed', { reason: 'EBUSY' });
+  expect((await cmp1.handles()).filter((h) => h.quarantine)).toHaveLength(1);
   await report([]);
   await report([gpu]);
-  const now = await handles();
+  const now = await cmp1.handles();
   expect(now.filter((h) => h.quarantine)).toHaveLength(1);
 });
 
 const gpu2 = { ...gpu, address: '0000:0f:00.0' };
 it('a card that died with the boot takes down no instance but its own', async () => {
   await report([gpu, gpu2]);
-  const healthy = await bound();
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
+  const healthy = await cmp1.bound();
+  const created = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'vgpu',
   });
   const arq2: string = created.json.arqs[0].uuid;
-  counts.instances += 1;
-  const i2 = instanceOf(counts.instances);
-  const r = await world.asNova('PATCH', '/v2/accelerator_requests', {
+  cmp1.counts.instances += 1;
+  const i2 = instanceOf(cmp1.counts.instances);
+  const r = await cmp1.world.asNova('PATCH', '/v2/accelerator_requests', {
     [arq2]: [
       { op: 'add', path: '/hostname', value: 'cmp1' },
       { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp1_0000:0f:00.0_fake-1') },
@@ -173,15 +170,15 @@ it('a card that died with the boot takes down no instance but its own', async ()
     ],
   });
   expect(r.status).toBe(202);
-  await startBindOf(i2);
-  await end('bind');
-  await boot(); // without gpu2
-  const addresses = [...jobs.values()]
+  await cmp1.startBindOf(i2);
+  await cmp1.end('bind');
+  await cmp1.boot(); // without gpu2
+  const addresses = [...cmp1.jobs.values()]
     .flatMap((d) => ('steps' in d ? d.steps : []))
     .map((s) => s.address);
-  for (const [jobId, d] of jobs) {
+  for (const [jobId, d] of cmp1.jobs) {
     const has = 'steps' in d && d.steps.some((s) => s.address === gpu2.address);
-    await finishJob(deps, {
+    await finishJob(cmp1.deps, {
       eventType: 'JOB_EXECUTION',
       jobId,
       operation: has ? 'failed' : 'succeeded',
@@ -191,25 +188,25 @@ it('a card that died with the boot takes down no instance but its own', async ()
     });
   }
   expect.soft(addresses).not.toContain(gpu2.address);
-  expect(await stateOf(healthy.instance)).toBe('Bound');
+  expect(await cmp1.stateOf(healthy.instance)).toBe('Bound');
 });
 
 async function bindTwo() {
   const arqs: string[] = [];
   for (const _ of [1, 2]) {
-    const c = await world.asNova('POST', '/v2/accelerator_requests', {
+    const c = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
       device_profile_name: 'vgpu',
     });
     arqs.push(c.json.arqs[0].uuid);
   }
-  counts.instances += 1;
-  const instance = instanceOf(counts.instances);
+  cmp1.counts.instances += 1;
+  const instance = instanceOf(cmp1.counts.instances);
   const patch = [
     { op: 'add', path: '/hostname', value: 'cmp1' },
     { op: 'add', path: '/device_rp_uuid', value: provider },
     { op: 'add', path: '/instance_uuid', value: instance },
   ];
-  const { status } = await world.asNova(
+  const { status } = await cmp1.world.asNova(
     'PATCH',
     '/v2/accelerator_requests',
     Object.fromEntries(arqs.map((a) => [a, patch])),
@@ -220,25 +217,25 @@ async function bindTwo() {
 
 it('a success is not lost to the deletion of one of the ARQs', async () => {
   const { arqs, instance } = await bindTwo();
-  await startBindOf(instance);
+  await cmp1.startBindOf(instance);
   let once = true;
   const racing = {
-    ...deps,
+    ...cmp1.deps,
     store: {
-      ...deps.store,
+      ...cmp1.deps.store,
       bindings: {
-        ...deps.store.bindings,
-        succeed: async (...a: Parameters<typeof deps.store.bindings.succeed>) => {
+        ...cmp1.deps.store.bindings,
+        succeed: async (...a: Parameters<typeof cmp1.deps.store.bindings.succeed>) => {
           if (once) {
             once = false;
-            await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
+            await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
           }
-          return deps.store.bindings.succeed(...a);
+          return cmp1.deps.store.bindings.succeed(...a);
         },
       },
     },
   } as ConsumerDeps;
-  const [jobId = ''] = [...jobs.keys()];
+  const [jobId = ''] = [...cmp1.jobs.keys()];
   const event = {
     eventType: 'JOB_EXECUTION' as const,
     jobId,
@@ -248,33 +245,33 @@ it('a success is not lost to the deletion of one of the ARQs', async () => {
     timestamp: 1,
   };
   await finishJob(racing, event);
-  await finishJob(deps, event);
-  expect(await stateOf(instance)).toBe('Bound');
+  await finishJob(cmp1.deps, event);
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
 it('nor is it while the host makes it again', async () => {
   const { arqs, instance } = await bindTwo();
-  await startBindOf(instance);
-  await end('bind');
-  await boot();
+  await cmp1.startBindOf(instance);
+  await cmp1.end('bind');
+  await cmp1.boot();
   let once = true;
   const racing = {
-    ...deps,
+    ...cmp1.deps,
     store: {
-      ...deps.store,
+      ...cmp1.deps.store,
       bindings: {
-        ...deps.store.bindings,
-        succeed: async (...a: Parameters<typeof deps.store.bindings.succeed>) => {
+        ...cmp1.deps.store.bindings,
+        succeed: async (...a: Parameters<typeof cmp1.deps.store.bindings.succeed>) => {
           if (once) {
             once = false;
-            await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
+            await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
           }
-          return deps.store.bindings.succeed(...a);
+          return cmp1.deps.store.bindings.succeed(...a);
         },
       },
     },
   } as ConsumerDeps;
-  const [jobId = ''] = [...jobs.keys()];
+  const [jobId = ''] = [...cmp1.jobs.keys()];
   const event = {
     eventType: 'JOB_EXECUTION' as const,
     jobId,
@@ -284,66 +281,66 @@ it('nor is it while the host makes it again', async () => {
     timestamp: 1,
   };
   await finishJob(racing, event);
-  await finishJob(deps, event);
-  await sweep({ ...deps, clock: () => Date.now() + 600 * minutes });
-  expect(await stateOf(instance)).toBe('Bound');
+  await finishJob(cmp1.deps, event);
+  await sweep({ ...cmp1.deps, clock: () => Date.now() + 600 * minutes });
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
 it('a boot’s report that comes again confirms no release that began since', async () => {
-  const { instance } = await bound();
+  const { instance } = await cmp1.bound();
   const again = await bootDying();
-  await end('reprovision'); // the mdev is there again
-  await remove(instance);
-  expect((await handles()).filter((h) => h.release)).toHaveLength(1);
+  await cmp1.end('reprovision'); // the mdev is there again
+  await cmp1.remove(instance);
+  expect((await cmp1.handles()).filter((h) => h.release)).toHaveLength(1);
   await again();
-  expect((await handles()).filter((h) => h.release)).toHaveLength(1);
+  expect((await cmp1.handles()).filter((h) => h.release)).toHaveLength(1);
 });
 
 it('a bind that waited behind a release is prepared for the new boot', async () => {
-  const a = await bound();
-  await bound();
-  await bound();
-  await remove(a.instance);
-  const waiting = await bind();
+  const a = await cmp1.bound();
+  await cmp1.bound();
+  await cmp1.bound();
+  await cmp1.remove(a.instance);
+  const waiting = await cmp1.bind();
   expect(waiting.status).toBe(202);
-  await expect(startBindOf(waiting.instance)).rejects.toMatchObject({ name: 'RetryLater' });
-  await bootDying(deps, async () => {
-    await startBindOf(waiting.instance);
+  await expect(cmp1.startBindOf(waiting.instance)).rejects.toMatchObject({ name: 'RetryLater' });
+  await bootDying(cmp1.deps, async () => {
+    await cmp1.startBindOf(waiting.instance);
   });
-  const { host } = await deps.store.inventory.host('cmp1');
-  const prepare = [...jobs.values()].find((d) => d.action === 'prepare');
+  const { host } = await cmp1.deps.store.inventory.host('cmp1');
+  const prepare = [...cmp1.jobs.values()].find((d) => d.action === 'prepare');
   expect(prepare?.boot_id).toBe(host.bootId);
 });
 
 it('a release that begins with the boot is asked of the new boot', async () => {
-  const { instance } = await bound();
-  await bootDying(deps, async () => {
-    await remove(instance);
-    await startReleases({ ...deps, clock: () => Date.now() + minutes });
+  const { instance } = await cmp1.bound();
+  await bootDying(cmp1.deps, async () => {
+    await cmp1.remove(instance);
+    await cmp1.startReleases({ ...cmp1.deps, clock: () => Date.now() + minutes });
   });
-  const { host } = await deps.store.inventory.host('cmp1');
-  const free = [...jobs.values()].find((d) => d.action === 'release');
+  const { host } = await cmp1.deps.store.inventory.host('cmp1');
+  const free = [...cmp1.jobs.values()].find((d) => d.action === 'release');
   expect(free?.boot_id).toBe(host.bootId);
 });
 
 it('what is left of a binding is provisioned while a part of it is deleted', async () => {
   const { arqs, instance } = await bindTwo();
-  await startBindOf(instance);
-  await end('bind');
-  await boot({
-    ...deps,
+  await cmp1.startBindOf(instance);
+  await cmp1.end('bind');
+  await cmp1.boot({
+    ...cmp1.deps,
     store: {
-      ...deps.store,
+      ...cmp1.deps.store,
       bindings: {
-        ...deps.store.bindings,
-        provision: async (...a: Parameters<typeof deps.store.bindings.provision>) => {
-          await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
-          return deps.store.bindings.provision(...a);
+        ...cmp1.deps.store.bindings,
+        provision: async (...a: Parameters<typeof cmp1.deps.store.bindings.provision>) => {
+          await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
+          return cmp1.deps.store.bindings.provision(...a);
         },
       },
     },
   } as ConsumerDeps);
-  expect(await stateOf(instance)).toBe('provisioning');
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
 it.each([
@@ -364,6 +361,6 @@ it.each([
   ['GET', '/v2/devices?hostname=', undefined],
   ['GET', '/v2/devices?type=&vendor=', undefined],
 ] as const)('T9 %s %.60s', async (method, path, body) => {
-  const { status } = await world.ask(method, path, { body, microversion: 'accelerator 2.2' });
+  const { status } = await cmp1.world.ask(method, path, { body, microversion: 'accelerator 2.2' });
   expect(status).toBeLessThan(500);
 });

@@ -5,41 +5,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { aReport } from '#test/support/reports.ts';
-import {
-  bind,
-  boot,
-  bootAfresh,
-  bound,
-  bringBackJobs,
-  cancelled,
-  deps,
-  disconnect,
-  end,
-  gpu,
-  handles,
-  jobs,
-  minutes,
-  remove,
-  setPresence,
-  startBindOf,
-  startReleases,
-  startVgpuHost,
-  stateOf,
-  world,
-} from '#test/support/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
-beforeAll(startVgpuHost);
-afterAll(() => world.stop());
-beforeEach(bootAfresh);
+let cmp1: VgpuHost;
+
+beforeAll(async () => {
+  cmp1 = await startVgpuHost();
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that needs the host', () => {
   it('is started, asks the host once, and is bound when the host says so', async () => {
-    const { instance, arq, status } = await bind();
-    expect([status, await stateOf(instance)]).toEqual([202, 'BindStarted']);
-    await startBindOf(instance);
-    await startBindOf(instance);
-    const [handle] = (await handles()).filter(({ claim }) => claim?.arqUuid === arq);
-    expect([...jobs.values()]).toMatchObject([
+    const { instance, arq, status } = await cmp1.bind();
+    expect([status, await cmp1.stateOf(instance)]).toEqual([202, 'BindStarted']);
+    await cmp1.startBindOf(instance);
+    await cmp1.startBindOf(instance);
+    const [handle] = (await cmp1.handles()).filter(({ claim }) => claim?.arqUuid === arq);
+    expect([...cmp1.jobs.values()]).toMatchObject([
       {
         action: 'prepare',
         host: 'cmp1',
@@ -48,8 +31,8 @@ describe('a bind that needs the host', () => {
         ],
       },
     ]);
-    await end('bind');
-    const { json } = await world.asNova('GET', `/v2/accelerator_requests/${arq}`);
+    await cmp1.end('bind');
+    const { json } = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
     expect(json).toMatchObject({
       state: 'Bound',
       attach_handle_type: 'MDEV',
@@ -59,183 +42,186 @@ describe('a bind that needs the host', () => {
   });
 
   it('fails as a whole with the host’s reason, and Nova’s list is an error', async () => {
-    const { instance, arq } = await bind();
-    await startBindOf(instance);
-    await end('bind', 'failed', { reason: 'ENOSPC' });
-    expect(await stateOf(instance)).toBe(409);
+    const { instance, arq } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.end('bind', 'failed', { reason: 'ENOSPC' });
+    expect(await cmp1.stateOf(instance)).toBe(409);
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
-    expect((await world.asNova('GET', resolved)).json.arqs).toMatchObject([
+    expect((await cmp1.world.asNova('GET', resolved)).json.arqs).toMatchObject([
       { state: 'BindFailed', attach_handle_type: '', attach_handle_uuid: null },
     ]);
-    expect((await handles()).some(({ claim }) => claim?.arqUuid === arq)).toBe(false);
-    expect(await remove(instance)).toBe(204);
-    expect(await stateOf(instance)).toBeUndefined();
+    expect((await cmp1.handles()).some(({ claim }) => claim?.arqUuid === arq)).toBe(false);
+    expect(await cmp1.remove(instance)).toBe(204);
+    expect(await cmp1.stateOf(instance)).toBeUndefined();
   });
 
   it('fails by its deadline, and the host’s late success changes nothing', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    await sweep({ ...deps, clock: () => Date.now() + 2 * minutes });
-    expect(await stateOf(instance)).toBe('BindStarted');
-    await sweep({ ...deps, clock: () => Date.now() + 4 * minutes });
-    expect(await stateOf(instance)).toBe(409);
-    await end('bind');
-    expect(await stateOf(instance)).toBe(409);
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await sweep({ ...cmp1.deps, clock: () => Date.now() + 2 * minutes });
+    expect(await cmp1.stateOf(instance)).toBe('BindStarted');
+    await sweep({ ...cmp1.deps, clock: () => Date.now() + 4 * minutes });
+    expect(await cmp1.stateOf(instance)).toBe(409);
+    await cmp1.end('bind');
+    expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
   it('is refused while the agent is gone, but not for its first minute', async () => {
-    await disconnect(minutes / 2);
-    expect((await bind()).status).toBe(202);
-    await disconnect(2 * minutes);
+    await cmp1.disconnect(minutes / 2);
+    expect((await cmp1.bind()).status).toBe(202);
+    await cmp1.disconnect(2 * minutes);
     const refused = { status: 409, error: expect.stringContaining('agent') };
-    expect(await bind()).toMatchObject(refused);
+    expect(await cmp1.bind()).toMatchObject(refused);
 
     // What it had said before comes late: it is gone all the same.
-    const { host } = await deps.store.inventory.host('cmp1');
+    const { host } = await cmp1.deps.store.inventory.host('cmp1');
     const from = { boot_id: host.bootId as string, sequence: host.sequence + 1 };
-    await applyReport(deps, 'cmp1', aReport([gpu], from), Date.now() - 3 * minutes);
-    expect(await bind()).toMatchObject(refused);
+    await applyReport(cmp1.deps, 'cmp1', aReport([gpu], from), Date.now() - 3 * minutes);
+    expect(await cmp1.bind()).toMatchObject(refused);
   });
 });
 
 describe('a release', () => {
   it('ends the ARQ at once, and frees the handle when the host has cleaned up', async () => {
-    const { instance } = await bound();
-    expect(await remove(instance)).toBe(204);
-    expect(await stateOf(instance)).toBeUndefined();
-    expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
-    await startReleases();
-    await startReleases();
-    expect([...jobs.values()]).toMatchObject([
+    const { instance } = await cmp1.bound();
+    expect(await cmp1.remove(instance)).toBe(204);
+    expect(await cmp1.stateOf(instance)).toBeUndefined();
+    expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
+    await cmp1.startReleases();
+    await cmp1.startReleases();
+    expect([...cmp1.jobs.values()]).toMatchObject([
       { action: 'release', steps: [{ kind: 'remove-mdev', type: 'fake-1' }] },
     ]);
-    await end('release');
-    expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
   it('lets a claim wait behind it, and that is prepared only after it', async () => {
-    const [first, second] = [await bound(), await bound(), await bound()];
-    await remove(first.instance);
-    const third = await bind();
+    const [first, second] = [await cmp1.bound(), await cmp1.bound(), await cmp1.bound()];
+    await cmp1.remove(first.instance);
+    const third = await cmp1.bind();
     expect(third.status).toBe(202);
-    await expect(startBindOf(third.instance)).rejects.toMatchObject({ name: 'RetryLater' });
-    await startReleases();
-    await end('release');
-    await startBindOf(third.instance);
-    await end('bind');
-    expect(await stateOf(third.instance)).toBe('Bound');
-    expect(await stateOf(second.instance)).toBe('Bound');
+    await expect(cmp1.startBindOf(third.instance)).rejects.toMatchObject({ name: 'RetryLater' });
+    await cmp1.startReleases();
+    await cmp1.end('release');
+    await cmp1.startBindOf(third.instance);
+    await cmp1.end('bind');
+    expect(await cmp1.stateOf(third.instance)).toBe('Bound');
+    expect(await cmp1.stateOf(second.instance)).toBe('Bound');
   });
 
   it('of a bind that is under way cancels its job, and is cleaned up all the same', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    const [jobId = ''] = jobs.keys();
-    expect(await remove(instance)).toBe(204);
-    await startReleases();
-    expect(cancelled).toEqual([jobId]);
-    await end('bind');
-    expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
-    await end('release');
-    expect((await handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    const [jobId = ''] = cmp1.jobs.keys();
+    expect(await cmp1.remove(instance)).toBe(204);
+    await cmp1.startReleases();
+    expect(cmp1.cancelled).toEqual([jobId]);
+    await cmp1.end('bind');
+    expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
   it('that nobody confirms puts the handle into quarantine, until it is confirmed', async () => {
-    const [first, second] = [await bound(), await bound(), await bound()];
-    await remove(first.instance);
-    await startReleases();
-    await sweep({ ...deps, clock: () => Date.now() + 6 * minutes });
-    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
-    expect(await bind()).toMatchObject({ status: 409, error: expect.stringContaining('free') });
-    await end('release');
-    expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
-      [],
-    );
-    expect(await stateOf(second.instance)).toBe('Bound');
+    const [first, second] = [await cmp1.bound(), await cmp1.bound(), await cmp1.bound()];
+    await cmp1.remove(first.instance);
+    await cmp1.startReleases();
+    await sweep({ ...cmp1.deps, clock: () => Date.now() + 6 * minutes });
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    expect(await cmp1.bind()).toMatchObject({
+      status: 409,
+      error: expect.stringContaining('free'),
+    });
+    await cmp1.end('release');
+    expect(
+      (await cmp1.handles()).filter(({ quarantine, release }) => quarantine || release),
+    ).toEqual([]);
+    expect(await cmp1.stateOf(second.instance)).toBe('Bound');
   });
 
   it('that the host could not do keeps nobody from the other vGPUs of the type', async () => {
-    const { instance } = await bound();
-    await remove(instance);
-    await startReleases();
-    await end('release', 'failed', { reason: 'EBUSY' });
-    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
-    expect(await stateOf((await bound()).instance)).toBe('Bound');
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
+    await cmp1.startReleases();
+    await cmp1.end('release', 'failed', { reason: 'EBUSY' });
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    expect(await cmp1.stateOf((await cmp1.bound()).instance)).toBe('Bound');
   });
 
   it('that the host could not do is done again when an admin frees the handle by force', async () => {
-    const { instance } = await bound();
-    await remove(instance);
-    await startReleases();
-    const late = new Map(jobs);
-    await end('release', 'failed', { reason: 'EBUSY' });
-    const [held] = (await handles()).filter(({ quarantine }) => quarantine === 'EBUSY');
-    const { devices } = await deps.store.inventory.host('cmp1');
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
+    await cmp1.startReleases();
+    const late = new Map(cmp1.jobs);
+    await cmp1.end('release', 'failed', { reason: 'EBUSY' });
+    const [held] = (await cmp1.handles()).filter(({ quarantine }) => quarantine === 'EBUSY');
+    const { devices } = await cmp1.deps.store.inventory.host('cmp1');
     const path = `/v2/devices/${devices[0]?.uuid}/force_release`;
     const body = { reason: 'looked at it' };
-    expect((await world.ask('POST', path, { token: 'manager-token', body })).status).toBe(403);
-    const { status, json } = await world.ask('POST', path, { body });
+    expect((await cmp1.world.ask('POST', path, { token: 'manager-token', body })).status).toBe(403);
+    const { status, json } = await cmp1.world.ask('POST', path, { body });
     expect([status, json.attach_handles, json.cleaning]).toEqual([202, [], [held?.uuid]]);
-    await startReleases();
-    expect([...jobs.values()]).toMatchObject([
+    await cmp1.startReleases();
+    expect([...cmp1.jobs.values()]).toMatchObject([
       { action: 'release', steps: [{ uuid: held?.uuid }] },
     ]);
-    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
-    await end('release');
-    expect((await handles()).filter(({ quarantine, release }) => quarantine || release)).toEqual(
-      [],
-    );
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    await cmp1.end('release');
+    expect(
+      (await cmp1.handles()).filter(({ quarantine, release }) => quarantine || release),
+    ).toEqual([]);
     // The handle may have gone to somebody else by the time the host answers after all.
-    bringBackJobs(late);
-    const next = [await bind(), await bind(), await bind()];
-    await end('release');
-    expect((await handles()).filter(({ claim }) => claim)).toHaveLength(next.length);
+    cmp1.bringBackJobs(late);
+    const next = [await cmp1.bind(), await cmp1.bind(), await cmp1.bind()];
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ claim }) => claim)).toHaveLength(next.length);
   });
 });
 
 describe('a host that boots', () => {
   it('is asked to make again what it lost; until then the ARQs are provisioning', async () => {
-    const { instance, arq } = await bind();
-    await startBindOf(instance);
-    await end('bind');
-    await boot();
-    expect(await stateOf(instance)).toBe('provisioning');
-    const listed = await world.asNova('GET', `/v2/accelerator_requests/${arq}`);
+    const { instance, arq } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.end('bind');
+    await cmp1.boot();
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
     expect(listed.json.attach_handle_type).toBe('MDEV');
-    expect([...jobs.values()]).toMatchObject([
+    expect([...cmp1.jobs.values()]).toMatchObject([
       { action: 'reprovision', steps: [{ type: 'fake-1' }] },
     ]);
-    await end('reprovision');
-    expect(await stateOf(instance)).toBe('Bound');
+    await cmp1.end('reprovision');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
   it('has not what its job made before, though the message that asked for it comes again', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    await boot();
-    await startBindOf(instance);
-    await end('bind');
-    expect(await stateOf(instance)).toBe(409);
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.boot();
+    await cmp1.startBindOf(instance);
+    await cmp1.end('bind');
+    expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
   it('has nothing left of what was being released', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    await end('bind');
-    await remove(instance);
-    await boot();
-    expect((await handles()).filter(({ release }) => release)).toEqual([]);
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.end('bind');
+    await cmp1.remove(instance);
+    await cmp1.boot();
+    expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
   });
 
   it('is unknown while its agent is gone', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    await end('bind');
-    await disconnect(2 * minutes);
-    expect(await stateOf(instance)).toBe('unknown');
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.end('bind');
+    await cmp1.disconnect(2 * minutes);
+    expect(await cmp1.stateOf(instance)).toBe('unknown');
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
-    expect((await world.asNova('GET', resolved)).status).toBe(423);
-    await setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
-    expect(await stateOf(instance)).toBe('Bound');
+    expect((await cmp1.world.asNova('GET', resolved)).status).toBe(423);
+    await cmp1.setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 });

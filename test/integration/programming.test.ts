@@ -9,41 +9,32 @@ import { JobTooLarge } from '#core/clients/iot-jobs.ts';
 import { createStaging } from '#core/clients/staging.ts';
 import { freePort } from '#local/process/ports.ts';
 import {
-  anImage,
-  bind,
-  boot,
-  bootAfresh,
-  deps,
-  end,
+  type FpgaHost,
   fetchBytes,
-  jobs,
   loadedFunction,
   loadedId,
   region,
-  remove,
-  startAwaited,
-  startBindOf,
   startFpgaHost,
-  stateOf,
-  theOnlyStep,
-  theStep,
-  world,
 } from '#test/support/fpga-host.ts';
 import { aGbs, fakeInterface, sha256Of } from '#test/support/gbs.ts';
 
-beforeAll(startFpgaHost);
-afterAll(() => world.stop());
-beforeEach(bootAfresh);
+let cmp1: FpgaHost;
+
+beforeAll(async () => {
+  cmp1 = await startFpgaHost();
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that names an image', () => {
   it('has the host program it, from a URL that gives out exactly its bytes', async () => {
     const data = aGbs({ bitstream: 'x'.repeat(100_000) });
-    const id = await anImage({ name: 'a.gbs' }, data);
-    const { instance, status } = await bind({ 'accel:bitstream_id': id });
-    expect([status, await stateOf(instance)]).toEqual([202, 'BindStarted']);
-    await startBindOf(instance);
-    await startBindOf(instance);
-    const step = theStep();
+    const id = await cmp1.anImage({ name: 'a.gbs' }, data);
+    const { instance, status } = await cmp1.bind({ 'accel:bitstream_id': id });
+    expect([status, await cmp1.stateOf(instance)]).toEqual([202, 'BindStarted']);
+    await cmp1.startBindOf(instance);
+    await cmp1.startBindOf(instance);
+    const step = cmp1.theStep();
     expect(step).toMatchObject({
       address: '0000:0d:00.0',
       region: 'region0',
@@ -51,13 +42,13 @@ describe('a bind that names an image', () => {
       image: { id, sha256: sha256Of(data), bytes: data.length },
     });
     expect(await fetchBytes(step.image.url)).toEqual(data);
-    await end('succeeded');
-    expect(await stateOf(instance)).toBe('Bound');
+    await cmp1.end('succeeded');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
   it('finds it by name, function id and function name', async () => {
     const mark = randomUUID();
-    const id = await anImage(
+    const id = await cmp1.anImage(
       { name: `${mark}.gbs`, 'accel:function_id': mark, 'accel:function_name': `f-${mark}` },
       aGbs(),
     );
@@ -66,65 +57,65 @@ describe('a bind that names an image', () => {
       { 'accel:function_id': mark },
       { 'accel:function_name': `f-${mark}` },
     ]) {
-      await boot();
-      jobs.clear();
-      const { instance } = await bind(accel);
-      await startBindOf(instance);
-      expect(theStep().image.id).toBe(id);
-      await remove(instance);
+      await cmp1.boot();
+      cmp1.jobs.clear();
+      const { instance } = await cmp1.bind(accel);
+      await cmp1.startBindOf(instance);
+      expect(cmp1.theStep().image.id).toBe(id);
+      await cmp1.remove(instance);
     }
   });
 
   it('programs a region once, however many of it are bound', async () => {
-    const id = await anImage({}, aGbs());
-    const { instance } = await bind({ 'accel:bitstream_id': id }, 2);
-    await startBindOf(instance);
-    expect(theStep().image.id).toBe(id);
+    const id = await cmp1.anImage({}, aGbs());
+    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id }, 2);
+    await cmp1.startBindOf(instance);
+    expect(cmp1.theStep().image.id).toBe(id);
   });
 
   it('has the host look where the region is said to hold it already', async () => {
-    await boot({ bitstream: loadedId, function: loadedFunction });
-    const { instance } = await bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
-    await startBindOf(instance);
-    expect(theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: loadedId });
-    await end('succeeded');
-    expect(await stateOf(instance)).toBe('Bound');
-    await remove(instance);
-    jobs.clear();
+    await cmp1.boot({ bitstream: loadedId, function: loadedFunction });
+    const { instance } = await cmp1.bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
+    await cmp1.startBindOf(instance);
+    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: loadedId });
+    await cmp1.end('succeeded');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+    await cmp1.remove(instance);
+    cmp1.jobs.clear();
     const plain = loadedFunction.replaceAll('-', '');
-    const byFunction = await bind({ 'accel:function_id': plain });
-    await startBindOf(byFunction.instance);
-    expect(theOnlyStep()).toMatchObject({ kind: 'check-region', function_id: loadedFunction });
-    await end('failed');
-    expect(await stateOf(byFunction.instance)).toBe(409);
+    const byFunction = await cmp1.bind({ 'accel:function_id': plain });
+    await cmp1.startBindOf(byFunction.instance);
+    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region', function_id: loadedFunction });
+    await cmp1.end('failed');
+    expect(await cmp1.stateOf(byFunction.instance)).toBe(409);
   });
 
   it('fails where the host does, and the region holds nothing for all we know', async () => {
-    await boot({ bitstream: loadedId });
-    const id = await anImage({}, aGbs());
-    const { instance } = await bind({ 'accel:bitstream_id': id });
-    await startBindOf(instance);
-    await end('failed');
-    expect(await stateOf(instance)).toBe(409);
-    const provider = await deps.store.inventory.provider(region);
+    await cmp1.boot({ bitstream: loadedId });
+    const id = await cmp1.anImage({}, aGbs());
+    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
+    await cmp1.startBindOf(instance);
+    await cmp1.end('failed');
+    expect(await cmp1.stateOf(instance)).toBe(409);
+    const provider = await cmp1.deps.store.inventory.provider(region);
     expect(provider?.deployable.bitstreamId).toBeUndefined();
   });
 
   it('is known to hold what it held where the host did not get to it', async () => {
-    const id = await anImage({}, aGbs());
-    await boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
-    const { instance } = await bind({ 'accel:bitstream_id': id });
-    await startBindOf(instance);
-    await end('failed');
-    await boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
-    const stored = await deps.store.inventory.provider(region);
+    const id = await cmp1.anImage({}, aGbs());
+    await cmp1.boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
+    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
+    await cmp1.startBindOf(instance);
+    await cmp1.end('failed');
+    await cmp1.boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
+    const stored = await cmp1.deps.store.inventory.provider(region);
     expect(stored?.deployable).toMatchObject({ bitstreamId: loadedId });
   });
 
   it('is refused while another instance uses the region', async () => {
-    const first = await bind({});
+    const first = await cmp1.bind({});
     expect(first.status).toBe(202);
-    const second = await bind({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    const second = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     expect(second).toMatchObject({
       status: 400,
       error: expect.stringContaining('another instance uses its region'),
@@ -133,12 +124,12 @@ describe('a bind that names an image', () => {
 });
 
 it('fails a bind of which no job can tell the host, with the reason', async () => {
-  const { instance } = await bind({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+  const { instance } = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
   const create = async () => {
     throw new JobTooLarge('What host cmp1 would have to do takes too much to say.');
   };
-  await startBindOf(instance, { jobs: { ...deps.clients.jobs, create } });
-  const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+  await cmp1.startBindOf(instance, { jobs: { ...cmp1.deps.clients.jobs, create } });
+  const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
   expect([listed.status, listed.json.error_message]).toEqual([
     409,
     expect.stringContaining('too much to say'),
@@ -148,35 +139,35 @@ it('fails a bind of which no job can tell the host, with the reason', async () =
 describe('an image that cannot be had', () => {
   const cases: Record<string, () => Promise<Record<string, string>>> = {
     'is missing': async () => ({ 'accel:bitstream_id': randomUUID() }),
-    'has no data': async () => ({ 'accel:bitstream_id': await anImage({}) }),
-    'is empty': async () => ({ 'accel:bitstream_id': await anImage({}, Buffer.alloc(0)) }),
+    'has no data': async () => ({ 'accel:bitstream_id': await cmp1.anImage({}) }),
+    'is empty': async () => ({ 'accel:bitstream_id': await cmp1.anImage({}, Buffer.alloc(0)) }),
     'is missing by name': async () => ({ 'accel:bitstream_name': 'nobody.gbs' }),
     'is not the only one': async () => {
-      for (const _ of [1, 2]) await anImage({ name: 'twice.gbs' }, aGbs());
+      for (const _ of [1, 2]) await cmp1.anImage({ name: 'twice.gbs' }, aGbs());
       return { 'accel:bitstream_name': 'twice.gbs' };
     },
   };
 
   it.each(Object.entries(cases))('fails the bind: it %s', async (_case, accel) => {
-    const { instance } = await bind(await accel());
-    await startBindOf(instance);
-    expect([await stateOf(instance), jobs.size]).toEqual([409, 0]);
+    const { instance } = await cmp1.bind(await accel());
+    await cmp1.startBindOf(instance);
+    expect([await cmp1.stateOf(instance), cmp1.jobs.size]).toEqual([409, 0]);
   });
 
   it('is waited for while Glance or S3 is away', async () => {
-    const { instance } = await bind({ 'accel:bitstream_id': await anImage({}, aGbs()) });
+    const { instance } = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     const port = await freePort({ host: '127.0.0.1', port: 0 });
     const away = createGlance({
-      identity: { ...deps.clients.keystone, endpoint: async () => `http://127.0.0.1:${port}` },
+      identity: { ...cmp1.deps.clients.keystone, endpoint: async () => `http://127.0.0.1:${port}` },
       http: createHttp(),
       ownProject: async () => undefined,
     });
-    await expect(startBindOf(instance, { glance: away })).rejects.toMatchObject({
+    await expect(cmp1.startBindOf(instance, { glance: away })).rejects.toMatchObject({
       name: 'RetryLater',
     });
-    expect(await stateOf(instance)).toBe('BindStarted');
-    await startBindOf(instance);
-    expect(theStep().kind).toBe('program');
+    expect(await cmp1.stateOf(instance)).toBe('BindStarted');
+    await cmp1.startBindOf(instance);
+    expect(cmp1.theStep().kind).toBe('program');
   });
 });
 
@@ -192,7 +183,7 @@ describe('staging', () => {
           })();
         },
       },
-      ...deps.settings.staging,
+      ...cmp1.deps.settings.staging,
       clock: Date.now,
       ...(bytesMax && { bytesMax }),
     });
@@ -231,9 +222,9 @@ describe('staging', () => {
 });
 
 describe('an operator', () => {
-  const image = () => anImage({ name: 'op.gbs' }, aGbs());
+  const image = () => cmp1.anImage({ name: 'op.gbs' }, aGbs());
   const deployableUuid = async () =>
-    (await deps.store.inventory.provider(region))?.deployable.uuid ?? '';
+    (await cmp1.deps.store.inventory.provider(region))?.deployable.uuid ?? '';
 
   async function program(id: string, given: { form?: string; token?: string; uuid?: string } = {}) {
     const uuid = given.uuid ?? (await deployableUuid());
@@ -243,20 +234,20 @@ describe('an operator', () => {
         ? [{ path: '/bitstream', op: 'add', value: id }]
         : [{ path: '/program', op: 'replace', value: [{ image_uuid: id }] }];
     const path = `/v2/deployables/${uuid}${form.replace('{uuid}', uuid)}`;
-    return world.ask('PATCH', path, { token, body });
+    return cmp1.world.ask('PATCH', path, { token, body });
   }
 
   /** What became of it, as everybody may see who may see deployables. */
   async function programShown() {
     const path = `/v2/deployables/${await deployableUuid()}`;
-    return (await world.ask('GET', path, { token: 'manager-token' })).json.program;
+    return (await cmp1.world.ask('GET', path, { token: 'manager-token' })).json.program;
   }
 
   /** What the stream brings to the queue. */
   async function startProgram(): Promise<void> {
-    const provider = await deps.store.inventory.provider(region);
+    const provider = await cmp1.deps.store.inventory.provider(region);
     const ids = new Set(provider?.handles.flatMap(({ release }) => release ?? []));
-    for (const id of ids) for (const _ of [1, 2]) await startAwaited(deps, id);
+    for (const id of ids) for (const _ of [1, 2]) await cmp1.startAwaited(cmp1.deps, id);
   }
 
   it.each(['', '/program', '/program/{uuid}'])('has a region programmed by %s', async (form) => {
@@ -265,31 +256,31 @@ describe('an operator', () => {
     expect([status, json?.uuid]).toEqual([200, form === '' ? undefined : await deployableUuid()]);
     expect((await program(id)).status).toBe(409);
     await startProgram();
-    expect([...jobs.values()]).toMatchObject([{ action: 'program' }]);
-    const step = theStep();
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'program' }]);
+    const step = cmp1.theStep();
     expect([step.image.id, await fetchBytes(step.image.url)]).toEqual([id, aGbs()]);
     expect(await programShown()).toMatchObject({ image_uuid: id, state: 'started', reason: null });
-    await end('succeeded');
+    await cmp1.end('succeeded');
     expect(await programShown()).toMatchObject({ image_uuid: id, state: 'done', reason: null });
     expect((await program(id)).status).toBe(200);
   });
 
   it('keeps the region from binds until the host has answered, whatever it says', async () => {
     await program(await image());
-    const { instance, status } = await bind({});
+    const { instance, status } = await cmp1.bind({});
     expect(status).toBe(202);
-    await expect(startBindOf(instance)).rejects.toMatchObject({ name: 'RetryLater' });
+    await expect(cmp1.startBindOf(instance)).rejects.toMatchObject({ name: 'RetryLater' });
     await startProgram();
-    await end('failed');
-    await startBindOf(instance);
-    expect(await stateOf(instance)).toBe('Bound');
+    await cmp1.end('failed');
+    await cmp1.startBindOf(instance);
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
     expect((await program(await image())).status).toBe(409);
   });
 
   it('frees the region where there is no such image', async () => {
     await program(randomUUID());
     await startProgram();
-    expect(jobs.size).toBe(0);
+    expect(cmp1.jobs.size).toBe(0);
     expect(await programShown()).toMatchObject({ state: 'failed', reason: expect.any(String) });
     expect((await program(await image())).status).toBe(200);
   });

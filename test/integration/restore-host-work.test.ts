@@ -10,127 +10,110 @@ import { sweep } from '#core/operations/sweep.ts';
 import { tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aReport } from '#test/support/reports.ts';
-import {
-  bind,
-  boot,
-  bootAfresh,
-  bound,
-  counts,
-  deps,
-  end,
-  gpu,
-  handles,
-  jobs,
-  makeAllAgain,
-  minutes,
-  provider,
-  remove,
-  startBindOf,
-  startReleases,
-  startVgpuHost,
-  stateOf,
-  underLease,
-  world,
-} from '#test/support/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
+
+let cmp1: VgpuHost;
 
 let backups: Backups;
 
 beforeAll(async () => {
-  await startVgpuHost();
+  cmp1 = await startVgpuHost();
   // Boots of this host come so much ahead, and give its handles their first epochs.
   backups = createBackups(stage, () => Date.now() + 10 * minutes);
 });
-afterAll(() => world.stop());
+afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
-  await bootAfresh();
+  await cmp1.bootAfresh();
   await reinstate();
-  await startReleases();
-  if (jobs.size > 0) await end('release');
+  await cmp1.startReleases();
+  if (cmp1.jobs.size > 0) await cmp1.end('release');
 });
 
 /** As it is when nothing has happened on the host. */
-async function report(devices = [gpu], given: ConsumerDeps = deps): Promise<void> {
-  counts.sequence += 1;
-  const { host } = await deps.store.inventory.host('cmp1');
-  const from = { boot_id: host.bootId as string, sequence: counts.sequence };
+async function report(devices = [gpu], given: ConsumerDeps = cmp1.deps): Promise<void> {
+  cmp1.counts.sequence += 1;
+  const { host } = await cmp1.deps.store.inventory.host('cmp1');
+  const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };
   await applyReport(given, 'cmp1', aReport(devices, from), Date.now());
-  await makeAllAgain();
+  await cmp1.makeAllAgain();
 }
 
 /** Placement allocates nothing to anybody here. */
 async function reinstate(): Promise<void> {
-  const { devices } = await deps.store.inventory.host('cmp1');
-  const stored = await deps.store.inventory.provider(provider);
-  for (const device of devices) await reinstateHandles(deps, device, stored ? [stored] : []);
+  const { devices } = await cmp1.deps.store.inventory.host('cmp1');
+  const stored = await cmp1.deps.store.inventory.provider(provider);
+  for (const device of devices) await reinstateHandles(cmp1.deps, device, stored ? [stored] : []);
 }
 
 async function force(word: object = {}) {
   const path = `/v2/devices/${deviceUuid('cmp1', gpu.address)}/force_release`;
-  return (await world.ask('POST', path, { body: { reason: 'looked at it', ...word } })).json;
+  return (await cmp1.world.ask('POST', path, { body: { reason: 'looked at it', ...word } })).json;
 }
 
 /** By a job that its host does after a boot. */
 async function isMadeAgain(instance: string): Promise<void> {
-  expect(await stateOf(instance)).toBe('provisioning');
-  await end('reprovision');
-  expect(await stateOf(instance)).toBe('Bound');
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
+  await cmp1.end('reprovision');
+  expect(await cmp1.stateOf(instance)).toBe('Bound');
 }
 
 describe('after a backup was put back', () => {
   it('a release leaves alone on the host what may be somebody else’s by now', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     await backups.take();
     await backups.restore();
     await report();
-    expect(await remove(instance)).toBe(204);
-    await startReleases();
-    expect([...jobs.values()]).toEqual([]);
-    expect((await handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
+    expect(await cmp1.remove(instance)).toBe(204);
+    await cmp1.startReleases();
+    expect([...cmp1.jobs.values()]).toEqual([]);
+    expect((await cmp1.handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
 
     // It is nobody's.
     await reinstate();
-    await startReleases();
-    expect([...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []))).toHaveLength(3);
+    await cmp1.startReleases();
+    expect(
+      [...cmp1.jobs.values()].flatMap((job) => ('steps' in job ? job.steps : [])),
+    ).toHaveLength(3);
   });
 
   it('what its host may have made is removed first, though an admin frees it by force', async () => {
     await backups.take();
-    await bound();
+    await cmp1.bound();
     await backups.restore();
     const { device_uuid, attach_handles } = await force();
     expect([device_uuid, attach_handles]).toEqual([deviceUuid('cmp1', gpu.address), []]);
-    await startReleases();
-    const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
+    await cmp1.startReleases();
+    const steps = [...cmp1.jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
     expect(steps.map(({ kind }) => kind)).toEqual(['remove-mdev', 'remove-mdev', 'remove-mdev']);
-    await end('release');
-    expect((await handles()).filter(({ release, restoredAt }) => release || restoredAt)).toEqual(
-      [],
-    );
+    await cmp1.end('release');
+    expect(
+      (await cmp1.handles()).filter(({ release, restoredAt }) => release || restoredAt),
+    ).toEqual([]);
   });
 
   it('is free where an admin has cleaned it, since its host does not answer', async () => {
     await backups.take();
     await backups.restore();
     await force();
-    await sweep({ ...deps, clock: () => Date.now() + 10 * minutes });
+    await sweep({ ...cmp1.deps, clock: () => Date.now() + 10 * minutes });
     expect((await force({ cleaned: true })).attach_handles).toHaveLength(3);
-    expect((await handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
   });
 
   it('a bind that was under way is not made ready on what may be somebody else’s', async () => {
-    const { instance } = await bind();
+    const { instance } = await cmp1.bind();
     await backups.take();
     await backups.restore();
-    await startBindOf(instance);
-    expect([...jobs.values()]).toEqual([]);
-    expect(await stateOf(instance)).toBe(409);
+    await cmp1.startBindOf(instance);
+    expect([...cmp1.jobs.values()]).toEqual([]);
+    expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
   it('what a boot since then took away is made again', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     await backups.take();
-    await boot();
+    await cmp1.boot();
     await isMadeAgain(instance);
     await backups.restore();
     await report();
@@ -138,12 +121,12 @@ describe('after a backup was put back', () => {
   });
 
   it('what a boot took away is made again, if the backup is from in between', async () => {
-    const { instance } = await bound();
-    const { host } = await deps.store.inventory.host('cmp1');
-    counts.boots += 1;
-    const bootId = `cccccccc-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
-    await underLease((holder) =>
-      deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 }, holder),
+    const { instance } = await cmp1.bound();
+    const { host } = await cmp1.deps.store.inventory.host('cmp1');
+    cmp1.counts.boots += 1;
+    const bootId = `cccccccc-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
+    await cmp1.underLease((holder) =>
+      cmp1.deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 }, holder),
     );
     await backups.take();
     await report();
@@ -154,30 +137,30 @@ describe('after a backup was put back', () => {
   });
 
   it('a device that returns while its rows are deleted is withheld', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     await report([]);
     await backups.take();
     await backups.restore();
-    expect(await handles()).toMatchObject([{ isGone: true }]);
-    const { inventory } = deps.store;
+    expect(await cmp1.handles()).toMatchObject([{ isGone: true }]);
+    const { inventory } = cmp1.deps.store;
     const overtaken: typeof inventory = {
       ...inventory,
       putDevice: async (...device) => {
-        await remove(instance);
-        await startReleases();
-        await inventory.deleteGoneHandles(await handles());
-        expect(await handles()).toEqual([]);
+        await cmp1.remove(instance);
+        await cmp1.startReleases();
+        await inventory.deleteGoneHandles(await cmp1.handles());
+        expect(await cmp1.handles()).toEqual([]);
         await inventory.putDevice(...device);
       },
     };
-    await report([gpu], { ...deps, store: { ...deps.store, inventory: overtaken } });
+    await report([gpu], { ...cmp1.deps, store: { ...cmp1.deps.store, inventory: overtaken } });
     const withheld = { restoredAt: backups.moment(), isGone: false };
-    expect(await handles()).toMatchObject([withheld, withheld, withheld]);
+    expect(await cmp1.handles()).toMatchObject([withheld, withheld, withheld]);
   });
 
   it('a handle is claimed by the ARQ that the backup has for it, and waits for nothing that it lacks', async () => {
-    const { arq, instance } = await bound();
-    const other = await bound();
+    const { arq, instance } = await cmp1.bound();
+    const other = await cmp1.bound();
     await backups.take();
     const [arqs, inventory] = (['arqs', 'inventory'] as const).map(
       (table) => `${tableName(stage, table)}-${backups.suffix()}`,
@@ -197,15 +180,15 @@ describe('after a backup was put back', () => {
       });
     }
     await backups.restore();
-    const claims = (await handles()).flatMap(({ claim }) => claim ?? []);
+    const claims = (await cmp1.handles()).flatMap(({ claim }) => claim ?? []);
     expect(claims).toEqual([{ arqUuid: arq, instanceUuid: instance }]);
-    expect((await handles()).filter(({ release, quarantine }) => release || quarantine)).toEqual(
-      [],
-    );
+    expect(
+      (await cmp1.handles()).filter(({ release, quarantine }) => release || quarantine),
+    ).toEqual([]);
   });
 
   it('an ARQ and its instance of which the backup has but one hold nothing', async () => {
-    const lacking = { instance: await bound(), arq: await bound() };
+    const lacking = { instance: await cmp1.bound(), arq: await cmp1.bound() };
     await backups.take();
     const arqs = `${tableName(stage, 'arqs')}-${backups.suffix()}`;
     for (const row of (await backups.store.rows(arqs)).values()) {
@@ -214,25 +197,25 @@ describe('after a backup was put back', () => {
       if (isLost) await backups.store.delete(arqs, row);
     }
     await backups.restore();
-    const { status } = await world.asNova(
+    const { status } = await cmp1.world.asNova(
       'DELETE',
       `/v2/accelerator_requests?arqs=${lacking.instance.arq}`,
     );
     expect(status).toBe(404);
-    expect((await handles()).filter(({ claim }) => claim)).toEqual([]);
+    expect((await cmp1.handles()).filter(({ claim }) => claim)).toEqual([]);
     // Nova may have it bound anew.
-    expect(await deps.store.arqs.binding(lacking.arq.instance)).toBeUndefined();
+    expect(await cmp1.deps.store.arqs.binding(lacking.arq.instance)).toBeUndefined();
   });
 
   it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
     await backups.take();
-    const { instance } = await bound();
-    await remove(instance);
-    const known = (await handles()).map(({ epoch }) => epoch);
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
+    const known = (await cmp1.handles()).map(({ epoch }) => epoch);
     const inventory = tableName(stage, 'inventory');
     for (const row of (await backups.store.rows(inventory)).values())
       await backups.store.delete(inventory, row);
     await backups.restore();
-    for (const { epoch } of await handles()) expect(epoch).toBeGreaterThan(Math.max(...known));
+    for (const { epoch } of await cmp1.handles()) expect(epoch).toBeGreaterThan(Math.max(...known));
   });
 });

@@ -4,97 +4,80 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
-import {
-  anImage,
-  boot,
-  bootAfresh,
-  bound,
-  deps,
-  end,
-  jobs,
-  nextReport,
-  receive,
-  region,
-  releases,
-  remove,
-  reprovisionFor,
-  startAwaited,
-  startFpgaHost,
-  stateOf,
-  theStep,
-  world,
-} from '#test/support/fpga-host.ts';
+import { type FpgaHost, region, startFpgaHost } from '#test/support/fpga-host.ts';
 import { aGbs } from '#test/support/gbs.ts';
 import { stage } from '#test/support/world.ts';
+
+let cmp1: FpgaHost;
 
 let backups: Backups;
 
 beforeAll(async () => {
-  await startFpgaHost();
+  cmp1 = await startFpgaHost();
   backups = createBackups(stage);
 });
-afterAll(() => world.stop());
+afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await trust();
-  await bootAfresh();
+  await cmp1.bootAfresh();
 });
 
 /** Until its host has said what it holds, and afterwards. */
 async function restore(bitstream: string): Promise<void> {
   await backups.restore();
-  await receive(nextReport({ bitstream }, { isSameBoot: true }));
+  await cmp1.receive(cmp1.nextReport({ bitstream }, { isSameBoot: true }));
 }
 
 /** Nobody else has anything of it, as Placement knows or an operator has seen. */
 async function trust(): Promise<void> {
-  const provider = await deps?.store.inventory.provider(region);
+  const provider = await cmp1.deps?.store.inventory.provider(region);
   for (const handle of provider?.handles ?? []) {
-    if (handle.restoredAt) await deps.store.releases.trust(handle);
+    if (handle.restoredAt) await cmp1.deps.store.releases.trust(handle);
   }
 }
 
-const anotherImage = () => anImage({}, aGbs());
+const anotherImage = () => cmp1.anImage({}, aGbs());
 
 async function boundWith(image: string): Promise<string> {
-  return bound({ 'accel:bitstream_id': image });
+  return cmp1.bound({ 'accel:bitstream_id': image });
 }
 
 describe('after a backup was put back', () => {
   it('what an operator wanted in a region then is not programmed below whoever has it now', async () => {
-    const uuid = (await deps.store.inventory.provider(region))?.deployable.uuid;
-    const { status } = await world.ask('PATCH', `/v2/deployables/${uuid}/program`, {
+    const uuid = (await cmp1.deps.store.inventory.provider(region))?.deployable.uuid;
+    const { status } = await cmp1.world.ask('PATCH', `/v2/deployables/${uuid}/program`, {
       token: 'admin-token',
       body: [{ path: '/program', op: 'replace', value: [{ image_uuid: await anotherImage() }] }],
     });
-    const [id = ''] = await releases();
+    const [id = ''] = await cmp1.releases();
     await backups.take();
-    const release = await deps.store.releases.awaited(id);
-    if (release) await deps.store.releases.confirm(release);
+    const release = await cmp1.deps.store.releases.awaited(id);
+    if (release) await cmp1.deps.store.releases.confirm(release);
     const image = await anotherImage();
     await boundWith(image);
     await restore(image);
-    await startAwaited(deps, id);
-    expect([status, [...jobs.values()], await releases()]).toEqual([200, [], []]);
+    await cmp1.startAwaited(cmp1.deps, id);
+    expect([status, [...cmp1.jobs.values()], await cmp1.releases()]).toEqual([200, [], []]);
   });
 
   it('what a boot since then took away is not programmed below whoever has it now', async () => {
     const first = await anotherImage();
     const instance = await boundWith(first);
     await backups.take();
-    await boot({ bitstream: first });
-    await remove(instance);
+    await cmp1.boot({ bitstream: first });
+    await cmp1.remove(instance);
     const second = await anotherImage();
     await boundWith(second);
     await restore(second);
-    expect(await stateOf(instance)).toBe('provisioning');
-    await expect(reprovisionFor(instance)).rejects.toThrow(RetryLater);
-    expect([...jobs.values()]).toEqual([]);
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    await expect(cmp1.reprovisionFor(instance)).rejects.toThrow(RetryLater);
+    expect([...cmp1.jobs.values()]).toEqual([]);
 
     // It is nobody else's.
     await trust();
-    await reprovisionFor(instance);
-    expect(theStep().image.id).toBe(first);
-    await end('succeeded');
-    expect(await stateOf(instance)).toBe('Bound');
+    await cmp1.reprovisionFor(instance);
+    expect(cmp1.theStep().image.id).toBe(first);
+    await cmp1.end('succeeded');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 });

@@ -15,36 +15,21 @@ import { createDocuments } from '#core/store/documents.ts';
 import { hostKey } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
 import { aReport } from '#test/support/reports.ts';
-import {
-  bind,
-  bootAfresh,
-  bound,
-  counts,
-  deps,
-  end,
-  gpu,
-  handles,
-  jobs,
-  makeAllAgain,
-  minutes,
-  provider,
-  remove,
-  startBindOf,
-  startReleases,
-  startVgpuHost,
-  stateOf,
-  world,
-} from '#test/support/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
-beforeAll(startVgpuHost);
-afterAll(() => world.stop());
+let cmp1: VgpuHost;
+
+beforeAll(async () => {
+  cmp1 = await startVgpuHost();
+});
+afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await forgetHost();
-  await bootAfresh();
+  await cmp1.bootAfresh();
   await bootedBefore();
   clone += 1;
-  receivedMs = Date.now() + counts.boots;
+  receivedMs = Date.now() + cmp1.counts.boots;
 });
 
 const seconds = 1000;
@@ -52,7 +37,7 @@ let clone = 0;
 /** Of all reports here, so that each is received after the one before. */
 let receivedMs = 0;
 
-const original = () => `bbbbbbbb-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
+const original = () => `bbbbbbbb-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
 const cloned = () => `cccccccc-0000-4000-8000-${String(clone).padStart(12, '0')}`;
 
 interface Said extends Partial<InventoryReport> {
@@ -62,19 +47,19 @@ interface Said extends Partial<InventoryReport> {
 
 /** As the queue brings it, once; what has to come again is left. */
 async function says(boot_id: string, { afterMs = 1000, ...given }: Said = {}, devices = [gpu]) {
-  counts.sequence += 1;
+  cmp1.counts.sequence += 1;
   receivedMs += afterMs;
-  const report = aReport(devices, { boot_id, sequence: counts.sequence, ...given });
-  const again = (later = deps) => applyReport(later, 'cmp1', report, receivedMs);
+  const report = aReport(devices, { boot_id, sequence: cmp1.counts.sequence, ...given });
+  const again = (later = cmp1.deps) => applyReport(later, 'cmp1', report, receivedMs);
   await again().catch((error: unknown) => {
     if (!(error instanceof RetryLater)) throw error;
   });
-  await makeAllAgain();
+  await cmp1.makeAllAgain();
   return again;
 }
 
 async function conflict() {
-  return (await deps.store.inventory.host('cmp1')).host.conflict;
+  return (await cmp1.deps.store.inventory.host('cmp1')).host.conflict;
 }
 
 /** What was known of the host is lost, so that no test meets the boots of another. */
@@ -97,7 +82,7 @@ async function bootedBefore(): Promise<void> {
 }
 
 async function inConflict() {
-  const made = await bound();
+  const made = await cmp1.bound();
   await says(cloned());
   await says(original());
   return made;
@@ -105,86 +90,86 @@ async function inConflict() {
 
 describe('a boot id that was replaced and comes back', () => {
   it('is a conflict: binds are unknown, and keep their handles', async () => {
-    const { instance } = await bound();
-    const before = await handles();
+    const { instance } = await cmp1.bound();
+    const before = await cmp1.handles();
     for (let turn = 1; turn <= 4; turn++) {
       await says(cloned());
       await says(original());
     }
-    expect(jobs.size).toBe(0);
-    expect(await handles()).toEqual(before);
-    expect((await deps.store.arqs.binding(instance))?.state).toBe('Bound');
-    expect(await stateOf(instance)).toBe('unknown');
+    expect(cmp1.jobs.size).toBe(0);
+    expect(await cmp1.handles()).toEqual(before);
+    expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('Bound');
+    expect(await cmp1.stateOf(instance)).toBe('unknown');
     expect((await conflict())?.boots.map(({ bootId }) => bootId).sort()).toEqual(
       [original(), cloned()].sort(),
     );
   });
 
   it('takes no device away that the clone lacks', async () => {
-    await bound();
-    const before = await handles();
+    await cmp1.bound();
+    const before = await cmp1.handles();
     await says(cloned(), {}, []);
     await says(original());
-    expect(await handles()).toEqual(before);
-    expect((await deps.store.inventory.host('cmp1')).devices[0]?.isGone).toBe(false);
+    expect(await cmp1.handles()).toEqual(before);
+    expect((await cmp1.deps.store.inventory.host('cmp1')).devices[0]?.isGone).toBe(false);
   });
 
   it('frees nothing that waited to be cleaned up', async () => {
-    const { instance } = await bound();
-    await remove(instance);
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
     await says(cloned());
-    await expect(startReleases()).rejects.toThrow('has just booted');
+    await expect(cmp1.startReleases()).rejects.toThrow('has just booted');
     await says(original());
-    await startReleases();
-    expect(jobs.size).toBe(0);
-    await sweep({ ...deps, clock: () => Date.now() + 10 * minutes });
+    await cmp1.startReleases();
+    expect(cmp1.jobs.size).toBe(0);
+    await sweep({ ...cmp1.deps, clock: () => Date.now() + 10 * minutes });
     expect(
-      (await handles()).filter(({ release, quarantine }) => release && quarantine),
+      (await cmp1.handles()).filter(({ release, quarantine }) => release && quarantine),
     ).toHaveLength(1);
   });
 
   it('makes the end of a job that cleans up worth nothing', async () => {
-    const { instance } = await bound();
-    await remove(instance);
-    await startReleases();
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
+    await cmp1.startReleases();
     await says(cloned());
     await says(original());
-    await end('release');
-    expect((await handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
   });
 
   it('leaves what is being made again as it is', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     const again = await says(cloned());
-    await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
-    expect((await deps.store.arqs.binding(instance))?.state).toBe('provisioning');
+    await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
+    await cmp1.makeAllAgain();
+    expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('provisioning');
     await says(original());
-    await end('reprovision', 'rejected', {
+    await cmp1.end('reprovision', 'rejected', {
       reason: 'The document is for another boot of this host.',
     });
-    expect((await deps.store.arqs.binding(instance))?.state).toBe('provisioning');
-    expect((await handles()).filter(({ claim }) => claim)).toHaveLength(1);
-    expect(await stateOf(instance)).toBe('unknown');
+    expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('provisioning');
+    expect((await cmp1.handles()).filter(({ claim }) => claim)).toHaveLength(1);
+    expect(await cmp1.stateOf(instance)).toBe('unknown');
   });
 
   it('refuses new binds with a sentence, and fails those that have begun', async () => {
-    const begun = await bind();
+    const begun = await cmp1.bind();
     await says(cloned());
     await says(original());
-    expect(await bind()).toMatchObject({
+    expect(await cmp1.bind()).toMatchObject({
       status: 409,
       error: expect.stringContaining('Two agents report as host cmp1'),
     });
-    await startBindOf(begun.instance);
-    expect(await stateOf(begun.instance)).toBe(409);
-    expect((await handles()).filter(({ release }) => release)).toHaveLength(1);
+    await cmp1.startBindOf(begun.instance);
+    expect(await cmp1.stateOf(begun.instance)).toBe(409);
+    expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
   });
 
   it('has Placement reserve all that the host has', async () => {
     await inConflict();
-    const [device] = (await deps.store.inventory.host('cmp1')).devices;
-    const region = await deps.store.inventory.provider(provider);
+    const [device] = (await cmp1.deps.store.inventory.host('cmp1')).devices;
+    const region = await cmp1.deps.store.inventory.provider(provider);
     if (!device || !region) throw new Error('The device is gone.');
     const wanted = wantedProviders(device, [region]);
     expect(wanted.flatMap(({ inventories }) => Object.values(inventories))).toEqual([
@@ -193,20 +178,20 @@ describe('a boot id that was replaced and comes back', () => {
   });
 
   it('is noticed although the consumer dies before the devices are set aside', async () => {
-    await bound();
+    await cmp1.bound();
     await says(cloned());
-    const { inventory } = deps.store;
+    const { inventory } = cmp1.deps.store;
     const dying = {
-      ...deps,
+      ...cmp1.deps,
       store: {
-        ...deps.store,
+        ...cmp1.deps.store,
         inventory: { ...inventory, setAside: () => Promise.reject(new Error('killed')) },
       },
     };
-    const report = aReport([gpu], { boot_id: original(), sequence: counts.sequence + 1 });
+    const report = aReport([gpu], { boot_id: original(), sequence: cmp1.counts.sequence + 1 });
     const receivedAt = receivedMs + seconds;
     await expect(applyReport(dying, 'cmp1', report, receivedAt)).rejects.toThrow('killed');
-    await applyReport(deps, 'cmp1', report, receivedAt);
+    await applyReport(cmp1.deps, 'cmp1', report, receivedAt);
     expect((await inventory.host('cmp1')).devices[0]?.conflictSince).toBe(
       (await conflict())?.since,
     );
@@ -215,10 +200,10 @@ describe('a boot id that was replaced and comes back', () => {
 
 describe('a report of a replaced boot that is only late', () => {
   it('begins no conflict where the broker had it before the boot', async () => {
-    const sequence = counts.sequence + 1;
+    const sequence = cmp1.counts.sequence + 1;
     await says(cloned(), { sequence: sequence + 1 });
     await applyReport(
-      deps,
+      cmp1.deps,
       'cmp1',
       aReport([gpu], { boot_id: original(), sequence }),
       receivedMs - 1,
@@ -227,7 +212,7 @@ describe('a report of a replaced boot that is only late', () => {
   });
 
   it('begins no conflict where it was applied already, however late it comes again', async () => {
-    const { sequence } = (await deps.store.inventory.host('cmp1')).host;
+    const { sequence } = (await cmp1.deps.store.inventory.host('cmp1')).host;
     await says(cloned());
     await says(original(), { sequence, afterMs: 60 * minutes });
     expect(await conflict()).toBeUndefined();
@@ -237,28 +222,28 @@ describe('a report of a replaced boot that is only late', () => {
     ['within a minute of the boot, no conflict', 30 * seconds, false],
     ['later than that, a conflict', 90 * seconds, true],
   ])('made before the boot and received after it: %s', async (_case, afterMs, isConflict) => {
-    const made = counts.sequence + 1;
+    const made = cmp1.counts.sequence + 1;
     await says(cloned(), { sequence: made + 1 });
     await says(original(), { sequence: made, afterMs });
     expect((await conflict()) !== undefined).toBe(isConflict);
   });
 
   it('delays nothing but what follows from the boot', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     const again = await says(cloned());
-    expect((await deps.store.arqs.binding(instance))?.state).toBe('Bound');
-    expect(await stateOf(instance)).toBe('provisioning');
-    await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
-    expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: cloned() }]);
+    expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('Bound');
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
+    await cmp1.makeAllAgain();
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: cloned() }]);
   });
 });
 
 describe('a rejected job', () => {
   it('waits once for the report that may tell why', async () => {
-    const { instance } = await bind();
-    await startBindOf(instance);
-    const [jobId = ''] = [...jobs.keys()];
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    const [jobId = ''] = [...cmp1.jobs.keys()];
     expect(jobId).toContain(`${stage}-bind-`);
     const rejected = {
       eventType: 'JOB_EXECUTION',
@@ -268,21 +253,21 @@ describe('a rejected job', () => {
       thingArn: 'arn',
       timestamp: 1,
     } as const;
-    await expect(finishJob(deps, rejected, 1)).rejects.toBeInstanceOf(RetryLater);
-    await finishJob(deps, rejected, 2);
-    expect(await stateOf(instance)).toBe(409);
+    await expect(finishJob(cmp1.deps, rejected, 1)).rejects.toBeInstanceOf(RetryLater);
+    await finishJob(cmp1.deps, rejected, 2);
+    expect(await cmp1.stateOf(instance)).toBe(409);
   });
 });
 
 describe('an operator ends the conflict', () => {
-  const later = () => ({ ...deps, clock: () => receivedMs + 7 * minutes });
+  const later = () => ({ ...cmp1.deps, clock: () => receivedMs + 7 * minutes });
 
   it('not while the other agent reports', async () => {
     await inConflict();
-    const now = { ...deps, clock: () => receivedMs + minutes };
+    const now = { ...cmp1.deps, clock: () => receivedMs + minutes };
     await expect(endConflict(now, 'cmp1', original())).rejects.toThrow(`Boot ${cloned()} has`);
     await expect(endConflict(later(), 'cmp1', stage)).rejects.toThrow('these have: ');
-    await expect(endConflict(deps, 'cmp2', original())).rejects.toThrow('no conflict');
+    await expect(endConflict(cmp1.deps, 'cmp2', original())).rejects.toThrow('no conflict');
     expect(await conflict()).toBeDefined();
   });
 
@@ -290,38 +275,38 @@ describe('an operator ends the conflict', () => {
     const { instance } = await inConflict();
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
-    expect(await stateOf(instance)).toBe('Bound');
-    expect((await deps.store.inventory.host('cmp1')).devices[0]).not.toHaveProperty(
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+    expect((await cmp1.deps.store.inventory.host('cmp1')).devices[0]).not.toHaveProperty(
       'conflictSince',
     );
-    expect((await bind()).status).toBe(202);
+    expect((await cmp1.bind()).status).toBe(202);
   });
 
   it('and what the clone was asked to make is made on the host again', async () => {
-    const { instance } = await bound();
+    const { instance } = await cmp1.bound();
     const again = await says(cloned());
-    await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
-    await end('reprovision');
-    expect((await deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
+    await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
+    await cmp1.makeAllAgain();
+    await cmp1.end('reprovision');
+    expect((await cmp1.deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
     await says(original());
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
-    expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: original() }]);
-    await end('reprovision');
-    expect(await stateOf(instance)).toBe('Bound');
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: original() }]);
+    await cmp1.end('reprovision');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
   it('and a release that began before is still cleaned up by that agent', async () => {
-    const { instance } = await bound();
-    await remove(instance);
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
     await says(cloned());
     await says(original());
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
-    const [waiting] = (await handles()).filter(({ release }) => release);
-    await startRelease(deps, waiting?.release ?? '');
-    expect([...jobs.values()]).toMatchObject([{ action: 'release', boot_id: original() }]);
+    const [waiting] = (await cmp1.handles()).filter(({ release }) => release);
+    await startRelease(cmp1.deps, waiting?.release ?? '');
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'release', boot_id: original() }]);
   });
 
   it('begins again with the next report of the clone', async () => {

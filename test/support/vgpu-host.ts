@@ -2,26 +2,30 @@
 // test; everything else is real.
 
 import { expect } from 'vitest';
+
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+
 import type { AttachHandle, Presence } from '#core/domain/device.ts';
+
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
+
 import { startBind } from '#core/operations/bind/start-bind.ts';
+
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
+
 import { startRelease } from '#core/operations/release/start-release.ts';
+
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
+
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
-export const minutes = 60_000;
 
-export let world: World;
-export let deps: ConsumerDeps;
-export let jobs: Map<string, JobDocument>;
-export let cancelled: string[];
-let everMade: Set<string>;
-export const counts = { sequence: 0, instances: 0, boots: 0 };
+export const minutes = 60_000;
 
 export const gpu = aDevice({
   address: '0000:0e:00.0',
@@ -44,169 +48,182 @@ export const gpu = aDevice({
   ],
 });
 
-export function startVgpuHost(): Promise<void> {
-  return startVgpuHostWith({});
-}
-
-/** @param settings beside the usual ones */
-export async function startVgpuHostWith(settings: Record<string, string>): Promise<void> {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
-  });
-}
-
-/** A host that has just booted, so that nothing of the test before is left. */
-export async function bootAfresh(): Promise<void> {
-  jobs = new Map();
-  everMade = new Set();
-  cancelled = [];
-  deps = {
-    ...world.deps,
-    clients: {
-      ...world.deps.clients,
-      jobs: {
-        create: async (id, document) => {
-          if (!everMade.has(id)) {
-            everMade.add(id);
-            jobs.set(id, document);
-          }
-        },
-        cancel: async (id) => void cancelled.push(id),
-        executionStatus: async () => undefined,
-      },
-    },
-  };
-  for (let instance = 1; instance <= counts.instances; instance++)
-    await remove(instanceOf(instance));
-  await boot();
-  jobs.clear();
-  await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
-}
-
-/** From now on consumers see so many minutes more. */
-export function setClockAhead(count: number): void {
-  deps = { ...deps, clock: () => Date.now() + count * minutes };
-}
-
-export async function setPresence(presence: Presence): Promise<void> {
-  const { host } = await deps.store.inventory.host('cmp1');
-  await deps.store.inventory.putPresence('cmp1', presence, host.presence);
-}
-
-/** The agent has been gone for so long. */
-export async function disconnect(forMs: number): Promise<void> {
-  const at = new Date(Date.now() - forMs).toISOString();
-  const { host } = await deps.store.inventory.host('cmp1');
-  await underLease((holder) =>
-    deps.store.inventory.putReport({ ...host, lastReportAt: at }, holder),
-  );
-  await setPresence({ isConnected: false, version: 1, at });
-}
-
-/** As a consumer of the host's reports. */
-export async function underLease(work: (holder: string) => Promise<boolean>): Promise<void> {
-  const { inventory } = deps.store;
-  const now = new Date().toISOString();
-  expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
-  expect(await work('test')).toBe(true);
-  await inventory.endLease('cmp1', 'test');
-}
-
-export async function boot(given: ConsumerDeps = deps): Promise<void> {
-  counts.boots += 1;
-  counts.sequence += 1;
-  const boot_id = `bbbbbbbb-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
-  // Some tests look ahead; a boot comes after whatever they have done.
-  const later = { ...given, clock: () => Date.now() + 10 * minutes };
-  await applySettled(
-    later,
-    'cmp1',
-    aReport([gpu], { boot_id, sequence: counts.sequence }),
-    Date.now() + counts.boots,
-  );
-  await makeAllAgain(later);
-}
-
 export const instanceOf = (number: number) =>
   `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-export async function bind() {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'vgpu',
+/** @param settings beside the usual ones */
+export async function startVgpuHost(settings: Record<string, string> = {}): Promise<VgpuHost> {
+  const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
   });
-  const arq: string = created.json.arqs[0].uuid;
-  counts.instances += 1;
-  const instance = instanceOf(counts.instances);
-  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [arq]: [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: provider },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
-  });
-  return { arq, instance, status, error: json?.error };
+  return new VgpuHost(world);
 }
 
-/** What the stream brings to the queue after a boot. */
-export async function makeAllAgain(given: ConsumerDeps = deps): Promise<void> {
-  const jobUuids = new Set<string>();
-  for (let instance = 1; instance <= counts.instances; instance++) {
-    const binding = await given.store.arqs.binding(instanceOf(instance));
-    if (binding?.state === 'provisioning' && binding.jobUuid) jobUuids.add(binding.jobUuid);
+export class VgpuHost {
+  readonly world: World;
+  deps: ConsumerDeps;
+  /** The jobs that the host has, by id. */
+  jobs = new Map<string, JobDocument>();
+  cancelled: string[] = [];
+  readonly counts = { sequence: 0, instances: 0, boots: 0 };
+  private everMade = new Set<string>();
+
+  constructor(world: World) {
+    this.world = world;
+    this.deps = world.deps;
   }
-  for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
-}
 
-/** What the stream brings to the queue. */
-export async function startBindOf(instance: string): Promise<void> {
-  const binding = await deps.store.arqs.binding(instance);
-  if (binding) await startBind(deps, instance, binding.bindId as BindId);
-}
-
-export async function startReleases(given: ConsumerDeps = deps): Promise<void> {
-  for (const id of new Set((await handles()).flatMap(({ release }) => release ?? []))) {
-    await startRelease(given, id);
+  /** A host that has just booted, so that nothing of the test before is left. */
+  async bootAfresh(): Promise<void> {
+    this.jobs = new Map();
+    this.everMade = new Set();
+    this.cancelled = [];
+    this.deps = {
+      ...this.world.deps,
+      clients: {
+        ...this.world.deps.clients,
+        jobs: {
+          create: async (id, document) => {
+            if (!this.everMade.has(id)) {
+              this.everMade.add(id);
+              this.jobs.set(id, document);
+            }
+          },
+          cancel: async (id) => void this.cancelled.push(id),
+          executionStatus: async () => undefined,
+        },
+      },
+    };
+    for (let instance = 1; instance <= this.counts.instances; instance++)
+      await this.remove(instanceOf(instance));
+    await this.boot();
+    this.jobs.clear();
+    await this.setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
   }
-}
 
-export async function handles(): Promise<readonly AttachHandle[]> {
-  return (await deps.store.inventory.provider(provider))?.handles ?? [];
-}
-
-export async function end(
-  kind: 'bind' | 'release' | 'reprovision',
-  operation: JobEvent['operation'] = 'succeeded',
-  statusDetails: JobEvent['statusDetails'] = {},
-): Promise<void> {
-  const ids = [...jobs.keys()].filter((id) => id.startsWith(`${stage}-${kind}-`));
-  expect(ids.length).toBeGreaterThan(0);
-  for (const jobId of ids) {
-    const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
-    // Events come at least once.
-    for (const _ of [1, 2]) await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
-    jobs.delete(jobId);
+  /** From now on consumers see so many minutes more. */
+  setClockAhead(count: number): void {
+    this.deps = { ...this.deps, clock: () => Date.now() + count * minutes };
   }
-}
 
-export async function stateOf(instance: string): Promise<unknown> {
-  const path = `/v2/accelerator_requests?instance=${instance}`;
-  const { status, json } = await world.asNova('GET', path);
-  return status === 200 ? json.arqs[0]?.state : status;
-}
+  async setPresence(presence: Presence): Promise<void> {
+    const { host } = await this.deps.store.inventory.host('cmp1');
+    await this.deps.store.inventory.putPresence('cmp1', presence, host.presence);
+  }
 
-export async function remove(instance: string): Promise<number> {
-  return (await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status;
-}
+  /** The agent has been gone for so long. */
+  async disconnect(forMs: number): Promise<void> {
+    const at = new Date(Date.now() - forMs).toISOString();
+    const { host } = await this.deps.store.inventory.host('cmp1');
+    await this.underLease((holder) =>
+      this.deps.store.inventory.putReport({ ...host, lastReportAt: at }, holder),
+    );
+    await this.setPresence({ isConnected: false, version: 1, at });
+  }
 
-export async function bound() {
-  const made = await bind();
-  await startBindOf(made.instance);
-  await end('bind');
-  return made;
-}
+  /** As a consumer of the host's reports. */
+  async underLease(work: (holder: string) => Promise<boolean>): Promise<void> {
+    const { inventory } = this.deps.store;
+    const now = new Date().toISOString();
+    expect(await inventory.takeLease('cmp1', 'test', now, now)).toBe(true);
+    expect(await work('test')).toBe(true);
+    await inventory.endLease('cmp1', 'test');
+  }
 
-/** Jobs as they were, whose end is still to come. */
-export function bringBackJobs(late: Map<string, JobDocument>): void {
-  jobs = late;
+  async boot(given: ConsumerDeps = this.deps): Promise<void> {
+    this.counts.boots += 1;
+    this.counts.sequence += 1;
+    const boot_id = `bbbbbbbb-0000-4000-8000-${String(this.counts.boots).padStart(12, '0')}`;
+    // Some tests look ahead; a boot comes after whatever they have done.
+    const later = { ...given, clock: () => Date.now() + 10 * minutes };
+    await applySettled(
+      later,
+      'cmp1',
+      aReport([gpu], { boot_id, sequence: this.counts.sequence }),
+      Date.now() + this.counts.boots,
+    );
+    await this.makeAllAgain(later);
+  }
+
+  async bind() {
+    const created = await this.world.asNova('POST', '/v2/accelerator_requests', {
+      device_profile_name: 'vgpu',
+    });
+    const arq: string = created.json.arqs[0].uuid;
+    this.counts.instances += 1;
+    const instance = instanceOf(this.counts.instances);
+    const { status, json } = await this.world.asNova('PATCH', '/v2/accelerator_requests', {
+      [arq]: [
+        { op: 'add', path: '/hostname', value: 'cmp1' },
+        { op: 'add', path: '/device_rp_uuid', value: provider },
+        { op: 'add', path: '/instance_uuid', value: instance },
+      ],
+    });
+    return { arq, instance, status, error: json?.error };
+  }
+
+  /** What the stream brings to the queue after a boot. */
+  async makeAllAgain(given: ConsumerDeps = this.deps): Promise<void> {
+    const jobUuids = new Set<string>();
+    for (let instance = 1; instance <= this.counts.instances; instance++) {
+      const binding = await given.store.arqs.binding(instanceOf(instance));
+      if (binding?.state === 'provisioning' && binding.jobUuid) jobUuids.add(binding.jobUuid);
+    }
+    for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
+  }
+
+  /** What the stream brings to the queue. */
+  async startBindOf(instance: string): Promise<void> {
+    const binding = await this.deps.store.arqs.binding(instance);
+    if (binding) await startBind(this.deps, instance, binding.bindId as BindId);
+  }
+
+  async startReleases(given: ConsumerDeps = this.deps): Promise<void> {
+    for (const id of new Set((await this.handles()).flatMap(({ release }) => release ?? []))) {
+      await startRelease(given, id);
+    }
+  }
+
+  async handles(): Promise<readonly AttachHandle[]> {
+    return (await this.deps.store.inventory.provider(provider))?.handles ?? [];
+  }
+
+  async end(
+    kind: 'bind' | 'release' | 'reprovision',
+    operation: JobEvent['operation'] = 'succeeded',
+    statusDetails: JobEvent['statusDetails'] = {},
+  ): Promise<void> {
+    const ids = [...this.jobs.keys()].filter((id) => id.startsWith(`${stage}-${kind}-`));
+    expect(ids.length).toBeGreaterThan(0);
+    for (const jobId of ids) {
+      const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
+      // Events come at least once.
+      for (const _ of [1, 2]) await finishJob(this.deps, { eventType: 'JOB_EXECUTION', ...event });
+      this.jobs.delete(jobId);
+    }
+  }
+
+  async stateOf(instance: string): Promise<unknown> {
+    const path = `/v2/accelerator_requests?instance=${instance}`;
+    const { status, json } = await this.world.asNova('GET', path);
+    return status === 200 ? json.arqs[0]?.state : status;
+  }
+
+  async remove(instance: string): Promise<number> {
+    return (await this.world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`))
+      .status;
+  }
+
+  async bound() {
+    const made = await this.bind();
+    await this.startBindOf(made.instance);
+    await this.end('bind');
+    return made;
+  }
+
+  /** Jobs as they were, whose end is still to come. */
+  bringBackJobs(late: Map<string, JobDocument>): void {
+    this.jobs = late;
+  }
 }
