@@ -68,17 +68,17 @@ function readMdev(sysfs: Sysfs, uuid: string): Mdev | undefined {
 
 function typesOf(address: string): string {
   if (!pciAddress.safeParse(address).success) {
-    throw new Error(`${JSON.stringify(address)} is no PCI address.`);
+    throw new Error(`${JSON.stringify(address)} is not a PCI address.`);
   }
   return `bus/pci/devices/${address}/mdev_supported_types`;
 }
 
 function checkedName(type: string): string {
-  if (!namePattern.test(type)) throw new Error(`${JSON.stringify(type)} is no type of mdevs.`);
+  if (!namePattern.test(type)) throw new Error(`${JSON.stringify(type)} is not an mdev type.`);
   return type;
 }
 
 function checkedUuid(uuid: string): string {
-  if (!uuidPattern.test(uuid)) throw new Error(`${JSON.stringify(uuid)} is no uuid.`);
+  if (!uuidPattern.test(uuid)) throw new Error(`${JSON.stringify(uuid)} is not a uuid.`);
   return uuid;
 }

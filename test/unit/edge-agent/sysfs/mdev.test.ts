@@ -75,7 +75,7 @@ describe('mdevs', () => {
     'are not made of %j',
     async (given) => {
       const mdevs = createMdevs(aKernel());
-      await expect(mdevs.createMdev({ ...mdev, ...given })).rejects.toThrow(/is no /);
+      await expect(mdevs.createMdev({ ...mdev, ...given })).rejects.toThrow(/is not /);
     },
   );
 
