@@ -3,10 +3,10 @@
 
 import { backoffMs } from './backoff.ts';
 import type { Clock } from './clock.ts';
+import { nextReportMs, nothingAcknowledged, withEverythingDue } from './compose-report.ts';
 import { type Driver, noticesChange } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
-import { nextReportMs, nothingAcknowledged, withEverythingDue } from './plan-report.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
 import { type ReportDeps, reportInventory } from './report-inventory.ts';
 import type { JobRunner } from './run-jobs.ts';

@@ -3,9 +3,9 @@
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { Clock } from './clock.ts';
+import { type Acknowledged, acknowledge, composeReport } from './compose-report.ts';
 import type { Found } from './discover.ts';
 import type { Log } from './log.ts';
-import { type Acknowledged, acknowledge, planReport } from './plan-report.ts';
 import type { Sequence } from './sequence.ts';
 import { agentVersion } from './version.ts';
 
@@ -38,7 +38,7 @@ export async function reportInventory(
   known: Acknowledged,
 ): Promise<Reported> {
   const found = await deps.discover();
-  const plan = planReport(found, known, deps.clock.monotonicMs());
+  const plan = composeReport(found, known, deps.clock.monotonicMs());
   if (plan.oversized.length > 0) {
     deps.log.error('Devices are too large to report.', { addresses: plan.oversized });
   }
@@ -61,7 +61,7 @@ export async function reportInventory(
     await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));
     acknowledged = acknowledge(acknowledged, plan, part, deps.clock.monotonicMs());
     deps.log.info('Reported the inventory.', {
-      occasion: plan.occasion,
+      reason: plan.reason,
       sequence: report.sequence,
       devices: Object.keys(plan.manifest).length,
       described: devices.length,

@@ -1,19 +1,23 @@
-// The API Gateway's routes, from the table of routes: whatever is asked of a resource's paths goes to the resource's
-// function, and everything else to `versions`. Functions, not the gateway, answer 404 and 405, so
-// that a trailing slash, a `.json` suffix and an unknown method are answered alike everywhere.
+// The API Gateway's routes, from the table of routes. Every request below a resource's paths goes
+// to the function of that resource, every other request to `versions`. The functions answer 404
+// and 405, not the gateway, so that a trailing slash, a `.json` suffix and an unknown method are
+// answered alike everywhere.
 
 import { type Resource, type RouteRow, routes } from './routes.ts';
 
-/** Where Cyborg's WSGI application is mounted, and the bare API. */
+/** The path at which Cyborg's WSGI application is mounted, and the bare API. */
 const mounts = ['/accelerator', ''];
 
 export interface GatewayRoute {
-  /** As API Gateway spells it, without the method (which is `ANY`); `$default` catches the rest. */
+  /**
+   * As API Gateway spells it, without the method (which is `ANY`); `$default` is for all other
+   * paths.
+   */
   readonly path: string;
   readonly resource: Resource;
 }
 
-/** Collections of the API, e.g. `/v2/device_profiles`, and whose they are. */
+/** Collections of the API, e.g. `/v2/device_profiles`, and their resources. */
 const collections = new Map(
   routes
     .filter((row) => row.resource !== 'versions')
@@ -32,7 +36,10 @@ export const gatewayRoutes: readonly GatewayRoute[] = [
   { path: '$default', resource: 'versions' },
 ];
 
-/** Which function API Gateway would call: an exact route first, then a greedy one, then the default. */
+/**
+ * The function that API Gateway calls: an exact route comes before a greedy one, and that before
+ * the default.
+ */
 export function resourceFor(path: string): Resource {
   const exact = gatewayRoutes.find((route) => route.path === path);
   const greedy = gatewayRoutes.find(
@@ -44,7 +51,10 @@ export function resourceFor(path: string): Resource {
   return (exact ?? greedy)?.resource ?? 'versions';
 }
 
-/** The path as the table of routes has it: below the mount, without trailing slash and `.json`. */
+/**
+ * The path in the form of the table of routes: below the mount, without trailing slash and
+ * `.json`.
+ */
 export function apiPath(rawPath: string): string {
   const below = rawPath.replace(/^\/accelerator(?=\/|$)/, '');
   return below.replace(/\/+$/, '').replace(/\.json$/, '') || '/';
@@ -71,7 +81,7 @@ export function matchPath(path: string): RouteMatch[] {
   });
 }
 
-/** A malformed escape is taken as it stands: no such thing will be found. */
+/** A malformed escape is not decoded: the id is not found then. */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -1,7 +1,8 @@
-// The table of routes: resource → path → method → the action, who may call it, and the status of success.
-// The action's module is `functions/<resource>/<action>.ts`. One Lambda function serves a resource, and its
-// handler does not compile without an action for each of its rows. `infra/` and `local/` route to it alike
-// (gateway.ts). All paths are also served below `/accelerator`, where Cyborg's WSGI application is mounted.
+// The table of routes: resource → path → method → the action, who may call it, and the status of
+// success. The action's module is `functions/<resource>/<action>.ts`. One Lambda function serves a
+// resource, and its handler does not compile without an action for each of its rows. `infra/` and
+// `local/` route to it alike (gateway.ts). All paths are also served below `/accelerator`, where
+// Cyborg's WSGI application is mounted.
 
 import type { PolicyRule } from '#core/domain/policy.ts';
 

@@ -57,8 +57,8 @@ export type CheckRegionStep = z.infer<typeof checkRegionStep>;
 const mdev = {
   ...ofBind,
   /**
-   * Of the attach handle: when it was claimed, and after it was given back. What was made under
-   * this one or a later is not what a release is about: that can only be a late one.
+   * The attach handle's epoch: at its claim, or after it was given back. A release removes no mdev
+   * that was made under this epoch or a later one: such a release can only be late.
    */
   epoch: z.number().int().optional(),
   address: pciAddress,
@@ -72,7 +72,7 @@ const removeMdevStep = z.object({ kind: z.literal('remove-mdev'), ...mdev });
 export type CreateMdevStep = z.infer<typeof createMdevStep>;
 export type RemoveMdevStep = z.infer<typeof removeMdevStep>;
 
-/** Does nothing, in its turn: whatever was under way on the device has ended when it is done. */
+/** Does nothing. It runs in its turn, so earlier work on the device has ended when it is done. */
 const settleStep = z.object({
   kind: z.literal('settle'),
   ...ofBind,
@@ -92,7 +92,7 @@ export type JobStep = z.infer<typeof jobStep>;
 
 const envelope = {
   version: z.literal(1),
-  /** Whom it is for; the agent compares. */
+  /** The host that the job is for; the agent compares. */
   host: z.string().refine(isHostname),
   /** The boot of the host that it was decided for; under any other it is refused. */
   boot_id: z.guid(),

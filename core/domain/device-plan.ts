@@ -56,7 +56,7 @@ export function planDevice(
     createdAt: was?.createdAt ?? now,
     ...(was && { updatedAt: now }),
   };
-  const wanted = wantedProviders(device, discovered);
+  const wanted = wantedDeployables(device, discovered);
   const storedById = new Map(stored?.providers.map((each) => [each.deployable.providerUuid, each]));
   const deployables = wanted.map(({ deployable }) => {
     const before = storedById.get(deployable.providerUuid)?.deployable;
@@ -120,17 +120,17 @@ export function deployableUuid(name: string): DeployableUuid {
   return derivedUuid('deployable', name) as DeployableUuid;
 }
 
-interface WantedProvider {
+interface WantedDeployable {
   readonly deployable: Deployable;
   readonly offering?: Offering;
 }
 
 /** A provider for the device and, below it, one for each region. */
-function wantedProviders(device: Device, discovered: DiscoveredDevice): WantedProvider[] {
+function wantedDeployables(device: Device, discovered: DiscoveredDevice): WantedDeployable[] {
   const name = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
-  const own = wantedProvider(device, discovered, name);
+  const own = wantedDeployable(device, discovered, name);
   const regions = discovered.regions.map((region) =>
-    wantedProvider(
+    wantedDeployable(
       device,
       discovered,
       `${name}_${region.name}`,
@@ -141,13 +141,13 @@ function wantedProviders(device: Device, discovered: DiscoveredDevice): WantedPr
   return [own, ...regions];
 }
 
-function wantedProvider(
+function wantedDeployable(
   device: Device,
   discovered: DiscoveredDevice,
   name: string,
   region?: DiscoveredRegion,
   parent?: ProviderUuid,
-): WantedProvider {
+): WantedDeployable {
   const offering = region ?? discovered.offers;
   return {
     deployable: {

@@ -1,6 +1,6 @@
-// The operations of which bindings.ts makes its transactions. A claim depends on each of its rows. What
-// comes afterwards depends on the instance's row alone: whoever changes what an instance holds changes
-// that row, so that its ARQs and their handles are as they were as long as it is.
+// The operations of which bindings.ts makes its transactions. A claim depends on each of its rows.
+// What comes afterwards depends on the instance's row alone: each change of an instance's ARQs
+// changes that row, so that the ARQs and their handles are unchanged as long as the row is.
 
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
@@ -40,7 +40,7 @@ export function claimArq(
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
       UpdateExpression: `${set.expression} REMOVE due, due_at, failure`,
-      // In none of the states from which it is claimed has it a binding.
+      // An ARQ in a state from which it is claimed has no binding.
       ConditionExpression: '#state = :was',
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':was': arq.state },
@@ -54,8 +54,8 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
       TableName: tables.inventory,
       Key: handleKey(handle.providerUuid, handle.uuid),
       UpdateExpression: 'SET arq_uuid = :arq, instance_uuid = :instance',
-      // The epoch has grown if the handle was claimed and released since it was read, or is kept for an
-      // operator's program.
+      // The epoch has grown if the handle was claimed and released since it was read, or is kept
+      // for an operator's program.
       ConditionExpression:
         'epoch = :epoch AND attribute_not_exists(arq_uuid) AND ' +
         'attribute_not_exists(quarantine) AND attribute_not_exists(restored_at) AND ' +
@@ -73,7 +73,7 @@ export function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
   return { Delete: { TableName: tables.arqs, Key: arqKey(arq.uuid) } };
 }
 
-/** From then on it is like one that was never bound: the sweep deletes it, unless it is bound again. */
+/** The sweep deletes an unbound ARQ after a time, unless it is bound again. */
 export function unbindArq(
   tables: BindingTables,
   arq: BoundArq,
@@ -106,15 +106,18 @@ export function giveBackHandle(
     Update: {
       TableName: tables.inventory,
       Key: key,
-      // A release takes the place of an earlier one that the claim was waiting behind: a consumer may be
-      // about to ask the host for the bind, and the host must have heard first that it is over.
+      // A release takes the place of an earlier one that the claim was waiting behind: a consumer
+      // may be about to ask the host for the bind, and the host must have heard first that it is
+      // over.
       UpdateExpression: release ? `SET release_id = :release ${without}` : without,
       ExpressionAttributeValues: { ':one': 1, ...(release && { ':release': release }) },
     },
   };
 }
 
-/** An ARQ whose bind goes on, or is made again after its host has booted. */
+/**
+ * The new state of an ARQ whose bind was resolved, or is provisioning after a boot of its host.
+ */
 export function resolveArq(
   tables: BindingTables,
   arq: BoundArq,

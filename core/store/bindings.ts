@@ -42,9 +42,7 @@ export interface BindingStore {
    * unbound.
    */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
-  /**
-   * provisioning, all of it: its host has booted, and what was made there is gone. False as below.
-   */
+  /** Makes the whole binding `provisioning`, after a boot of its host. False as below. */
   provision(
     binding: InstanceBinding,
     arqs: readonly BoundArq[],
@@ -52,13 +50,13 @@ export interface BindingStore {
     now: string,
     dueAt: string,
   ): Promise<boolean>;
-  /** What its host still had after that boot, it has under it. */
+  /** Stores that the binding is still ready under a later boot. */
   keep(binding: InstanceBinding, bootId: string): Promise<void>;
-  /** What is provisioning is looked after again at that time. */
+  /** Sets when the sweep looks at the binding again. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /**
-   * Bound, all of it. False if the binding is another by now, or resolved already; or if its host
-   * has booted again since the boot under which it was made ready.
+   * Makes the whole binding Bound. False if the binding has changed or is resolved, or if its host
+   * has booted again after the boot in which it was made ready.
    */
   succeed(
     binding: InstanceBinding,
@@ -66,7 +64,7 @@ export interface BindingStore {
     now: string,
     bootId?: string,
   ): Promise<boolean>;
-  /** BindFailed, all of it; the handles are given back. False as above. */
+  /** Makes the whole binding BindFailed, and gives back its handles. False as above. */
   fail(binding: InstanceBinding, failure: BindFailure, release: Release): Promise<boolean>;
 }
 
@@ -147,7 +145,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET boot_id = :boot',
-        // Nothing is made under that boot any more, so another binding has another.
+        // A newer binding of the instance has another boot.
         ConditionExpression: 'boot_id = :earlier',
         ExpressionAttributeValues: { ':earlier': earlier, ':boot': bootId },
       });
@@ -158,8 +156,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET due_at = :due',
-        // Of one that is resolved by now, or was postponed further, a time more or less says
-        // nothing.
+        // For a binding that was resolved meanwhile the time has no effect.
         ConditionExpression: 'bind_id = :bind',
         ExpressionAttributeValues: { ':bind': bindId, ':due': dueAt },
       });
@@ -168,7 +165,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
     async succeed(binding, arqs, now, bootId) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
-        // Made again after a boot, it is said to Nova anew.
+        // A binding that was provisioning is told to Nova again, so its start is now.
         resolveInstance(tables, binding, {
           state: 'Bound',
           resolved_at: now,

@@ -15,7 +15,7 @@ import { type TransactItem, transact, transactItemsMax, updated, updateIf } from
 export const handlesPerProgramMax = transactItemsMax - 2;
 
 export interface RegionStore {
-  /** What the region holds is unknown from now on, until its host reports it anew. */
+  /** Forgets what the region holds, until its host reports it again. */
   forgetFunction(provider: ProviderUuid): Promise<void>;
   /** Keeps all handles of the region until the program is confirmed; false if one is not free. */
   startProgram(program: HostProgram, note: ProgramNote, dueAt: string): Promise<boolean>;

@@ -10,7 +10,7 @@ import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 import { asksForOutcome, waitUntilResolved } from './wait-until-resolved.ts';
 
-/** Nova asks by instance: that reads base tables only. */
+/** Nova asks by instance: that query reads base tables only. */
 export const getAll = action(
   { query: listQuery, answers: { 200: arqsAnswer }, refuses: [409, 423] },
   async ({ deps, caller, query, base, about }) => {
@@ -58,8 +58,8 @@ async function arqsOf(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]>
 }
 
 /**
- * nova-compute takes an ARQ that is BindFailed when it first looks for one that it was told about
- * already, and boots the server without its device; an error it takes for a failed build.
+ * nova-compute treats an ARQ that is BindFailed in its first list as already resolved, and boots
+ * the server without its device. It treats an error as a failed build.
  */
 function checkResolution(
   instance: string,

@@ -13,7 +13,7 @@ export const listQuery = z.strictObject({
   ...pageQuery,
 });
 
-/** More keys than the name are ignored: the command line client sends some. */
+/** Other keys are ignored: the command line client sends some. */
 export const createBody = z.object({ device_profile_name: z.string() });
 
 export const deleteQuery = z.strictObject({
@@ -30,12 +30,12 @@ type Operation = z.infer<typeof operation>;
 
 const bindPaths = ['/hostname', '/device_rp_uuid', '/instance_uuid'] as const;
 
-/** As many ARQs as fit into one transaction, with their handles and the instance's row. */
+/** The number of ARQs that fit into one transaction with their handles and the instance's row. */
 const arqsMax = 49;
 
 /** ARQ uuid → JSON patch. */
 export const updateBody = z.record(z.string(), z.array(operation).min(1).max(16));
-/** What the OpenAPI document says of it: the rules of `readUpdate`, as far as JSON Schema has words for them. */
+/** The body in the OpenAPI document: the rules of `readUpdate` that JSON Schema can express. */
 export const documentedUpdate = z
   .record(
     z.guid(),
@@ -63,7 +63,8 @@ export function arqUuid(text: string): ArqUuid {
  * @throws InvalidInput, NotAcceptable
  */
 export function readUpdate(body: UpdateBody, microversion: Microversion): Update {
-  // First: a body has room for so many that comparing them with each other takes a second.
+  // Checked first: a body of 1 MiB holds so many that comparing them with each other takes a
+  // second.
   if (Object.keys(body).length > arqsMax) {
     throw new InvalidInput(`One request changes at most ${arqsMax} accelerator requests.`);
   }
@@ -73,7 +74,7 @@ export function readUpdate(body: UpdateBody, microversion: Microversion): Update
   const twice = patches.find(
     ([uuid], index) => patches.findIndex(([each]) => each === uuid) < index,
   );
-  if (twice) throw new InvalidInput(`${twice[0]} stands twice, in two spellings.`);
+  if (twice) throw new InvalidInput(`Duplicate ARQ ${twice[0]}, in two spellings.`);
   if (patches.length === 0) throw new InvalidInput('The body names no accelerator request.');
   for (const [uuid, operations] of patches) checkPaths(uuid, operations, microversion);
   const kinds = new Set(patches.flatMap(([, operations]) => operations.map(({ op }) => op)));
@@ -102,7 +103,7 @@ function checkPaths(uuid: ArqUuid, operations: readonly Operation[], microversio
   const twice = operations.find(({ path }, index) =>
     operations.slice(index + 1).some((other) => other.path === path),
   );
-  if (twice) throw new InvalidInput(`${uuid}: ${twice.path} stands twice.`);
+  if (twice) throw new InvalidInput(`${uuid}: duplicate path ${twice.path}.`);
 }
 
 function readTarget(uuid: ArqUuid, operations: readonly Operation[]): BindTarget {
@@ -126,7 +127,7 @@ function readTarget(uuid: ArqUuid, operations: readonly Operation[]): BindTarget
   };
 }
 
-/** Paths of an admin's patch that name whose the ARQ shall be. */
+/** Paths by which an admin's patch names the project of the ARQ. */
 export function namesProject(body: UpdateBody): boolean {
   return Object.values(body).some((patch) => patch.some(({ path }) => path === '/project_id'));
 }

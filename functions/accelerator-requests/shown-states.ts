@@ -6,11 +6,12 @@ import { wantedImage } from '#core/domain/device-profile.ts';
 import { isLost } from '#core/domain/presence.ts';
 
 /**
- * The states to show. What an agent has made on its host is `unknown` while that agent is gone, for the
- * host may have booted since, or while two agents report as that host; and where it has, it is `provisioning` even before that is written down.
- * Costs a read per host of such ARQs, and nothing for others.
+ * The states to show. A host-made ARQ is `unknown` while the agent of its host is gone, because
+ * the host may have rebooted, and while two agents report as that host. After a reboot it is
+ * `provisioning` even before the row says so. This costs one read for each host with such ARQs,
+ * and nothing for other ARQs.
  *
- * @param binding of all of them, where it has been read before
+ * @param binding of all of them, if the caller has read it already
  */
 export async function shownStates(
   deps: Deps,
@@ -31,7 +32,7 @@ export async function shownStates(
   return new Map(arqs.map((arq) => [arq.uuid, shown(arq)]));
 }
 
-/** By an agent: an mdev, or what a region holds. */
+/** An agent makes it: an mdev, or the image of a region. */
 function isMade(deps: Deps, { state, binding, group }: Arq): boolean {
   if (!binding?.attachment || (state !== 'Bound' && state !== 'provisioning')) return false;
   return needsCleaning(binding.attachment, deps.settings.mdevOwner) || !!wantedImage(group);

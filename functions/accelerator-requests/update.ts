@@ -8,7 +8,10 @@ import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
-/** Binds or unbinds. 202 in either case; a bind that needs nothing from its host is done by then. */
+/**
+ * Binds or unbinds; answers 202. A bind that needs nothing from its host is `Bound` when it
+ * answers.
+ */
 export const update = action(
   {
     query: noQuery,

@@ -1,10 +1,12 @@
 import type { Arq, ShownState } from '#core/domain/arq.ts';
 import { selfLink, timestamp } from '../http/links.ts';
 
-/** @param state `unknown` where nobody can tell at present; what is attached stays named */
+/**
+ * @param state `unknown` while the host cannot be asked; the attach handle is shown all the same
+ */
 export function viewArq(arq: Arq, base: string, state: ShownState = arq.state) {
   const { binding } = arq;
-  // Only what is attached, or will be again, names its handle.
+  // Only an ARQ that is attached, or is being reprovisioned, shows its handle.
   const attachment =
     arq.state === 'Bound' || arq.state === 'provisioning' ? binding?.attachment : undefined;
   return {

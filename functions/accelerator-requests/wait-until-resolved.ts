@@ -9,9 +9,10 @@ const stepMsMax = 250;
 /**
  * Waits while the bind of an instance is under way, for at most `resolveWaitSeconds`.
  *
- * nova-compute registers for the bind's events, lists the ARQs once, and from then on waits for events
- * only. Nova refuses an event (422) while `instance.host` is unset, and on unshelve of an offloaded server
- * that lasts until after the wait. A list that answers when the bind is resolved needs no event.
+ * nova-compute registers for the bind's events, lists the ARQs once, and from then on waits for
+ * events only. Nova refuses an event (422) while `instance.host` is unset, and on unshelve of an
+ * offloaded server that lasts until after the wait. A list that answers when the bind is resolved
+ * needs no event.
  *
  * @returns the binding as it is then; undefined if it was released meanwhile
  */
@@ -30,15 +31,15 @@ export async function waitUntilResolved(
   return binding;
 }
 
-/** Of an ARQ that is reprovisioned after a reboot of its host, Nova waits for no event. */
+/** Nova waits for no event of an ARQ that is reprovisioned after a reboot of its host. */
 function isUnderWay(binding: InstanceBinding | undefined): binding is InstanceBinding {
   return binding?.state === 'BindStarted';
 }
 
 /**
- * Whether the caller needs the outcome. Nova's own parameter would be `bind_state=resolved`, but no
- * released Nova sends it: nova-compute lists all and filters. It is known by its service token; where
- * none is required, every list by instance waits.
+ * Whether the caller needs the outcome. Nova's own parameter would be `bind_state=resolved`, but
+ * no released Nova sends it: nova-compute lists all ARQs and filters. Its service token identifies
+ * it. If the deployment requires no service token, every list by instance waits.
  */
 export function asksForOutcome(
   deps: Deps,

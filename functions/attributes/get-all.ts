@@ -9,7 +9,7 @@ import { attributesAnswer } from './answer.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
-/** Sorted by uuid, which is their deployables' order: the index of deployables gives the pages. */
+/** Sorted by uuid, the order of their deployables: the index of deployables gives the pages. */
 export const getAll = action(
   { query: listQuery, answers: { 200: attributesAnswer } },
   async ({ deps, query, base }) => {
@@ -42,19 +42,20 @@ async function* attributesByDeployable(
   let from = page.marker && beside(deployablePrefix(page.marker), page.sortDir);
   for (;;) {
     const deployables = await deps.listings.deployablesFrom(step, from);
-    // Those whose first 48 bits are the same would have their attributes mixed: one in a trillion.
+    // Deployables with the same first 48 bits would have their attributes mixed: one in a
+    // trillion.
     for (const deployable of deployables) yield attributesOf(deployable);
     from = deployables.at(-1)?.uuid;
     if (deployables.length < step.limit) return;
   }
 }
 
-/** Before all that begins so, or after. */
+/** The bound before, or after, all uuids with this prefix. */
 function beside(prefix: string, direction: Page['sortDir']): string {
   return direction === 'asc' ? prefix : `${prefix}~`;
 }
 
-/** A deployable that is not there has none: a filter finds nothing and is no fault. */
+/** An unknown deployable has no attributes: a filter that finds nothing is not an error. */
 async function attributesOfOnly(deps: Deps, id: string): Promise<Attribute[]> {
   try {
     return attributesOf(await findDeployable(deps, id));

@@ -3,7 +3,7 @@ import { keyLengthMax, valueLengthMax } from '#core/domain/attribute.ts';
 import { isIntegerText } from '#core/domain/integer-id.ts';
 import { pageQuery } from '../http/query.ts';
 
-/** Cyborg's integer, and what openstacksdk sends in its place: the uuid. */
+/** Cyborg takes an integer; openstacksdk sends the uuid. */
 const deployableId = z.union(
   [z.guid(), z.string().regex(/^[0-9]{1,16}$/), z.int().min(0)],
   'a deployable is named by its uuid, or by the integer that listings show',
@@ -17,7 +17,7 @@ const attribute = z.strictObject({
 
 /** Bare as deployed Cyborg takes it, or wrapped as openstacksdk sends it. */
 export const createBody = z.union([attribute, z.strictObject({ attribute })], {
-  error: 'The body is { deployable_id, key, value }, bare or as { attribute: … }',
+  error: 'The body must be { deployable_id, key, value }, bare or as { attribute: { ... } }',
 });
 
 const { sort_key: _, ...page } = pageQuery;

@@ -9,16 +9,16 @@ import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 /**
- * The tables' streams → events for others. It reads beside `changes`, at its own pace: while EventBridge
- * is away it stands still and goes on later, and no bind waits for it.
+ * The tables' streams → events for others. It reads beside `changes`, at its own pace: while
+ * EventBridge is away it stands still and goes on later, and no bind waits for it.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
   return async (event) => {
     announcer ??= makeAnnouncer();
     const { stage } = announcer;
-    const changes = await decideChanges(announcer, event.Records, (change, occasion) =>
-      eventsOfChange(change, { ...occasion, stage }),
+    const changes = await decideChanges(announcer, event.Records, (change, metadata) =>
+      eventsOfChange(change, { ...metadata, stage }),
     );
     const events = changes.map(({ decision }) => decision);
     const first = await announce(announcer, events);

@@ -1,6 +1,7 @@
-// A consumer's hold on the messages that it works on. A queue's own visibility time must outlast the function's
-// timeout (AWS refuses an event source otherwise), so a killed consumer would delay its messages by that
-// much. The lease is short and renewed: after a kill the messages are delivered again within seconds.
+// A consumer's hold on the messages that it works on. A queue's own visibility time must outlast
+// the function's timeout (AWS refuses an event source otherwise), so a killed consumer would delay
+// its messages by that much. The lease is short and renewed: after a kill the messages are
+// delivered again within seconds.
 
 import { ChangeMessageVisibilityBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';

@@ -39,7 +39,9 @@ export function readPayload<T>(schema: z.ZodType<T>, { payload }: RuleEnvelope):
   return readJson(schema, Buffer.from(payload, 'base64').toString('utf8'));
 }
 
-/** Whose message it is, by its topic. @throws Unreadable where that cannot be a host of this stage */
+/**
+ * Whose message it is, by its topic. @throws Unreadable where that cannot be a host of this stage
+ */
 export function hostOf({ settings }: Deps, { thing }: RuleEnvelope): string {
   const hostname = hostnameOf(thing);
   if (isThingOf(settings.stage, thing) && isHostname(hostname)) return hostname;

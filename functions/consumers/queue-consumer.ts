@@ -1,7 +1,7 @@
 // The shell around every queue's consumer: parse the body, run the work for each record by itself,
-// and report which records have to come again. Each runs at least once, in any order. What cannot be
-// read goes to the dead-letter queue at once: if it came again and again, a host that publishes rubbish
-// would have consumers work on that instead of on what others report.
+// and report which records have to come again. Each runs at least once, in any order. What cannot
+// be read goes to the dead-letter queue at once: if it came again and again, a host that publishes
+// rubbish would have consumers work on that instead of on what others report.
 
 import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';

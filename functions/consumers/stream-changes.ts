@@ -1,4 +1,4 @@
-// What a stream's records tell, as its consumers read them.
+// Records of the tables' streams, as their consumers read them.
 
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
@@ -12,8 +12,8 @@ import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-ro
 import { deviceOf } from '#core/store/inventory-rows.ts';
 import type { Row } from '#core/store/rows.ts';
 
-/** When a change was committed, and the stream's own name of it, the same whenever it is read. */
-export interface Occasion {
+/** The stream's id of a change, the same at each reading, and when the change was committed. */
+export interface RecordMetadata {
   readonly id: string;
   /** Milliseconds since 1970, to the second. */
   readonly at: number;
@@ -25,23 +25,24 @@ export interface Decided<T> {
 }
 
 /**
- * What is decided of each change of a row that something can follow from, in the stream's order.
- * What cannot be read or decided, as of rows that were edited by hand, is set aside with its
- * cause: it would come again for a day, and hold up everything behind it.
+ * The decision on each change of a row that something can follow from, in the stream's order. A
+ * record that cannot be read or decided, for example of a row edited by hand, is dead-lettered
+ * with its cause: otherwise the stream would deliver it for a day, and hold up every record behind
+ * it.
  */
 export async function decideChanges<T>(
   { log, setAside }: { readonly log: Log; readonly setAside: DeadLetter },
   records: readonly DynamoDBRecord[],
-  decide: (change: Change, occasion: Occasion) => T,
+  decide: (change: Change, metadata: RecordMetadata) => T,
 ): Promise<Decided<T>[]> {
   const all: Decided<T>[] = [];
   for (const record of records) {
     const { eventID: id = '', dynamodb } = record;
-    const occasion = { id, at: (dynamodb?.ApproximateCreationDateTime ?? 0) * 1000 };
+    const metadata = { id, at: (dynamodb?.ApproximateCreationDateTime ?? 0) * 1000 };
     const sequenceNumber = dynamodb?.SequenceNumber ?? '';
     try {
       for (const change of changeOf(record)) {
-        all.push({ sequenceNumber, decision: decide(change, occasion) });
+        all.push({ sequenceNumber, decision: decide(change, metadata) });
       }
     } catch (error) {
       log.error('A change could not be read.', { keys: dynamodb?.Keys, error });
@@ -51,7 +52,7 @@ export async function decideChanges<T>(
   return all;
 }
 
-/** The change of a row that something can follow from; most rows are none. */
+/** The change in a record; none for rows that nothing follows from. */
 function changeOf(record: DynamoDBRecord): Change[] {
   const before = imageOf(record.dynamodb?.OldImage);
   const after = imageOf(record.dynamodb?.NewImage);

@@ -7,7 +7,7 @@ import { noQuery } from '../http/query.ts';
 import { deployableAnswer } from './answer.ts';
 import { viewDeployable } from './view.ts';
 
-/** By uuid, or by the integer that attributes name it by. */
+/** By uuid, or by the integer id that attributes use. */
 export const getOne = action(
   { query: noQuery, answers: { 200: deployableAnswer }, refuses: [404] },
   async ({ deps, id, base }) => {

@@ -13,7 +13,7 @@ const body = z.tuple([
   }),
 ]);
 
-/** Deployed Cyborg's form, and openstacksdk's, which says the deployable's uuid twice. */
+/** Deployed Cyborg's form, and openstacksdk's, which has the deployable's uuid in two places. */
 export const program = action(
   { query: noQuery, body, answers: { 200: deployableAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id, base, body: [{ value }] }) => {

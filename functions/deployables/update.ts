@@ -11,7 +11,7 @@ const body = z.tuple([
   }),
 ]);
 
-/** The specification's form; nothing is answered but that it was taken. */
+/** The specification's form; the answer only says that the request was accepted. */
 export const update = action(
   { query: noQuery, body, answers: { 200: null }, refuses: [404, 409] },
   async ({ deps, caller, id, body: [{ value }] }) => {

@@ -18,7 +18,7 @@ export function viewDeployable(deployable: Deployable, base: string) {
     rp_uuid: deployable.providerUuid,
     driver_name: deployable.driver,
     bitstream_id: deployable.bitstreamId ?? null,
-    // Beyond Cyborg's: what became of the last program that an operator asked for.
+    // Not in Cyborg: the outcome of the last program that an operator asked for.
     program: viewProgram(deployable.program),
     created_at: timestamp(deployable.createdAt),
     updated_at: timestamp(deployable.updatedAt),
@@ -32,7 +32,7 @@ function viewProgram(program: ProgramNote | undefined) {
   return { image_uuid: image, state, reason: reason ?? null, requested_at: timestamp(at) };
 }
 
-/** A region is below its device's own deployable, and nothing is below a region. */
+/** A region's parent is its device's own deployable; a region has no children. */
 function parentId({ name, region }: Deployable): number | null {
   if (region === undefined) return null;
   return integerId(deployableUuid(name.slice(0, -`_${region}`.length)));

@@ -15,5 +15,5 @@ export const profilesAnswer = collection('device_profiles', profileAnswer);
 
 export const shownProfile = z.strictObject({ device_profile: profileAnswer });
 
-/** The bare object for a list of one, as deployed Cyborg; a collection for more. */
+/** The bare object for a list of one, as deployed Cyborg answers; otherwise a collection. */
 export const createdProfiles = z.union([profileAnswer, profilesAnswer]);

@@ -31,7 +31,7 @@ export const create = action(
       return { status: 204 };
     }
     const created = (await work()).map((profile) => viewDeviceProfile(profile, base));
-    // Deployed Cyborg takes a list of one and answers the bare object.
+    // Deployed Cyborg accepts a list of one and answers the bare object.
     return { body: created.length === 1 ? created[0] : { device_profiles: created } };
   },
 );

@@ -5,7 +5,7 @@ import { bySpecification } from './dialect.ts';
 import { findProfiles } from './find.ts';
 import { deleteQuery } from './schema.ts';
 
-/** `?name=` as the specification has it, `?value=` as deployed Cyborg. All are deleted or none. */
+/** `?name=` is the specification's form, `?value=` deployed Cyborg's. All are deleted, or none. */
 export const deleteMany = action(
   { query: deleteQuery, answers: { 204: null }, refuses: [404, 409, 422] },
   async ({ deps, query }) => {

@@ -1,13 +1,13 @@
-// Two worlds speak to these routes. The device profile specification sends one object, deletes by
-// `?name=`, and knows 204 and 422; deployed Cyborg sends a list, deletes by path or `?value=`, and
-// knows 201, 400, 404 and 409. The form of a request says which of the two it comes from.
+// These routes have two dialects. The device profile specification sends one object, deletes by
+// `?name=`, and expects 204 and 422. Deployed Cyborg sends a list, deletes by path or `?value=`,
+// and expects 201, 400, 404 and 409. The form of a request tells its dialect.
 
 import { DomainError } from '#core/domain/errors.ts';
 import { HttpFault } from '../http/faults.ts';
 
 const unprocessable = 422;
 
-/** What the specification answers to input that it cannot process, whatever the fault. */
+/** The specification's status for all input that cannot be processed. */
 export async function bySpecification<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -4,7 +4,7 @@ import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
 
 /**
- * The profiles that are meant, each once.
+ * Finds the named profiles, each once.
  *
  * @throws DeviceProfileNotFound naming the first that does not exist
  */

@@ -5,7 +5,7 @@ import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
-/** Nova asks by name: that reads base tables only. */
+/** Nova asks by name: that query reads base tables only. */
 export const getAll = action(
   { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
   async ({ deps, query, base, microversion }) => {

@@ -14,12 +14,12 @@ export type ProfileBody = z.infer<typeof profileRequest>;
 
 /** The specification sends one object, Cyborg's clients a list. */
 export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {
-  error: 'The body is a device profile, or a list of them',
+  error: 'The body must be a device profile, or a list of device profiles',
 });
 
 /**
- * What the OpenAPI document says of it: the rules of core/domain/device-profile.ts, as far as JSON Schema has
- * words for them. The code answers those rules with sentences of its own.
+ * The body in the OpenAPI document: the rules of core/domain/device-profile.ts that JSON Schema
+ * can express. The code answers a broken rule with a sentence of its own.
  */
 const documentedProfile = profileRequest.extend({
   name: z.string().regex(profileNamePattern).max(profileNameMax),

@@ -22,7 +22,7 @@ export const deviceAnswer = z.strictObject({
 
 export const devicesAnswer = collection('devices', deviceAnswer);
 
-/** What has been freed, and what is free when its host has cleaned up; by uuid. */
+/** Handles that are free, and handles that are free once their host has cleaned up; by uuid. */
 export const freedAnswer = z.strictObject({
   device_uuid: uuid,
   attach_handles: z.array(uuid),

@@ -2,7 +2,7 @@ import { setDeviceStatus } from '#core/operations/inventory/set-device-status.ts
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
 
-/** Deployed Cyborg's form; a body is not looked at. */
+/** Deployed Cyborg's form; a body is ignored. */
 export const disable = action(
   { query: noQuery, answers: { 204: null }, refuses: [404] },
   async ({ deps, caller, id }) => {

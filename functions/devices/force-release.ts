@@ -14,7 +14,7 @@ const forceReleaseBody = z
   })
   .optional();
 
-/** Not Cyborg's: there nothing is in quarantine. */
+/** Not in Cyborg, which has no quarantine. */
 export const forceReleaseAction = action(
   {
     query: noQuery,

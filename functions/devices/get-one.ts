@@ -4,7 +4,7 @@ import { noQuery } from '../http/query.ts';
 import { deviceAnswer } from './answer.ts';
 import { viewDevice } from './view.ts';
 
-/** By uuid, or by the integer that deployables name it by. */
+/** By uuid, or by the integer id that deployables use. */
 export const getOne = action(
   { query: noQuery, answers: { 200: deviceAnswer }, refuses: [404] },
   async ({ deps, id, base }) => {

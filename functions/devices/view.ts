@@ -21,7 +21,7 @@ export function viewDevice(device: Device, base: string) {
   };
 }
 
-/** By a report or by an operator, whichever came last. */
+/** The last change, by a report or by an operator. */
 function updatedAt({ updatedAt: reported, statusChange }: Device): string | undefined {
   const times = [reported, statusChange?.at].filter((each) => each !== undefined);
   return times.sort().at(-1);

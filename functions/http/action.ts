@@ -1,4 +1,5 @@
-// What is particular to a route: its schemas and what it does. The middleware stack around it is resource-handler.ts.
+// The part of a route that is its own: its schemas and what it does. resource-handler.ts is the
+// middleware stack around it.
 
 import type * as z from 'zod';
 import type { Deps } from '#core/deps.ts';
@@ -21,7 +22,7 @@ export interface Request<Query, Body> {
 }
 
 export interface Reply {
-  /** Where it is not the route's. */
+  /** If it differs from the route's. */
   readonly status?: number;
   readonly body?: unknown;
 }
@@ -31,11 +32,11 @@ export interface Schemas<Query, Body> {
   readonly query: z.ZodType<Query>;
   /** Undefined: the route takes no body and reads none. */
   readonly body?: z.ZodType<Body>;
-  /** What the OpenAPI document says of the body, where that is not what is validated first. */
+  /** The body in the OpenAPI document, if it is not the schema that is validated first. */
   readonly documentedBody?: z.ZodType;
-  /** Status → what is answered with it; null: nothing. */
+  /** Status → schema of the answer; null: no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
-  /** Statuses of refusals that are this route's own, beside those of all routes. */
+  /** Error statuses of this route, beside those of all routes. */
   readonly refuses?: readonly number[];
 }
 
@@ -48,6 +49,6 @@ export function action<Query, Body = undefined>(
   schemas: Schemas<Query, Body>,
   run: (request: Request<Query, Body>) => Promise<Reply>,
 ): Action {
-  // The middleware stack validates with these very schemas before it calls.
+  // The middleware stack validates with these schemas before the call.
   return { schemas, run: run as Action['run'] };
 }

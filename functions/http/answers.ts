@@ -1,5 +1,5 @@
-// Shapes that answers of several resources share. They document and prove; nothing that is answered is
-// passed through them at run time.
+// Shapes of answers that several resources share. They serve the OpenAPI document and the tests;
+// no answer is parsed with them at run time.
 
 import * as z from 'zod';
 
@@ -17,21 +17,23 @@ export const link = z.strictObject({
 
 export const common = { created_at: time, updated_at: time.nullable(), links: z.array(link) };
 
-/** A page: the rows below the collection's name, and where there may be more a link to the next. */
+/**
+ * A page: the rows below the collection's name, and a link to the next page if there may be one.
+ */
 export function collection<T extends z.ZodType>(name: string, row: T) {
   return z.strictObject({ [name]: z.array(row), [`${name}_links`]: z.array(link).optional() });
 }
 
-/** 4xx: Cyborg's clients read the one, the device profile specification has the other. */
+/** 4xx: Cyborg's clients read `error_message`; the device profile specification has `error`. */
 export const fault = z.strictObject({
   error_message: z.string().meta({ description: 'JSON text: faultcode, faultstring, debuginfo' }),
   error: z.string().meta({ description: 'what was wrong, in a sentence' }),
 });
 
-/** A token that is missing or not valid: keystonemiddleware's own body. */
+/** The token is missing or not valid: the body of keystonemiddleware. */
 export const tokenFault = z.strictObject({
   error: z.strictObject({ code: z.int(), title: z.string(), message: z.string() }),
 });
 
-/** 5xx: no `error`, which clients would take for an object. */
+/** 5xx: without `error`, which clients expect to be an object. */
 export const serverFault = z.strictObject({ error_message: z.string() });

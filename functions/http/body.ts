@@ -8,9 +8,9 @@ import { HttpFault } from './faults.ts';
 const bodyBytesMax = 1024 * 1024;
 
 /**
- * The body, parsed; undefined where there is none and the schema does without.
+ * The parsed body; undefined if there is none and the schema allows that.
  *
- * @throws HttpFault 413, 415; InvalidInput for what is no JSON
+ * @throws HttpFault 413, 415; InvalidInput if the body is not valid JSON
  */
 export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unknown {
   const text = event.isBase64Encoded
@@ -30,11 +30,11 @@ export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unkn
   try {
     return JSON.parse(text, wellFormed);
   } catch (error) {
-    throw new InvalidInput(`The body is no JSON: ${(error as Error).message}`);
+    throw new InvalidInput(`The body is not valid JSON: ${(error as Error).message}`);
   }
 }
 
-/** DynamoDB takes no half of a surrogate pair. */
+/** DynamoDB does not store half of a surrogate pair. */
 function wellFormed(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text !== 'string' || text.isWellFormed()) continue;
@@ -62,7 +62,7 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
   return where === '' ? `${issue.message}.` : `${where}: ${issue.message}.`;
 }
 
-/** What is wrong with the form that the value is nearest to, if it is near to one of them. */
+/** What is wrong with the form that is most like the value, if one is. */
 function nearestOf(forms: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
   const isOfForm = ([first]: z.core.$ZodIssue[]) => first && first.path.length > 0;
   const near = forms.filter(isOfForm).sort((one, other) => one.length - other.length);

@@ -1,4 +1,4 @@
-// What an error answers: the one table of statuses, and Cyborg's envelope around the sentence.
+// The table of errors and their statuses, and Cyborg's envelope around the sentence.
 
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { DomainError, type FaultKind } from '#core/domain/errors.ts';
@@ -13,7 +13,7 @@ const statusByKind: Readonly<Record<FaultKind, number>> = {
   locked: 423,
 };
 
-/** A fault of the HTTP exchange itself, or one whose status a specification sets apart. */
+/** A fault of the HTTP exchange itself, or one to which a specification gives its own status. */
 export class HttpFault extends Error {
   override readonly name = 'HttpFault';
   readonly status: number;
@@ -32,7 +32,7 @@ export interface Fault {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Undefined for what is no caller's doing. */
+/** Undefined for an unhandled exception. */
 export function faultOf(error: unknown): Fault | undefined {
   if (error instanceof HttpFault) {
     return { status: error.status, sentence: error.message, headers: error.headers };
@@ -52,8 +52,8 @@ export function faultOf(error: unknown): Fault | undefined {
 }
 
 /**
- * Cyborg's clients dig the sentence out of JSON inside JSON; the device profile specification has it
- * plainly as `error`. Tempest takes an `error` of a 5xx for an object, so there is none then.
+ * Cyborg's clients read the sentence from JSON inside JSON; the device profile specification has
+ * it as `error`. Tempest expects the `error` of a 5xx to be an object, so a 5xx has none.
  */
 export function faultBody(status: number, sentence: string): Record<string, unknown> {
   const faultcode = status < 500 ? 'Client' : 'Server';

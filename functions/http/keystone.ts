@@ -1,4 +1,4 @@
-// X-Auth-Token, and Nova's X-Service-Token beside it, as keystonemiddleware takes them.
+// X-Auth-Token, and Nova's X-Service-Token, by the rules of keystonemiddleware.
 
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
@@ -6,8 +6,8 @@ import { Forbidden } from '#core/domain/errors.ts';
 import { HttpFault } from './faults.ts';
 
 /**
- * @throws HttpFault 401 for a token that is missing, unknown or not a service's; Forbidden for one
- *   that is not scoped to a project; ServiceUnavailable where Keystone cannot be asked
+ * @throws HttpFault 401 if a token is missing, unknown or not a service's; Forbidden if the token
+ *   is not scoped to a project; ServiceUnavailable if Keystone does not answer
  */
 export async function authenticate(
   deps: Deps,
@@ -22,7 +22,7 @@ export async function authenticate(
   if (serviceToken !== undefined && !hasServiceToken) {
     throw unauthorized(deps, 'The service token is not valid.');
   }
-  // A build can outlive the user's token; Nova's own then vouches for it.
+  // A build can last longer than the user's token: Nova's service token then vouches for it.
   const user = await keystone.validateToken(userToken, { allowExpired: hasServiceToken });
   if (!user) throw unauthorized(deps, 'The token is not valid.');
   if (user.projectId === undefined) {
@@ -42,7 +42,7 @@ async function isService(deps: Deps, token: string): Promise<boolean> {
   return service?.roles.some((role) => deps.settings.serviceTokenRoles.includes(role)) ?? false;
 }
 
-/** 401 with the way to Keystone. */
+/** 401 with the address of Keystone. */
 export function unauthorized(deps: Deps, sentence: string): HttpFault {
   const uri = deps.settings.keystone.publicUrl;
   return new HttpFault(401, sentence, { 'WWW-Authenticate': `Keystone uri="${uri}"` });

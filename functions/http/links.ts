@@ -1,4 +1,4 @@
-// Links and timestamps as Cyborg writes them.
+// Links and timestamps in Cyborg's form.
 
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 
@@ -19,7 +19,7 @@ export function selfLink(base: string, path: string): Link {
   return { href: `${base}/accelerator/v2${path}`, rel: 'self' };
 }
 
-/** `2026-07-01T01:02:03+00:00`, or null for what has not happened yet. */
+/** `2026-07-01T01:02:03+00:00`, or null if there is no time. */
 export function timestamp(iso: string | undefined): string | null {
   return iso === undefined ? null : `${iso.slice(0, 19)}+00:00`;
 }

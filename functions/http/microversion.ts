@@ -11,7 +11,7 @@ export const maximum: Microversion = '2.3';
 
 const header = 'openstack-api-version';
 
-/** The header of a request, or that of several services folded into one. */
+/** The header of a request; it may hold the versions of several services. */
 export function requestedMicroversion(
   headers: Readonly<Record<string, string | undefined>>,
   byDefault: Microversion,
@@ -30,7 +30,10 @@ export function requestedMicroversion(
   );
 }
 
-/** `accelerator 2.1`, also as one of several; the last entry wins. A bare `2.1` is deprecated. */
+/**
+ * `accelerator 2.1`, also as one of several entries; the last one counts. A bare `2.1` is
+ * deprecated.
+ */
 function versionFor(text: string): string | undefined {
   const entries = text.split(',').map((entry) => entry.trim().split(/\s+/));
   const named = entries.filter(([service, version, more]) => {
@@ -46,7 +49,7 @@ export function isAtLeast(version: Microversion, since: Microversion): boolean {
   return microversions.indexOf(version) >= microversions.indexOf(since);
 }
 
-/** On a 406, which no version was used for: what there is. */
+/** On a 406, for which no version was used: the versions there are. */
 export const rangeHeaders: Readonly<Record<string, string>> = {
   Vary: 'OpenStack-API-Version',
   'OpenStack-API-Minimum-Version': minimum,

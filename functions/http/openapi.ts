@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document: made of the table of routes and of the very schemas that requests are
-// validated with, so it says nothing that is not so. https://spec.openapis.org/oas/v3.1.0
+// The OpenAPI 3.1 document, made from the table of routes and the schemas that validate requests.
+// https://spec.openapis.org/oas/v3.1.0
 
 import * as z from 'zod';
 import { type Resource, type RouteRow, routes } from '../routes.ts';
@@ -11,7 +11,7 @@ import { maximum, microversions, minimum } from './microversion.ts';
 export type Actions = Readonly<Partial<Record<Resource, Readonly<Record<string, Action>>>>>;
 type Json = Readonly<Record<string, unknown>>;
 
-/** What any route may refuse, by what it has: a policy, a body. */
+/** Error statuses that any route may answer; some depend on a policy or a body. */
 export function refusalsOf({ policy }: RouteRow, { schemas }: Action): number[] {
   return [
     400,
@@ -53,7 +53,7 @@ export function openApi(actions: Actions, base: string): Json {
   };
 }
 
-/** A path names each of its parameters once only: in OpenAPI two `{id}` are one too many. */
+/** OpenAPI wants each parameter of a path to have its own name: `{id}` must not appear twice. */
 export function documentedPath({ path }: RouteRow): string {
   return path.replace('/program/{id}', '/program/{same_id}').replace('/openapi', '/openapi.json');
 }
@@ -113,7 +113,7 @@ function responses(row: RouteRow, action: Action): Json {
       ...content(status === 401 ? ['TokenFault', 'Fault'] : ['Fault']),
     },
   ]);
-  const failed = { description: 'Not the caller’s doing.', ...content(['ServerFault']) };
+  const failed = { description: 'Unhandled exception.', ...content(['ServerFault']) };
   return { ...Object.fromEntries([...answered, ...refused]), '5XX': failed };
 }
 

@@ -1,4 +1,4 @@
-// Asks whether a caller may; the table is core/domain/policy.ts.
+// Enforces the policy; the table of rules is core/domain/policy.ts.
 
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';

@@ -4,14 +4,14 @@ import * as z from 'zod';
 import type { Page } from '#core/store/index-pages.ts';
 import type { Link } from './links.ts';
 
-/** No more rows in one answer, whatever was asked for. */
+/** The most rows of one answer, whatever limit is asked for. */
 const pageMax = 1000;
 
 export const noQuery = z.strictObject({});
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(pageMax).optional(),
-  /** As rows are stored, in lower case. */
+  /** Rows have uuids in lower case. */
   marker: z.guid().toLowerCase().optional(),
   sort_key: z.enum(['created_at', 'uuid']).optional(),
   sort_dir: z.enum(['asc', 'desc']).optional(),
@@ -37,10 +37,10 @@ export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
 }
 
 /**
- * A page of a collection: the rows, and where there may be more a link to the next.
+ * A page of a collection: the rows, and a link to the next page if there may be one.
  *
  * @param at.path below the version, e.g. `/devices`
- * @param at.read what the page held before a filter that the database does not know
+ * @param at.read the rows of the page before a filter that the database does not have
  */
 export function pageReply<T extends { uuid: string }>(
   collection: string,

@@ -1,14 +1,14 @@
 // The middleware stack around every route of a resource. From the outside in:
 //
-//   request log    every answer carries the request's id, every line of its log, too
-//   faults         whatever is thrown inside becomes an answer in Cyborg's envelope
-//   token          before routing, as keystonemiddleware: strangers learn of no path
+//   request log    every answer and every log line carries the request's id
+//   faults         every error thrown inside becomes an answer in Cyborg's envelope
+//   token          before routing, as in keystonemiddleware: without a token no path is revealed
 //   routing        404, and 405 with Allow
 //   microversion   406; its headers are on every answer from here inwards
-//   policy         who may
+//   policy         whether the caller may
 //   validation     query and body
 //
-// What is inside may rely on all that is outside of it.
+// Each layer may rely on the layers outside of it.
 
 import middy from '@middy/core';
 import type {
@@ -38,7 +38,7 @@ export type HttpEvent = APIGatewayProxyEventV2;
 export type HttpResult = APIGatewayProxyStructuredResultV2;
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResult>;
 
-/** What the layers find out, for those inside of them. */
+/** What the layers find out, for the layers inside of them. */
 interface Exchange {
   readonly requestId: string;
   readonly log: Log;
@@ -58,7 +58,7 @@ type Layer = middy.MiddlewareObj<HttpEvent & { exchange: Exchange }, HttpResult>
  * The Lambda handler of one resource.
  *
  * @param actions by their name in the table of routes
- * @param makeDeps called once, at the first request: a container that is only being warmed does nothing
+ * @param makeDeps called once, at the first request: a container that is only warmed does nothing
  */
 export function resourceHandler<Of extends Resource>(
   resource: Of,
@@ -87,7 +87,7 @@ function requestLog(deps: () => Deps): Layer {
       const requestId = `req-${deps().uuid()}`;
       const fields = {
         request_id: requestId,
-        // Nova passes the id of what its user asked for.
+        // Nova passes the id of its user's request.
         ...(event.headers['x-openstack-request-id'] && {
           global_request_id: event.headers['x-openstack-request-id'],
         }),
@@ -105,7 +105,7 @@ function answer(deps: Deps, { event, response }: Parameters<NonNullable<Layer['a
   if (!response) return;
   response.headers = {
     'content-type': 'application/json',
-    // What was answered to one token must not be shown to another.
+    // An answer to one token must not be shown to another.
     ...(exchange.caller && { 'cache-control': 'no-store' }),
     ...response.headers,
     'x-openstack-request-id': exchange.requestId,
@@ -127,9 +127,10 @@ function faults(): Layer {
     onError: (request) => {
       const { exchange } = request.event;
       const fault = faultOf(request.error);
-      if (!fault) exchange.log.error('Not the caller’s doing.', { error: request.error });
+      if (!fault) exchange.log.error('Unhandled exception.', { error: request.error });
       const status = fault?.status ?? 500;
-      const sentence = fault?.sentence ?? 'Unexpected error; the request id names it in our log.';
+      const sentence =
+        fault?.sentence ?? 'Unexpected error; the log of the service has it under the request id.';
       exchange.refusal = sentence;
       request.response = {
         statusCode: status,
@@ -147,7 +148,7 @@ function faults(): Layer {
   };
 }
 
-/** keystonemiddleware's own body: clients know a refused token by it. */
+/** The body of keystonemiddleware: clients recognize a refused token by it. */
 function tokenFault(sentence: string): Record<string, unknown> {
   return { error: { code: 401, title: 'Unauthorized', message: sentence } };
 }
@@ -205,7 +206,8 @@ function policy(deps: () => Deps): Layer {
       try {
         enforce(rule, caller, deps().settings.policy);
       } catch (error) {
-        // The device profile specification answers 401 where RBAC refuses; its microversion is 2.0.
+        // The device profile specification answers 401 where RBAC refuses; its microversion is
+        // 2.0.
         const isBySpecification = route.row.resource === 'device-profiles' && version === '2.0';
         throw isBySpecification ? unauthorized(deps(), (error as Error).message) : error;
       }
@@ -225,7 +227,7 @@ async function run(
   const { schemas } = action;
   const reply = await action.run({
     deps: { ...deps, log: exchange.log, requestId: exchange.requestId },
-    // Only open routes have none, and they do not ask who it is.
+    // Only open routes have no caller, and they do not use it.
     caller: caller as Caller,
     microversion: version,
     id: route.id ?? '',

@@ -1,5 +1,6 @@
-// The version documents: unions of what the API specification shows and what keystoneauth reads. It
-// looks for a list `versions` first; a plain `version` that is no object would break it.
+// The version documents: unions of what the API specification shows and what keystoneauth reads.
+// keystoneauth looks for a list `versions` first; a `version` that is not an object would break
+// it.
 
 import { maximum, minimum } from '../http/microversion.ts';
 
@@ -20,7 +21,7 @@ export function v2Document(base: string, id: string): Record<string, unknown> {
 
 export function rootDocument(base: string): Record<string, unknown> {
   const current = v2Document(base, 'v2.0');
-  // The specification lists it; it answers 404.
+  // The specification lists this version; its paths answer 404.
   const first = {
     id: 'v1',
     status: 'DEPRECATED',

@@ -16,7 +16,7 @@ export const getOpenapi: Action = action(
   async ({ base }) => ({ body: document(base) }),
 );
 
-/** Of all resources; read when asked for, since it holds this very action, too. */
+/** The actions of all resources. A function, because this action is one of them. */
 export function allActions(): Actions {
   return {
     versions: { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi },
@@ -28,7 +28,7 @@ export function allActions(): Actions {
   };
 }
 
-/** As served at `base`. */
+/** The document as it is served at `base`. */
 export function document(base: string): Record<string, unknown> {
   return { ...openApi(allActions(), base) };
 }

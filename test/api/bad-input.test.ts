@@ -210,7 +210,7 @@ const cases: Case[] = [
     arqs,
     () => ({ ...nova, body: { [unbound]: [...patch({}), { op: 'remove', path: '/hostname' }] } }),
     400,
-    () => 'stands twice',
+    () => 'duplicate path',
   ],
   [
     'an empty patch',
@@ -258,7 +258,7 @@ const cases: Case[] = [
     arqs,
     () => ({ ...nova, body: { [unbound]: patch({}), [unbound.toUpperCase()]: patch({}) } }),
     400,
-    () => 'stands twice, in two spellings',
+    () => 'Duplicate ARQ',
   ],
   [
     'more ARQs than a transaction takes',

@@ -2,12 +2,12 @@
 // compiled yet, as at the agent's start. Arguments: the tree's root, the allow-list.
 
 import { systemClock } from '#agent/clock.ts';
+import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import { createDriver } from '#agent/drivers/index.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
 import { createLog } from '#agent/log.ts';
 import { keepMemoryLow } from '#agent/low-memory.ts';
-import { nothingAcknowledged, planReport } from '#agent/plan-report.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 
 export interface Looked {
@@ -30,7 +30,7 @@ const discover = createDiscovery({ drivers: [driver], clock: systemClock, log })
 
 const before = process.cpuUsage();
 const found = await discover();
-const plan = planReport(found, nothingAcknowledged, 0);
+const plan = composeReport(found, nothingAcknowledged, 0);
 const { user, system } = process.cpuUsage(before);
 
 const looked: Looked = {

@@ -21,19 +21,18 @@ import {
 import { pausedUntil } from '../../domain/host-pause.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { replaceBinding } from './replace-binding.ts';
 
-/**
- * Rounds of reading and claiming; each lost round means that somebody else's claim went through.
- */
+/** Rounds of reading and claiming; a round is lost when another instance's claim goes through. */
 const roundsMax = 30;
 
 /**
  * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
  * nothing.
  *
- * A claim that lost a handle to another instance's is made anew with the next free one: contention
- * is never the caller's concern.
+ * A claim that loses a handle to another instance is repeated with the next free handle: the
+ * caller never sees contention.
  *
  * @throws DomainError for what lasts; then nothing has changed.
  */
@@ -42,44 +41,56 @@ export async function bindArqs(
   caller: Caller,
   targets: readonly BindTarget[],
 ): Promise<void> {
-  const { instanceUuid, hostname } = onePlace(targets);
-  for (let round = 1; round <= roundsMax; round++) {
-    const [arqs, providers] = await Promise.all([
-      visibleArqs(deps, caller, targets),
-      readProviders(deps, targets),
-    ]);
-    if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return;
-    const claims = await planOrReplace(deps, instanceUuid, targets, arqs, providers);
-    if (!claims) continue;
-    const first = claims[0]?.arq as Arq;
-    const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
-    if (isForHost) await refuseAbsentOrFailing(deps, hostname);
-    const now = new Date(deps.clock()).toISOString();
-    const binding: InstanceBinding = {
-      instanceUuid,
-      bindId: deps.uuid() as BindId,
-      state: isForHost ? 'BindStarted' : 'Bound',
-      hostname,
-      projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
-      arqUuids: targets.map((target) => target.arqUuid),
-      startedAt: now,
-      requestId: caller.requestId,
-    };
-    const dueAt = isForHost ? workDueAt('bind', deps.settings, deps.clock()) : undefined;
-    if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'claimed') {
-      deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
-        instance: instanceUuid,
-        arqs: binding.arqUuids,
-        host: hostname,
-      });
-      return;
-    }
-    await replaceOther(deps, instanceUuid, targets, arqs);
-  }
-  throw new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`);
+  const { instanceUuid } = onePlace(targets);
+  await untilWritten(
+    roundsMax,
+    () => bindOnce(deps, caller, targets),
+    () => new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`),
+  );
 }
 
-/** What needs the host, and cannot have it, fails now: Nova fails early on nothing later. */
+/** One round of reading and claiming. */
+async function bindOnce(
+  deps: Deps,
+  caller: Caller,
+  targets: readonly BindTarget[],
+): Promise<typeof contended | undefined> {
+  const { instanceUuid, hostname } = onePlace(targets);
+  const [arqs, providers] = await Promise.all([
+    visibleArqs(deps, caller, targets),
+    readProviders(deps, targets),
+  ]);
+  if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return undefined;
+  const claims = await claimsOrReplace(deps, instanceUuid, targets, arqs, providers);
+  if (!claims) return contended;
+  const first = claims[0]?.arq as Arq;
+  const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
+  if (isForHost) await refuseAbsentOrFailing(deps, hostname);
+  const now = new Date(deps.clock()).toISOString();
+  const binding: InstanceBinding = {
+    instanceUuid,
+    bindId: deps.uuid() as BindId,
+    state: isForHost ? 'BindStarted' : 'Bound',
+    hostname,
+    projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
+    arqUuids: targets.map((target) => target.arqUuid),
+    startedAt: now,
+    requestId: caller.requestId,
+  };
+  const dueAt = isForHost ? workDueAt('bind', deps.settings, deps.clock()) : undefined;
+  if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'contended') {
+    await replaceOther(deps, instanceUuid, targets, arqs);
+    return contended;
+  }
+  deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
+    instance: instanceUuid,
+    arqs: binding.arqUuids,
+    host: hostname,
+  });
+  return undefined;
+}
+
+/** Refuses a bind that its host cannot prepare: only an error now makes Nova fail early. */
 async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
   if (host.conflict) throw new HostInConflict(hostname);
@@ -160,12 +171,12 @@ async function owningProject(
 }
 
 /**
- * The claims, or undefined where the instance itself held what is wanted and holds it no longer:
+ * The claims, or undefined where the instance itself held the handles and has just released them:
  * Nova may have given up its allocation, and offer the same devices again.
  *
  * @throws DomainError
  */
-async function planOrReplace(
+async function claimsOrReplace(
   deps: Deps,
   instanceUuid: InstanceUuid,
   targets: readonly BindTarget[],

@@ -7,8 +7,8 @@ import { DeviceProfileNotFound, TooManyUnbound } from '../../domain/errors.ts';
 import { type ArqUuid, timeOrderedUuid } from '../../domain/ids.ts';
 
 /**
- * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The index may
- * lag by a moment: the limit need not be exact.
+ * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The
+ * index may lag by a moment: the limit need not be exact.
  *
  * @throws TooManyUnbound
  */

@@ -3,18 +3,21 @@ import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from '../release/new-release.ts';
 import { planCleaning } from '../release/plan-cleaning.ts';
 import { boundArqs } from './bound-arqs.ts';
 
-/** One of its ARQs may be deleted between reading and writing; then what is left is resolved. */
+/**
+ * Rounds of reading and writing; a round is lost when an ARQ of the binding is deleted meanwhile.
+ */
 const roundsMax = 30;
 
 /**
- * The host has made everything ready.
+ * Resolves a binding that its host has made ready.
  *
- * @param bootId under which it has; undefined where it had nothing to do
- * @throws RetryLater where that is gone: the host has booted again
+ * @param bootId the boot in which the host has; undefined where it had nothing to do
+ * @throws RetryLater where the host has booted again
  */
 export async function succeedBind(
   deps: Deps,
@@ -64,14 +67,16 @@ export async function failBind(
   deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
 }
 
-/** A bind that its host's boot has overtaken; what is provisioning is provisioned anew instead. */
+/**
+ * Fails a bind that began before a boot of its host. A boot reprovisions other bindings instead.
+ */
 export async function failOvertaken(deps: Deps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
-  const reason = `Host ${binding.hostname} has booted in the meantime.`;
+  const reason = `Host ${binding.hostname} has booted since the bind began.`;
   await failBind(deps, binding, { cause: 'boot', reason });
 }
 
-/** What a line about a binding names; a host that answers knows of no request. */
+/** The fields of a log line about a binding. */
 function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
   return {
     instance: instanceUuid,
@@ -81,23 +86,27 @@ function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
 }
 
 /**
- * Writes until it holds, or the binding is another, or is no longer in the state it was given in.
+ * Repeats the write until it holds. Ends with false where the binding is another, or no longer in
+ * the state in which it was given.
  */
 export async function resolve(
   deps: Deps,
   binding: InstanceBinding,
   write: (current: InstanceBinding, arqs: BoundArq[]) => Promise<boolean>,
 ): Promise<boolean> {
-  for (let round = 1; round <= roundsMax; round++) {
-    const current = await deps.store.arqs.binding(binding.instanceUuid);
-    const isSame =
-      current?.bindId === binding.bindId &&
-      current.state === binding.state &&
-      current.jobUuid === binding.jobUuid;
-    if (!isSame) return false;
-    if (await write(current, await boundArqs(deps, current))) return true;
-  }
-  throw new Error(`The binding of instance ${binding.instanceUuid} was not resolved.`);
+  return untilWritten(
+    roundsMax,
+    async () => {
+      const current = await deps.store.arqs.binding(binding.instanceUuid);
+      const isSame =
+        current?.bindId === binding.bindId &&
+        current.state === binding.state &&
+        current.jobUuid === binding.jobUuid;
+      if (!isSame) return false;
+      return (await write(current, await boundArqs(deps, current))) || contended;
+    },
+    () => new Error(`The binding of instance ${binding.instanceUuid} was not resolved.`),
+  );
 }
 
 function nowOf(deps: Deps): string {

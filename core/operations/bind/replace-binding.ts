@@ -4,14 +4,15 @@ import { InstanceAlreadyBound } from '../../domain/errors.ts';
 import { releaseArqs } from '../release/release-arqs.ts';
 
 /**
- * Releases what an instance still holds from a build that Nova has given up, so that the next bind of it
- * can go on. Nova only logs a failed delete of ARQs, and after a failed unshelve it deletes none.
+ * Releases the binding that an instance still has from a build that Nova has given up, so that the
+ * next bind of the instance can go on. Nova only logs a failed delete of ARQs, and after a failed
+ * unshelve it deletes none.
  *
- * The old binding is replaced only if no guest can be using its devices: Nova says that no host has the
- * instance. And only by ARQs that were created after it began: a PATCH that arrives late must not undo
- * the bind that came after it.
+ * The old binding is replaced only if no guest can be using its devices: Nova says that no host
+ * has the instance. The new ARQs must be younger than the old binding: a late PATCH must not undo
+ * a later bind.
  *
- * @param arqs what is to be bound now
+ * @param arqs the ARQs to be bound
  * @throws InstanceAlreadyBound where the old binding may be in use
  */
 export async function replaceBinding(

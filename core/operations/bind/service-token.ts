@@ -3,8 +3,8 @@ import { type Caller, isAdmin } from '../../domain/caller.ts';
 import { Forbidden } from '../../domain/errors.ts';
 
 /**
- * What a hypervisor holds may be taken away by Nova only (CVE-2026-40214). Where the deployment does
- * not ask for service tokens, the caller must own the instance at Nova.
+ * Refuses a request that takes a device from an instance, unless Nova sends it (CVE-2026-40214).
+ * In a deployment without service tokens the caller must own the instance at Nova.
  */
 export async function refuseWithoutServiceToken(
   deps: Deps,
@@ -22,8 +22,8 @@ export async function refuseWithoutServiceToken(
 }
 
 /**
- * As above, of a delete. An admin may delete what no hypervisor holds: what is bound for an instance that Nova
- * has on no host, or no longer has.
+ * The same for a delete. An admin may delete ARQs of an instance that Nova has on no host, or no
+ * longer has: no hypervisor uses their devices.
  */
 export async function refuseDeleteWithoutServiceToken(
   deps: Deps,
@@ -38,7 +38,7 @@ export async function refuseDeleteWithoutServiceToken(
   await refuseWithoutServiceToken(deps, caller, instanceUuid, action);
 }
 
-/** Whatever the request is about. */
+/** Refuses any request without a service token, in a deployment that requires them. */
 export function refuseWhereTokensAreRequired(deps: Deps, caller: Caller, action: string): void {
   if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;
   throw new Forbidden(

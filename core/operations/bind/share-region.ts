@@ -1,5 +1,5 @@
-// A region of an FPGA can have several attach handles, and so several instances; programmed for one of
-// them, it is programmed for all.
+// A region of an FPGA can have several attach handles, and so several instances. A program for one
+// instance changes the region for all.
 
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
@@ -20,7 +20,7 @@ export function behindOthers(): RetryLater {
   return new RetryLater('Another instance has the region programmed.', 1);
 }
 
-/** A bind that waits ends by its deadline, and messages come again a few hundred times only. */
+/** A bind that waits ends by its deadline. SQS delivers a message a few hundred times at most. */
 const behindBindSeconds = 5;
 
 /** ARQs of other instances that hold a part of the region. */
@@ -37,7 +37,9 @@ export async function neighboursIn(
   return [...arqs.values()].filter((arq): arq is BoundArq => arq.binding !== undefined);
 }
 
-/** Whether another image may come into the region for one of them, whose bind is not over yet. */
+/**
+ * Whether the unresolved bind of a neighbour may have another image programmed into the region.
+ */
 export function isBeingProgrammed(
   neighbours: readonly BoundArq[],
   { deployable }: StoredProvider,
@@ -48,11 +50,11 @@ export function isBeingProgrammed(
 }
 
 /**
- * Who programs a region for instances that had it together when their host booted: the first by its
- * bind's id; the others find it done.
+ * Decides which instance programs a region that several instances held when their host booted: the
+ * one with the lowest bind id. The others find the region programmed.
  *
- * @throws ImageUnusable where it is not theirs together
- * @throws RetryLater while it is somebody else's turn
+ * @throws ImageUnusable where an instance with another image holds the region
+ * @throws RetryLater while it is the turn of another instance
  */
 export async function takeTurn(
   deps: ConsumerDeps,
@@ -69,8 +71,8 @@ export async function takeTurn(
   if (binding.state !== 'provisioning' || unlike.some(({ state }) => state !== 'BindStarted')) {
     throw new ImageUnusable('The region cannot be programmed: another instance uses it.');
   }
-  // Whoever has come since may have looked before the boot was known, and be Bound; if not, it waits for
-  // this one until its deadline.
+  // A bind that started after the reboot may have read stale state and be Bound already. If not,
+  // it retries behind this one until its deadline.
   if (unlike.length > 0) {
     throw new RetryLater('Another instance is being bound to the region.', behindBindSeconds);
   }

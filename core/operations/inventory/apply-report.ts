@@ -20,17 +20,18 @@ import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevice } from './put-device.ts';
 
-/** Whose name the lease of the host is in. */
+/** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
 
-/** Longer than the consumer may run: whoever outlived its lease could undo what came after. */
+/**
+ * Longer than the consumer's timeout: a consumer that outlives its lease could undo later writes.
+ */
 const leaseSeconds = 90;
 const leaseRetrySeconds = 3;
 
 /**
- * Makes the stored inventory of one host what it reports. Each row's write is repeatable and the
- * report counts as applied only when all are done, so a delivery that died half-way is cured by
- * the next.
+ * Makes the stored inventory of one host what it reports. Each write is repeatable, and the report
+ * counts as applied only when all are done. So the next delivery completes one that died half-way.
  *
  * @param hostname from the topic, not from the report
  * @param known of the host, as read just before
@@ -59,22 +60,23 @@ export async function applyReport(
   }
 }
 
-/** @throws RetryLater where the host has reported more often than any has to */
+/** @throws RetryLater where the host reports too often */
 export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
   const ms = waitMs(pace, deps.clock());
   if (ms > 0) throw new RetryLater(`Host ${hostname} reports too often.`, Math.ceil(ms / 1000));
 }
 
-/** A newer report was applied, and has described all that this one does. */
+/** A newer report was applied, and it described all devices of this one. */
 function isOvertaken({ standing, put }: ReportPlan): boolean {
   return standing === 'late' && put.length === 0;
 }
 
 /**
- * A report that changes nothing needs no lease. It is noted in one write, in the name of whoever
- * had the lease last; whoever worked on the host since its rows were read has changed that name.
+ * A report that changes nothing needs no lease. One write stores it, on the condition that the
+ * lease still has the holder that was read: another consumer at work would have changed the
+ * holder.
  *
- * @returns false where there is more to do, or another one at work
+ * @returns false where there is more to do, or another consumer is at work
  */
 async function noteHeartbeat(
   deps: LeaseDeps,
@@ -130,7 +132,7 @@ async function applyUnderLease(
   }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
   const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
-  // It says nothing of the boot either: what the boot's own report says may not be stored yet.
+  // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
   const stored = new Map(devices.map((device) => [device.address, device]));
@@ -153,7 +155,7 @@ async function applyUnderLease(
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);
   if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
-  // A part of a large report is followed by others; a heartbeat is not.
+  // Only a part of a large report is followed by other parts; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
 }
@@ -179,7 +181,7 @@ function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport 
   return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
 }
 
-/** The host when all that the report says has been done. */
+/** The host's row after the report has been applied. */
 function reported(
   deps: Deps,
   host: StoredHost,
@@ -192,21 +194,21 @@ function reported(
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
-      // Not when it was read: a report that has waited says nothing of the time since.
+      // The time of receipt: a report that waited in the queue says nothing of the time since.
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
     }),
     wanted: plan.wanted,
     refused: plan.refused,
     pace: afterOne(host.pace, deps.clock()),
-    // What a device holds after the boot is not known until it is described.
+    // Until a report describes a device, what it holds after the boot is not known.
     isReprovisioning: host.isReprovisioning && Object.keys(plan.wanted).length > 0,
   };
 }
 
 /**
- * Before anything follows from a boot it is written down: jobs that are made from now on are for
- * it, and what has to be started over is, even if this consumer dies.
+ * Stores the boot before anything follows from it: jobs from now on are for this boot, and the
+ * host is reprovisioned even if this consumer dies.
  */
 async function noteBoot(
   deps: LeaseDeps,
@@ -218,14 +220,14 @@ async function noteBoot(
     ...known,
     bootId: report.boot_id,
     epoch: known.epoch + 1,
-    // One less, so that this very report is still news when it comes again.
+    // One less, so that this report is still newer when it is delivered again.
     sequence: report.sequence - 1,
     lastReceivedAtMs: receivedAtMs,
     lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
     earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
     isReprovisioning: true,
-    // What an earlier boot's report had named says nothing of this one.
+    // Devices that a report of an earlier boot named may be gone.
     wanted: {},
   };
   if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);

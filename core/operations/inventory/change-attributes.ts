@@ -63,7 +63,7 @@ export async function findAttribute(
   const wanted = uuid.toLowerCase();
   const listed = await deps.listings.deployablesByPrefix(deployablePrefix(wanted));
   for (const { providerUuid } of listed) {
-    // The index says which; what is said of it is read from the table.
+    // The index names the deployables; their rows are read from the table.
     const deployable = (await deps.store.inventory.provider(providerUuid))?.deployable;
     const attribute = deployable && attributesOf(deployable).find((each) => each.uuid === wanted);
     if (attribute) return { attribute, deployable };

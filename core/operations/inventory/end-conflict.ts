@@ -1,18 +1,18 @@
 import type { Deps } from '../../deps.ts';
 import { settled } from '../../domain/identity.ts';
 
-/** Longer than an agent that lives is silent: heartbeats come every five minutes. */
+/** An agent that runs is never silent for so long: heartbeats come every five minutes. */
 const silentMs = 360_000;
 
-/** What an operator asks for cannot be done; the message says why. */
+/** The conflict cannot be ended; the message says why. */
 export class ConflictStays extends Error {
   override readonly name = 'ConflictStays';
 }
 
 /**
- * Ends a conflict of identity: from now on the host is the boot that the operator names. The host's next
- * report does the rest: what was bound there is made again where another boot had it, and the devices
- * are offered again. Releases that began meanwhile stay in quarantine.
+ * Ends a conflict of identity: from now on the host is the boot that the operator names. The
+ * host's next report reprovisions bindings of another boot, and offers the devices again. Releases
+ * that began meanwhile stay in quarantine.
  *
  * @throws ConflictStays where there is none, the boot is unknown, or another agent still reports
  */
@@ -38,7 +38,7 @@ export async function endConflict(deps: Deps, hostname: string, bootId: string):
   }
   const after = { ...host, ...settled(conflict, own, nowMs), epoch: host.epoch + 1 };
   if (!(await deps.store.inventory.endConflict(after, conflict.since))) {
-    throw new ConflictStays(`The conflict of host ${hostname} has changed: look again.`);
+    throw new ConflictStays(`The conflict of host ${hostname} has changed. List it again.`);
   }
   deps.log.warn('A conflict of identity was ended.', { host: hostname, boot: own.bootId });
 }

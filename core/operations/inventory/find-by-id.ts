@@ -26,7 +26,7 @@ export async function findDeployable(deps: Deps, id: string): Promise<Deployable
   return deployable;
 }
 
-/** Two of one integer are as good as none: nobody can tell which is meant. */
+/** Undefined where two items have the same integer: the id is ambiguous. */
 async function only<T>(
   id: string,
   byPrefix: (prefix: string) => Promise<readonly T[]>,

@@ -4,9 +4,9 @@ import { type BootReport, conflictOf, withSighting } from '../../domain/identity
 import type { HostInventory } from '../../store/hosts.ts';
 
 /**
- * Sets a host aside of which two agents report: nothing is taken from either, its binds are `unknown`, and
- * nothing of it is offered, until an operator has said which is the host's. Under the lease of the
- * host's reports.
+ * Marks a host as in conflict, because two agents report as it: no report is applied, its binds
+ * are `unknown`, and none of its devices is offered, until an operator names the host's own agent.
+ * Runs under the lease of the host's reports.
  *
  * @returns false if the lease is not the holder's
  */
@@ -26,7 +26,10 @@ export async function beginConflict(
   return true;
 }
 
-/** Notes that one of the agents has reported again, and does what a death has left undone. */
+/**
+ * Stores that one of the agents has reported again, and finishes what an earlier attempt left
+ * undone.
+ */
 export async function noteSighting(
   deps: ConsumerDeps,
   { host, devices }: HostInventory,
@@ -44,7 +47,7 @@ export async function noteSighting(
   await setAside(deps, devices, conflict.since);
 }
 
-/** The conflict is over, and so is what was set aside because of it. Repeatable. */
+/** After a conflict: removes its marks from the devices. Repeatable. */
 export async function takeBack(deps: ConsumerDeps, devices: readonly Device[]): Promise<void> {
   for (const device of devices.filter(({ conflictSince }) => conflictSince !== undefined)) {
     await deps.store.inventory.setAside(device, undefined);

@@ -2,7 +2,9 @@ import type { Deps } from '../../deps.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '../../domain/device.ts';
 import { type DevicePlan, planDevice } from '../../domain/device-plan.ts';
 
-/** Writes what the host's report says of one device. Under the lease of its reports. */
+/**
+ * Stores one device as the host's report describes it. Runs under the lease of the host's reports.
+ */
 export async function putDevice(
   deps: Deps,
   hostname: string,
@@ -22,7 +24,9 @@ export async function putDevice(
   await deps.store.inventory.putDevice(await withheldIfRestored(deps, plan));
 }
 
-/** What the backup did not have was there before all the same, and in use, for all we know. */
+/**
+ * Withholds handles that a restored backup lacks: they may have been in use before the restore.
+ */
 async function withheldIfRestored(deps: Deps, plan: DevicePlan): Promise<DevicePlan> {
   const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
   const restoredAt = isAdding && (await deps.store.inventory.restoredAt());

@@ -18,9 +18,9 @@ export interface ReceivedReport {
 }
 
 /**
- * Applies a report, unless a newer one has overtaken it: then it is dropped before it is read, and before
- * anything is written. What a host says more often than any host has to waits until it is overtaken, or
- * its turn comes; the queue is every host's, so it comes back ever less often.
+ * Applies a report, unless a newer one has overtaken it: then it is dropped before it is read, and
+ * before anything is written. What a host says more often than any host has to waits until it is
+ * overtaken, or its turn comes; the queue is every host's, so it comes back ever less often.
  *
  * @param hostname from the topic, not from the report
  * @throws RetryLater while another report of the host is being applied, or it reports too often
@@ -41,7 +41,9 @@ export async function receiveReport(
   }
 }
 
-/** Undefined where nothing is left to do; of a heartbeat, that shows when all of the host is read. */
+/**
+ * Undefined where nothing is left to do; of a heartbeat, that shows when all of the host is read.
+ */
 async function admit(
   deps: ConsumerDeps,
   hostname: string,

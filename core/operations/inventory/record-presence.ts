@@ -4,7 +4,10 @@ import type { Presence } from '../../domain/device.ts';
 import { supersedes } from '../../domain/presence.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 
-/** Notes that a host's agent came or went; what is older than what is known changes nothing. */
+/**
+ * Stores that a host's agent connected or disconnected. An event older than the stored one changes
+ * nothing.
+ */
 export async function recordPresence(
   deps: ConsumerDeps,
   hostname: string,
@@ -19,12 +22,12 @@ export async function recordPresence(
   };
   const { host } = await deps.store.inventory.host(hostname);
   if (!supersedes(presence, host.presence)) return;
-  // Before it is written: afterwards it is known, and whoever comes again counts nothing.
+  // Count before the write: a second delivery finds the event stored, and counts nothing.
   deps.metrics.put([
     { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
   ]);
   if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
-    throw new RetryLater(`Another event of ${hostname} came in between.`, 1);
+    throw new RetryLater(`Another event of ${hostname} came first.`, 1);
   }
   deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

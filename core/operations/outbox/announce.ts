@@ -4,26 +4,30 @@ import type { CyborgEvent } from '../../contracts/events.ts';
 import type { Deps } from '../../deps.ts';
 import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { Change } from '../../domain/outbox.ts';
-import { eventsOf, type Occasion } from './events-of-change.ts';
+import { type EventMetadata, eventsOf } from './events-of-change.ts';
 
 export interface Announcer {
   readonly stage: string;
   readonly events: Events;
   readonly log: Deps['log'];
-  /** Keeps for an operator what will never be announced by itself. */
+  /** Dead-letters an event for an operator. */
   readonly setAside: DeadLetter;
 }
 
-/** By which others are told of a committed change: the same events whenever it is read, by their ids. */
-export function eventsOfChange(change: Change, occasion: Occasion): CyborgEvent[] {
-  return domainEventsOf(change).flatMap((fact) => eventsOf(fact, occasion));
+/**
+ * The events on the bus that tell of a committed change; their ids are the same at each reading.
+ */
+export function eventsOfChange(change: Change, metadata: EventMetadata): CyborgEvent[] {
+  return domainEventsOf(change).flatMap((event) => eventsOf(event, metadata));
 }
 
 /**
- * Tells EventBridge of committed changes. What it refuses for good is set aside and holds up nothing.
+ * Tells EventBridge of committed changes. An event that EventBridge refuses for good is
+ * dead-lettered.
  *
  * @param changes the events of each
- * @returns the index of the first change that has to be announced again; undefined when all are done
+ * @returns the index of the first change that has to be announced again; undefined when all are
+ *   done
  */
 export async function announce(
   { events, log, setAside }: Announcer,

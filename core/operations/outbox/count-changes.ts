@@ -1,7 +1,7 @@
 import type { MetricValue } from '../../contracts/metrics.ts';
 import type { DomainEvent } from '../../domain/domain-events.ts';
 
-/** Of each name and dimension one value, of latencies each by itself. */
+/** One sum for each name and dimension; each latency by itself. */
 export function sumOf(all: readonly MetricValue[]): MetricValue[] {
   const counts = all.filter(({ name }) => name !== 'BindLatency');
   const sums = [...Map.groupBy(counts, ({ name, of }) => `${name} ${of}`).values()].map(
@@ -13,19 +13,19 @@ export function sumOf(all: readonly MetricValue[]): MetricValue[] {
   return [...sums, ...all.filter(({ name }) => name === 'BindLatency')];
 }
 
-/** What a fact adds to the metrics. */
-export function valuesOf(fact: DomainEvent): MetricValue[] {
-  switch (fact.kind) {
+/** What a domain event adds to the metrics. */
+export function valuesOf(event: DomainEvent): MetricValue[] {
+  switch (event.kind) {
     case 'bound': {
-      const { how, tookMs, binding } = fact;
+      const { how, tookMs, binding } = event;
       const bound = { name: 'ArqsBound', of: how, value: binding.arqUuids.length } as const;
-      // What waited for nobody was bound in the claim itself.
+      // A bind without work for the host is Bound in the claim, and has no latency.
       return how === 'at-once' ? [bound] : [bound, { name: 'BindLatency', of: how, value: tookMs }];
     }
     case 'failed':
-      return [{ name: 'ArqsFailed', of: fact.cause, value: fact.binding.arqUuids.length }];
+      return [{ name: 'ArqsFailed', of: event.cause, value: event.binding.arqUuids.length }];
     case 'released':
-      return [{ name: 'ArqsReleased', value: fact.arqUuids.length }];
+      return [{ name: 'ArqsReleased', value: event.arqUuids.length }];
     case 'quarantined':
       return [{ name: 'QuarantinesBegun', value: 1 }];
     case 'device-added':
@@ -33,7 +33,8 @@ export function valuesOf(fact: DomainEvent): MetricValue[] {
     case 'device-removed':
       return [{ name: 'DevicesRemoved', value: 1 }];
     case 'device-in-conflict':
-      // Of its host all are; the reports that were not applied are counted.
+      // All devices of the host are in conflict. The reports that are not applied are counted
+      // instead.
       return [];
   }
 }

@@ -4,51 +4,59 @@ import type { Device } from '../../domain/device.ts';
 import type { DomainEvent } from '../../domain/domain-events.ts';
 import { type ArqUuid, derivedUuid } from '../../domain/ids.ts';
 
-export interface Occasion {
-  /** The same whenever the fact is told. */
+export interface EventMetadata {
+  /** The stream's own id of the change, the same at each reading. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly stage: string;
 }
 
-/** The events by which others are told of a fact: of ARQs one each, since others do not know our binds. */
-export function eventsOf(fact: DomainEvent, occasion: Occasion): CyborgEvent[] {
-  switch (fact.kind) {
+/**
+ * The events on the bus that tell of a domain event: one for each ARQ, since others know no binds.
+ */
+export function eventsOf(event: DomainEvent, metadata: EventMetadata): CyborgEvent[] {
+  switch (event.kind) {
     case 'bound':
     case 'failed':
-      return fact.binding.arqUuids.map((arq) => arqEvent(fact, arq, occasion));
+      return event.binding.arqUuids.map((arq) => arqEvent(event, arq, metadata));
     case 'released':
-      return fact.arqUuids.map((arq) => arqEvent(fact, arq, occasion));
+      return event.arqUuids.map((arq) => arqEvent(event, arq, metadata));
     case 'device-added':
-      return [{ type: 'Device added', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
+      return [{ type: 'Device added', at: metadata.at, detail: ofDevice(event.device, metadata) }];
     case 'device-removed':
-      return [{ type: 'Device removed', at: occasion.at, detail: ofDevice(fact.device, occasion) }];
+      return [
+        { type: 'Device removed', at: metadata.at, detail: ofDevice(event.device, metadata) },
+      ];
     case 'device-in-conflict': {
-      const detail = { ...ofDevice(fact.device, occasion), since: fact.since };
-      return [{ type: 'Device set aside', at: occasion.at, detail }];
+      const detail = { ...ofDevice(event.device, metadata), since: event.since };
+      return [{ type: 'Device set aside', at: metadata.at, detail }];
     }
     case 'quarantined': {
-      const { uuid: handle_uuid, providerUuid: provider_uuid } = fact.handle;
-      const common = ofAll(handle_uuid, occasion);
-      const detail = { ...common, handle_uuid, provider_uuid, reason: fact.reason };
-      return [{ type: 'Handle quarantined', at: occasion.at, detail }];
+      const { uuid: handle_uuid, providerUuid: provider_uuid } = event.handle;
+      const common = ofAll(handle_uuid, metadata);
+      const detail = { ...common, handle_uuid, provider_uuid, reason: event.reason };
+      return [{ type: 'Handle quarantined', at: metadata.at, detail }];
     }
   }
 }
 
 type ArqEvent = Extract<DomainEvent, { kind: 'bound' | 'failed' | 'released' }>;
 
-function arqEvent(fact: ArqEvent, arq: ArqUuid, occasion: Occasion): CyborgEvent {
-  const { binding } = fact;
-  const { at } = occasion;
-  const detail = ofArq(arq, binding, occasion);
-  switch (fact.kind) {
+function arqEvent(event: ArqEvent, arq: ArqUuid, metadata: EventMetadata): CyborgEvent {
+  const { binding } = event;
+  const { at } = metadata;
+  const detail = ofArq(arq, binding, metadata);
+  switch (event.kind) {
     case 'bound':
-      return { type: 'ARQ bound', at, detail: { ...detail, how: fact.how, took_ms: fact.tookMs } };
+      return {
+        type: 'ARQ bound',
+        at,
+        detail: { ...detail, how: event.how, took_ms: event.tookMs },
+      };
     case 'failed': {
       const reason = binding.failure ?? '';
-      return { type: 'ARQ failed', at, detail: { ...detail, cause: fact.cause, reason } };
+      return { type: 'ARQ failed', at, detail: { ...detail, cause: event.cause, reason } };
     }
     case 'released': {
       const was = binding.state as Exclude<InstanceBinding['state'], 'BindFailed'>;
@@ -57,13 +65,13 @@ function arqEvent(fact: ArqEvent, arq: ArqUuid, occasion: Occasion): CyborgEvent
   }
 }
 
-function ofAll(of: string, { id, stage }: Occasion) {
+function ofAll(of: string, { id, stage }: EventMetadata) {
   return { version: 1, id: derivedUuid('event', id, of), stage } as const;
 }
 
-function ofArq(arq: ArqUuid, binding: InstanceBinding, occasion: Occasion) {
+function ofArq(arq: ArqUuid, binding: InstanceBinding, metadata: EventMetadata) {
   return {
-    ...ofAll(arq, occasion),
+    ...ofAll(arq, metadata),
     arq_uuid: arq,
     instance_uuid: binding.instanceUuid,
     project_id: binding.projectId,
@@ -73,9 +81,9 @@ function ofArq(arq: ArqUuid, binding: InstanceBinding, occasion: Occasion) {
   };
 }
 
-function ofDevice(device: Device, occasion: Occasion) {
+function ofDevice(device: Device, metadata: EventMetadata) {
   return {
-    ...ofAll(device.uuid, occasion),
+    ...ofAll(device.uuid, metadata),
     device_uuid: device.uuid,
     hostname: device.hostname,
     address: device.address,

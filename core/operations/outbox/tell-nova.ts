@@ -6,17 +6,17 @@ import type { Deps } from '../../deps.ts';
 import { type InstanceBinding, isResolved } from '../../domain/arq.ts';
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
 
-/** Nova's `arq_binding_timeout`: after it nobody waits for the event. */
+/** Nova's `arq_binding_timeout`: nova-compute waits for the event no longer. */
 const novaWaitsSeconds = 300;
-/** A failure must be said while nova-compute waits, and when that is nobody tells us. */
+/** A failure must be told while nova-compute waits, and no call says when it begins to wait. */
 const failedAgainSeconds = 10;
 const failedUntilSeconds = 290;
 const retrySecondsMax = 15;
 
 /**
  * Tells Nova how one binding ended. What Nova answers about single events is normal either way:
- * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters for
- * binds that take longer. On unshelve Nova refuses each event (422).
+ * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters
+ * for binds that take longer. On unshelve Nova refuses each event (422).
  *
  * @param attempt which delivery of the message this is, from 1
  * @throws RetryLater while it has to be said again
@@ -27,7 +27,7 @@ export async function tellNova(
   attempt: number,
 ): Promise<void> {
   const binding = await deps.store.arqs.binding(message.instance_uuid);
-  // Deleted, bound anew, or being made again: then another message speaks for it.
+  // The binding is deleted, replaced, or provisioning. Another message tells Nova then.
   if (binding?.bindId !== message.bind_id || !isResolved(binding.state)) return;
   const log = deps.log.child({ instance: binding.instanceUuid, bind: binding.bindId });
   const waitedSeconds = (deps.clock() - Date.parse(binding.startedAt)) / 1000;
@@ -47,13 +47,13 @@ export async function tellNova(
   }
   if (binding.state === 'BindFailed' && waitedSeconds < failedUntilSeconds) {
     throw new RetryLater(
-      'Until the ARQs are deleted, the failure is said again.',
+      'The failure is told again until the ARQs are deleted.',
       failedAgainSeconds,
     );
   }
 }
 
-/** A failure is said again and again: how long that takes is no measure. */
+/** Counts bound ARQs only: a failure is told repeatedly, so its latency means nothing. */
 function countTold(deps: ConsumerDeps, { state, startedAt }: InstanceBinding): void {
   if (state !== 'Bound') return;
   deps.metrics.put([{ name: 'NovaToldAfter', value: deps.clock() - Date.parse(startedAt) }]);

@@ -12,7 +12,7 @@ import type { StoredHost } from '../../domain/report-plan.ts';
 import { findConflictingProvider } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
-/** One provider as each of the three that ought to agree has it; in words, for an operator. */
+/** One provider as DynamoDB, Placement and the host have it; as text for an operator. */
 export interface Comparison {
   readonly provider: string;
   readonly stored: string;
@@ -22,8 +22,8 @@ export interface Comparison {
 }
 
 /**
- * What is stored of a host's devices, what Placement holds of them, and what the host last reported.
- * Changes nothing. @throws ServiceUnavailable, RequestRefused
+ * Compares a host's stored devices with Placement and with the host's last report. Changes
+ * nothing. @throws ServiceUnavailable, RequestRefused
  */
 export async function compareHost(deps: ConsumerDeps, hostname: string): Promise<Comparison[]> {
   const { host, devices } = await deps.store.inventory.host(hostname);
@@ -48,7 +48,7 @@ async function compareDevice(
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
   for (const wanted of wantedProviders(device, providers)) {
-    const held = await heldOf(deps, wanted.uuid);
+    const held = await stateInPlacement(deps, wanted.uuid);
     const isSame = wanted.isGone
       ? held === undefined
       : held !== undefined &&
@@ -74,8 +74,8 @@ async function compareDevice(
 }
 
 /**
- * Instances that hold attach handles of the provider, and for which Placement has nothing allocated from it.
- * Placement offers their devices to others, and each bind of them is refused. The reaper releases those
+ * Instances that hold attach handles of the provider without an allocation in Placement. Placement
+ * offers their devices to other instances, whose binds are refused. The reaper releases instances
  * that are on no host.
  */
 async function boundWithoutAllocation(
@@ -96,12 +96,15 @@ function reported(host: StoredHost, device: Device, providers: readonly StoredPr
   return { words: device.isGone ? `not in the report of ${at}` : `as of ${at}`, agrees: true };
 }
 
-interface Held {
+interface ProviderState {
   readonly inventories: HeldInventories;
   readonly traits: readonly string[];
 }
 
-async function heldOf(deps: ConsumerDeps, uuid: string): Promise<Held | undefined> {
+async function stateInPlacement(
+  deps: ConsumerDeps,
+  uuid: string,
+): Promise<ProviderState | undefined> {
   const { placement } = deps.clients;
   const [inventories, traits] = [
     await placement.getInventories(uuid),
@@ -110,7 +113,7 @@ async function heldOf(deps: ConsumerDeps, uuid: string): Promise<Held | undefine
   return inventories && traits && { inventories: inventories.inventories, traits: traits.traits };
 }
 
-function describe(wanted: WantedProvider, held: Held): string {
+function describe(wanted: WantedProvider, held: ProviderState): string {
   const lacks = missing(wanted.traits, held.traits).map((trait) => `-${trait}`);
   const has = missing(held.traits, wanted.traits).map((trait) => `+${trait}`);
   return [amounts(held.inventories), ...lacks, ...has].join(' ');
@@ -128,7 +131,10 @@ function missing(wanted: readonly string[], held: readonly string[]): string[] {
   return wanted.filter((trait) => !held.includes(trait));
 }
 
-/** Providers with our mark that no device of ours has: left alone, for they may be another Cyborg's. */
+/**
+ * Providers with the trait OWNER_CYBORG that belong to no stored device. They are only shown,
+ * because another Cyborg may own them.
+ */
 async function findStrays(
   deps: ConsumerDeps,
   hostname: string,
@@ -140,7 +146,7 @@ async function findStrays(
   const rows: Comparison[] = [];
   for (const { uuid, name } of node ? await placement.providersInTree(node.uuid) : []) {
     if (uuid === node?.uuid || known.has(uuid)) continue;
-    const held = await heldOf(deps, uuid);
+    const held = await stateInPlacement(deps, uuid);
     if (!held?.traits.includes(ownerTrait)) continue;
     const words = `${amounts(held.inventories)}, not ours`;
     rows.push({ provider: name, stored: 'nothing', placement: words, host: '', agrees: false });

@@ -1,19 +1,19 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { Device } from '../../domain/device.ts';
 
-/** What somebody else offers of the same device. */
+/** A provider of the same device that another service has made. */
 export interface ConflictingProvider {
   readonly uuid: string;
   readonly name: string;
-  /** By the trait with which Nova marks what it offers. */
+  /** It has the trait of Nova's own providers. */
   readonly isNovas: boolean;
 }
 
 const novasTrait = 'OWNER_NOVA';
 
 /**
- * Whether somebody else, as a rule Nova, offers this device in the compute node's tree, too: then two
- * servers could be given one device. Undefined where nobody does.
+ * The provider by which another service, as a rule Nova, offers this device in the compute node's
+ * tree: Nova could give the device to two servers then. Undefined where there is none.
  */
 export async function findConflictingProvider(
   deps: ConsumerDeps,
@@ -34,7 +34,7 @@ export async function findConflictingProvider(
 }
 
 /**
- * Nova names providers of PCI devices by their address, of GPUs with vGPUs by libvirt's name for them:
+ * Nova names providers of PCI devices by address, and of GPUs with vGPUs by libvirt's name:
  * https://docs.openstack.org/nova/latest/admin/pci-passthrough.html#pci-tracking-in-placement
  * https://docs.openstack.org/nova/latest/admin/virtual-gpu.html
  */

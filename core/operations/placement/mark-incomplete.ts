@@ -3,8 +3,8 @@ import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { Device } from '../../domain/device.ts';
 
 /**
- * A device whose rows are not all there is stored as no report has it: its host's next one names
- * another digest, the device is asked for, and its rows are written again.
+ * Marks a device whose rows are incomplete: its stored digest matches no report. The host's next
+ * report names another digest, the host is asked for the device, and all rows are written again.
  */
 export async function markIncomplete(
   deps: ConsumerDeps,
@@ -12,7 +12,7 @@ export async function markIncomplete(
   providers: readonly StoredProvider[],
 ): Promise<void> {
   if (device.isGone || device.digest === '' || !isIncomplete(device, providers)) return;
-  deps.log.error('Rows of a device are missing; its host is to describe it again.', {
+  deps.log.error('Rows of a device are missing; its host is asked to describe it.', {
     host: device.hostname,
     address: device.address,
   });

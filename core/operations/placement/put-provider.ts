@@ -7,21 +7,24 @@ import {
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 
-/** Nova and operators write to the same tree; each lost round means that one of them came first. */
+/**
+ * Rounds of reading and writing; a round is lost when Nova or an operator writes to the provider.
+ */
 const conflictRoundsMax = 5;
 
-/** nova-compute makes its provider when it first starts, which may be after the agent. */
+/** nova-compute creates its provider at its first start, which may be after the agent's. */
 export class ComputeProviderMissing extends Error {
   override readonly name = 'ComputeProviderMissing';
 }
 
-/** `in-use`: something is allocated of a class that is no longer wanted; nothing more will be. */
+/** `in-use`: a class that is no longer wanted still has allocations; it is fully reserved. */
 export type PutEnd = 'done' | 'in-use';
 
 /**
- * Makes Placement hold one provider as wanted. Traits come before inventory: what is not described
- * must not be allocated.
+ * Makes Placement hold one provider as wanted. Traits come before inventory: Placement must not
+ * allocate from a provider without its traits.
  *
  * @throws ComputeProviderMissing; RetryLater while others keep writing to it
  */
@@ -61,7 +64,7 @@ export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider)
     } catch (error) {
       if (!(error instanceof InventoryInUse)) throw error;
     }
-    // How much of the device is free by the new class nobody can say before the old one's holders are gone.
+    // While the old class has allocations, the free amount of the new class is not known.
     const isOffered = Object.values(inventories).some(({ total, reserved }) => reserved !== total);
     if (isOffered) await placement.putInventories(wanted.uuid, generation, keptOnly(inventories));
     return 'in-use';
@@ -105,12 +108,18 @@ function inventoriesOf(wanted: WantedProvider): Inventories {
 }
 
 async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let round = 1; ; round++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof GenerationConflict)) throw error;
-      if (round === conflictRoundsMax) throw new RetryLater(error.message, round);
-    }
-  }
+  let conflict = '';
+  return untilWritten(
+    conflictRoundsMax,
+    async () => {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof GenerationConflict)) throw error;
+        conflict = error.message;
+        return contended;
+      }
+    },
+    () => new RetryLater(conflict, conflictRoundsMax),
+  );
 }

@@ -1,13 +1,12 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 
-/** Each device comes round once in so many minutes: a cloud of 6,000 has a hundred of them a minute. */
+/** Each device is compared once in so many minutes: of 6,000 devices a hundred each minute. */
 const periodMinutes = 60;
 const pageSize = 500;
 
 /**
- * Has some of the devices compared with Placement, and mended where anybody has changed anything by hand.
- * Which ones follows from the time, so that nothing needs to be remembered: their uuids are evenly
- * spread, and each minute of the hour has its share of them.
+ * Has some of the devices compared with Placement, and drift repaired, for example after a change
+ * by hand. Each minute of the hour has its share of uuids, so that no state is needed.
  */
 export async function reconcile(deps: ConsumerDeps): Promise<void> {
   const minute = Math.floor(deps.clock() / 60_000) % periodMinutes;
@@ -26,7 +25,7 @@ export async function reconcile(deps: ConsumerDeps): Promise<void> {
   }
 }
 
-/** Where a minute's share of all uuids begins; after the last one's nothing comes. */
+/** The first uuid of a minute's share; past the last minute, an end that no uuid reaches. */
 function edge(minute: number): string {
   const first = Math.floor((minute / periodMinutes) * 2 ** 32);
   return minute === periodMinutes ? 'g' : first.toString(16).padStart(8, '0');

@@ -9,6 +9,7 @@ import { type WantedProvider, wantedProviders, withheld } from '../../domain/pro
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
 import { handleUses, usageMetricsOf } from '../../domain/usage-metrics.ts';
 import type { HostInventory } from '../../store/hosts.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { reinstateHandles } from '../restore/reinstate-handles.ts';
 import { type ConflictingProvider, findConflictingProvider } from './find-conflicting-provider.ts';
 import { markIncomplete } from './mark-incomplete.ts';
@@ -16,18 +17,22 @@ import { ComputeProviderMissing, putInventories, putProvider } from './put-provi
 
 const retrySecondsMax = 60;
 
-/** A device that changes while Placement is written is written again. */
+/**
+ * Rounds of reading and writing; a round is lost when the device changes while Placement is
+ * written.
+ */
 const changeRoundsMax = 5;
 
 /**
- * Makes Placement hold what is stored of one device: its provider, those of its regions, and nothing
- * for what is gone. Repeatable; only our own providers are touched. Whoever writes last has looked
- * afterwards whether it wrote what is stored: two that overlap leave nothing of the older.
+ * Makes Placement hold one device as it is stored: its provider, the providers of its regions, and
+ * none for what is gone. Repeatable; touches only providers of this stage. After writing, each run
+ * reads the device again: of two runs that overlap, the last to write has written the stored
+ * state.
  *
  * @param attempt which delivery this is, from 1
- * @param countedAt as of when the device's handles are to be counted on the way, if they are
- * @throws RetryLater while the compute node's provider is not there yet, something is still
- *   allocated of what is no longer offered, or Placement is away
+ * @param countedAt the time for which the device's handles are counted; undefined for not at all
+ * @throws RetryLater while the compute node's provider is missing, a provider that must go still
+ *   has allocations, or Placement is away
  */
 export async function syncProviders(
   deps: ConsumerDeps,
@@ -36,33 +41,43 @@ export async function syncProviders(
   countedAt?: number,
 ): Promise<void> {
   const written = new Set<ProviderUuid>();
-  for (let round = 1; round <= changeRoundsMax; round++) {
-    const before = await readDevice(deps, providerUuid);
-    const isCounted = countedAt !== undefined && round === 1;
-    if (before && isCounted) countDevice(deps, before, countedAt);
-    try {
-      if (before) await syncDevice(deps, before);
-      else await removeUnstored(deps, providerUuid, written);
-    } catch (error) {
-      const isPassing =
-        error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
-      if (!isPassing) throw error;
-      const host = before?.named.deployable.hostname;
-      deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
-      throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
-    }
-    for (const { uuid } of before?.wanted ?? []) written.add(uuid);
-    const after = await readDevice(deps, providerUuid);
-    if (isDeepStrictEqual(after?.wanted, before?.wanted)) return;
-  }
-  throw new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1);
+  await untilWritten(
+    changeRoundsMax,
+    async (round) => {
+      const before = await readDevice(deps, providerUuid);
+      if (before && countedAt !== undefined && round === 1) countDevice(deps, before, countedAt);
+      try {
+        if (before) await syncDevice(deps, before);
+        else await removeUnstored(deps, providerUuid, written);
+      } catch (error) {
+        throw retriedIfPassing(deps, error, before?.named.deployable.hostname, attempt);
+      }
+      for (const { uuid } of before?.wanted ?? []) written.add(uuid);
+      const after = await readDevice(deps, providerUuid);
+      return isDeepStrictEqual(after?.wanted, before?.wanted) ? undefined : contended;
+    },
+    () => new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1),
+  );
+}
+
+/** The error, or RetryLater where Placement is away or has no provider of the compute node yet. */
+function retriedIfPassing(
+  deps: ConsumerDeps,
+  error: unknown,
+  host: string | undefined,
+  attempt: number,
+): unknown {
+  const isPassing = error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
+  if (!isPassing) return error;
+  deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
+  return new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
 }
 
 interface StoredDevice {
   /** The provider that the message names. */
   readonly named: StoredProvider;
   readonly inventory: HostInventory;
-  /** Undefined where its row has gone before those of its providers. */
+  /** Undefined where the device's row was deleted before the rows of its providers. */
   readonly device: Device | undefined;
   readonly providers: readonly StoredProvider[];
   readonly wanted: readonly WantedProvider[];
@@ -82,7 +97,7 @@ async function readDevice(
   return { named, inventory, device, providers, wanted: wantedProviders(device, providers) };
 }
 
-/** What Placement says is of no concern: what is counted is what is stored. */
+/** Counts what is stored, without regard to Placement. */
 function countDevice(
   deps: ConsumerDeps,
   { device, providers, inventory }: StoredDevice,
@@ -102,12 +117,12 @@ async function syncDevice(
   { named, device, providers, wanted }: StoredDevice,
 ): Promise<void> {
   if (!device) {
-    // Its rows go in this order: the others', the device's, and last those that the message names.
+    // Rows are deleted in this order: other providers, the device, and last the named provider.
     await deleteGoneRows(deps, named);
     return;
   }
   await markIncomplete(deps, device, providers);
-  // A region that came while an operator set it has what was so before.
+  // A region that was added while an operator set the status still has the earlier status.
   for (const { deployable } of providers) {
     if (deployable.deviceStatus === device.status) continue;
     await deps.store.inventory.copyStatus(device, deployable);
@@ -120,10 +135,10 @@ async function syncDevice(
     for (const each of kept) {
       const end = await putProvider(deps, device.hostname, each);
       const own = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
-      // A server may keep it for months: the next reconcile looks again.
+      // A server may keep the allocation for months: the next reconcile compares again.
       if (end === 'in-use' && !isClaimed(own)) mustComeAgain = true;
     }
-    // Which of two agents has described the device is not known.
+    // In a conflict, the description may come from the other agent.
     if (!device.conflictSince) await reinstateHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
@@ -140,8 +155,8 @@ function stillAllocated({ hostname }: Device): RetryLater {
 }
 
 /**
- * A device whose rows have gone while it was written, by this sync or by one that has died since, is in
- * Placement again, and nobody else would look.
+ * Deletes providers of a device whose rows were deleted while a sync wrote it to Placement. No
+ * later sync would find them.
  */
 async function removeUnstored(
   deps: ConsumerDeps,
@@ -151,7 +166,7 @@ async function removeUnstored(
   const { placement } = deps.clients;
   const tree = await placement.providersInTree(named);
   const below = tree.flatMap(({ uuid, parentUuid }) => (parentUuid === named ? [uuid] : []));
-  // Regions before their devices, which were written first.
+  // Regions come before their devices: children are deleted first.
   for (const uuid of new Set([...below, ...[...written].toReversed(), named])) {
     if (await deps.store.inventory.provider(uuid as ProviderUuid)) continue;
     if ((await placement.deleteProvider(uuid)) === 'in-use') {
@@ -160,7 +175,9 @@ async function removeUnstored(
   }
 }
 
-/** Offers nothing more of a device that somebody else offers, too: the next reconcile looks again. */
+/**
+ * Reserves all of a device that another service offers, too. The next reconcile compares again.
+ */
 async function withhold(
   deps: ConsumerDeps,
   device: Device,
@@ -174,8 +191,8 @@ async function withhold(
   deps.metrics.put([{ name: 'DevicesOfferedTwice', value: 1 }]);
   deps.log.error(
     conflicting.isNovas
-      ? 'Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent’s.'
-      : 'Somebody else offers this device, too.',
+      ? "Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent's."
+      : 'Another service offers this device, too.',
     {
       host: device.hostname,
       address: device.address,
@@ -199,18 +216,19 @@ async function removeProviders(
     if (!own) continue;
     const end = await removeProvider(deps, provider, own);
     ends.push(end);
-    // The first goes with its device: without it nobody comes here for the device's own row, which a
-    // report that is under way marks last.
+    // The first provider goes with its device. A report under way marks the device's row last, and
+    // without the first provider no sync would delete that row.
     const isKept = !device.isGone && provider.uuid === device.providers[0];
     if (end === 'removed' && !isKept) removed.push(own);
   }
   const isNamed = (each: StoredProvider) =>
     each.deployable.providerUuid === named.deployable.providerUuid;
-  // Maintenance outlasts the device's absence: it may only have lost its link.
+  // Maintenance outlasts an absence of the device, which may only have lost its link.
   if (!(device.isGone && device.status === 'maintaining')) {
     for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
     const mayGo = device.isGone && ends.every((end) => end === 'removed');
-    // Maintenance may have begun just now; by the last row the device is found when it ends.
+    // Maintenance may have just begun. The last row lets the end of the maintenance find the
+    // device.
     const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
     const last = isLeft ? [] : removed.filter(isNamed);
     for (const own of last) await deleteGoneRows(deps, own);
@@ -218,10 +236,10 @@ async function removeProviders(
   if (ends.includes('allocated')) throw stillAllocated(device);
 }
 
-/** `claimed`: the end of the last claim brings the device here again. */
+/** `claimed`: the end of the last claim starts another sync of the device. */
 type RemovalEnd = 'removed' | 'claimed' | 'allocated';
 
-/** Deletes the provider, or offers nothing more of it while something still holds a part. */
+/** Deletes the provider; while a claim or allocation remains, reserves it instead. */
 async function removeProvider(
   deps: ConsumerDeps,
   wanted: WantedProvider,

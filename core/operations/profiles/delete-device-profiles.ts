@@ -5,8 +5,8 @@ import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '../../d
 const profilesMax = 50;
 
 /**
- * Deletes all these profiles or none. One that is in use is refused as far as the index knows of it;
- * an ARQ that slips through stays true: it has a copy of its group.
+ * Deletes all these profiles or none. A profile in use is refused as far as the index shows. An
+ * ARQ that the index misses keeps working, because it has a copy of its group.
  *
  * @throws DeviceProfileNotFound naming the first that is missing; DeviceProfileInUse
  */
@@ -22,7 +22,7 @@ export async function deleteDeviceProfiles(
     if (await deps.listings.isProfileInUse(name)) throw new DeviceProfileInUse(name);
   }
   if (await deps.store.profiles.delete(profiles)) return;
-  // One was deleted, or made anew, since it was read: whoever did that came first.
+  // A profile was deleted or created again after it was read: read again.
   const left = await find();
   if (!(await deps.store.profiles.delete(left))) {
     throw new DeviceProfileNotFound(left.map((profile) => profile.name).join(', '));

@@ -4,14 +4,15 @@ import { type Caller, maySee } from '../../domain/caller.ts';
 import { ArqNotFound } from '../../domain/errors.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
 import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { releaseArqs } from './release-arqs.ts';
 
-/** As often as an ARQ may be bound or unbound between reading and deleting it. */
+/** Rounds of reading and deleting; a round is lost when the ARQ is bound or unbound meanwhile. */
 const roundsMax = 30;
-/** Of deletes in one call; each is a request to DynamoDB or a few. */
+/** Deletes that run at once in one call; each is one or a few requests to DynamoDB. */
 const atOnceMax = 8;
 
-/** Deletes all ARQs of an instance, and frees what they hold. None there is success, too. */
+/** Deletes all ARQs of an instance, and frees their handles. An instance may have none. */
 export async function deleteArqsOfInstance(
   deps: Deps,
   caller: Caller,
@@ -24,8 +25,8 @@ export async function deleteArqsOfInstance(
 }
 
 /**
- * Deletes the ARQs that exist, then names those that do not: Nova counts on the first and takes the
- * second for granted.
+ * Deletes the ARQs that exist, then names those that do not exist: Nova relies on the deletes and
+ * ignores the answer.
  *
  * @throws ArqNotFound after everything else was deleted.
  */
@@ -39,19 +40,14 @@ export async function deleteArqs(
     .flatMap((uuid) => stored.get(uuid) ?? [])
     .filter((arq) => maySee(caller, arq.projectId));
   for (const instance of new Set(found.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
-    await refuseDeleteWithoutServiceToken(
-      deps,
-      caller,
-      instance,
-      'deleting a bound accelerator request',
-    );
+    await refuseDeleteOfBound(deps, caller, instance);
   }
   await forEachAtOnce(groupsOf(found), (group) => deleteGroup(deps, caller, group));
   const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
   if (missing.length > 0) throw new ArqNotFound(missing);
 }
 
-/** ARQs of one instance are one transaction's: beside each other they would conflict. */
+/** One transaction deletes the ARQs of one instance: several at once would conflict. */
 function groupsOf(arqs: readonly Arq[]): Arq[][] {
   return [...Map.groupBy(arqs, ({ uuid, binding }) => binding?.instanceUuid ?? uuid).values()];
 }
@@ -62,13 +58,13 @@ async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): P
   if (instance !== undefined && group.length > 1) {
     const uuids = group.map(({ uuid }) => uuid);
     await releaseArqs(deps, instance, new Set(uuids), 'deleted');
-    // Of those that were unbound or bound anew since they were read.
+    // ARQs that were unbound or bound again after they were read.
     left = (await deps.store.arqs.byUuids(uuids)).values();
   }
   for (const arq of left) await deleteArq(deps, caller, arq);
 }
 
-/** Ends when all have ended, also where one failed: no delete goes on behind the answer. */
+/** Ends when all have ended, also where one failed: no delete goes on after the answer. */
 async function forEachAtOnce<T>(
   items: readonly T[],
   work: (item: T) => Promise<void>,
@@ -84,23 +80,25 @@ async function forEachAtOnce<T>(
 
 async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {
   let arq = found;
-  for (let round = 1; round <= roundsMax; round++) {
-    const isDeleted = arq.binding
-      ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
-      : await deps.store.arqs.deleteUnbound(arq.uuid);
-    if (isDeleted) return;
-    // Bound, unbound or deleted since it was read.
-    const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
-    if (!now) return;
-    if (now.binding) {
-      await refuseDeleteWithoutServiceToken(
-        deps,
-        caller,
-        now.binding.instanceUuid,
-        'deleting a bound accelerator request',
-      );
-    }
-    arq = now;
-  }
-  throw new Error(`ARQ ${found.uuid} was not deleted in ${roundsMax} rounds.`);
+  await untilWritten(
+    roundsMax,
+    async () => {
+      const isDeleted = arq.binding
+        ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
+        : await deps.store.arqs.deleteUnbound(arq.uuid);
+      if (isDeleted) return undefined;
+      // The ARQ was bound, unbound or deleted after it was read.
+      const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
+      if (!now) return undefined;
+      if (now.binding) await refuseDeleteOfBound(deps, caller, now.binding.instanceUuid);
+      arq = now;
+      return contended;
+    },
+    () => new Error(`ARQ ${found.uuid} was not deleted in ${roundsMax} rounds.`),
+  );
+}
+
+function refuseDeleteOfBound(deps: Deps, caller: Caller, instance: string): Promise<void> {
+  const action = 'deleting a bound accelerator request';
+  return refuseDeleteWithoutServiceToken(deps, caller, instance, action);
 }

@@ -9,17 +9,17 @@ import { isLost } from '../../domain/presence.ts';
 import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
 import { newRelease } from './new-release.ts';
 
-/** What an operator says of the device. */
+/** What an operator states about the device. */
 export interface ForceWord {
   readonly reason?: string | undefined;
-  /** Nothing of any earlier holder is left on it: the operator has seen to that. */
+  /** The operator has cleaned the device: nothing of an earlier holder is left on it. */
   readonly isCleaned: boolean;
 }
 
 export interface Forced {
-  /** The handles that are free by it now, or their holder's. */
+  /** Handles that are free now, or belong to their claim again. */
   readonly freed: readonly HandleUuid[];
-  /** Those that are free when their host has cleaned up. */
+  /** Handles that are free when their host has cleaned up. */
   readonly cleaning: readonly HandleUuid[];
 }
 
@@ -29,7 +29,7 @@ export interface Forced {
  * holder may still be there. Only if the operator states that the device was cleaned, the handles
  * are free at once. The device's row and the log keep the operator's user id.
  *
- * @throws CleaningImpossible where the host is not there to clean up; then nothing has changed
+ * @throws CleaningImpossible where the host's agent is not connected; then nothing has changed
  */
 export async function forceRelease(
   deps: Deps,
@@ -63,7 +63,7 @@ export async function forceRelease(
   return forced;
 }
 
-/** Whether what an earlier holder had may be left of it on the host. */
+/** Whether the host may still have something of an earlier holder. */
 function isForHost(deps: Deps, handle: AttachHandle): boolean {
   return handle.quarantine !== undefined || isDirty(deps, handle);
 }
@@ -75,14 +75,14 @@ async function refuseWithoutHost(deps: Deps, { uuid, hostname }: Device): Promis
   throw new CleaningImpossible(uuid, `the agent of host ${hostname} is not connected`);
 }
 
-/** Asks the host anew to clean up what was in quarantine; it stays so until the host has. */
+/** Asks the host again to clean up handles in quarantine; they stay there until the host has. */
 async function cleanAgain(
   deps: Deps,
   caller: Caller,
   device: Device,
   old: AwaitedWork,
 ): Promise<void> {
-  // It was asked by force already, and has not answered yet.
+  // An earlier force-release has asked the host already.
   if (!old.quarantine) return;
   const { bindId, isPart } = old.kind === 'release' ? old : {};
   const waiting = (await handlesOf(deps, device.providers)).filter(
@@ -100,7 +100,7 @@ async function cleanAgain(
   if (!(await isAwaitedElsewhere(deps, device, old))) await deps.store.releases.confirm(old);
 }
 
-/** What the same instance had on other devices stays as it is. */
+/** Confirms the work for this device; its handles on other devices go on waiting. */
 async function confirmHere(deps: Deps, device: Device, work: AwaitedWork): Promise<void> {
   const isElsewhere = await isAwaitedElsewhere(deps, device, work);
   const here = isElsewhere ? handlesHere(device, work) : undefined;

@@ -7,23 +7,23 @@ import type { InstanceUuid } from '../../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
 import { checkVisibility } from './visibility.ts';
 
-/** Deployables looked at in one sweep; the next goes on where this one ended. */
+/** Deployables checked by one sweep; the next sweep goes on after them. */
 const pageSize = 100;
-/** An instance must have been unused for so long: replicas and cells of Nova may lag. */
+/** How long an instance must be unused: replicas and cells of Nova may lag. */
 const unusedMs = 10 * 60_000;
-/** More than this at once is no forgotten delete, but Nova or our credentials gone wrong. */
+/** More unused instances at once mean a fault of Nova or of the credentials, not lost deletes. */
 const releasesMax = 10;
-/** One after another: then Nova or Placement is away, and no single server is at fault. */
+/** Consecutive failures that mean that Nova or Placement is away. */
 const failuresMax = 3;
 
 /**
- * Releases what is held for instances that use nothing of it. Nova only logs it when its delete of ARQs does
- * not reach us, and after a failed unshelve it deletes none. The walk goes by the claims on attach handles:
- * however many ARQs a tenant creates, it is no longer than the cloud's hardware.
+ * Releases bindings of instances that do not use them. Nova only logs a delete of ARQs that fails,
+ * and after a failed unshelve it deletes none. The walk follows the claims on attach handles: its
+ * length depends on the cloud's hardware, not on the number of ARQs.
  *
- * An instance uses nothing if Nova has said twice, ten minutes apart, that there is no such server or
- * that no host has it; if Placement has nothing allocated for it; and if we can see servers of other
- * projects at all. A sweep that finds too many of them releases none.
+ * An instance is unused if Nova has said twice, ten minutes apart, that the server does not exist
+ * or is on no host; if Placement has no allocation for it; and if Nova shows servers of other
+ * projects at all. A sweep that finds too many unused instances releases none.
  */
 export async function reap(deps: ConsumerDeps): Promise<void> {
   try {
@@ -41,13 +41,13 @@ async function reapPage(deps: ConsumerDeps): Promise<void> {
   try {
     await release(deps, await findUnused(deps, await holdersOf(deps, deployables)));
   } finally {
-    // The next page is looked at although this one failed in part.
+    // The next sweep goes on with the next page, even if this page failed in part.
     const isLast = deployables.length < pageSize;
     await deps.store.reaper.putCursor(isLast ? undefined : deployables.at(-1)?.uuid);
   }
 }
 
-/** Instance → whether Placement has something allocated for it from a provider that it holds. */
+/** Instance → whether Placement has an allocation for it on a provider whose handle it holds. */
 async function holdersOf(
   deps: ConsumerDeps,
   deployables: readonly Deployable[],
@@ -65,7 +65,7 @@ async function holdersOf(
   return holders;
 }
 
-/** Nova answers 500 for a server of which it has only a part: that one counts as used. */
+/** Nova answers 500 for a server with incomplete rows: such a server counts as used. */
 async function findUnused(
   deps: ConsumerDeps,
   holders: ReadonlyMap<InstanceUuid, boolean>,
@@ -97,7 +97,7 @@ async function release(deps: ConsumerDeps, unused: readonly InstanceBinding[]): 
     for (const binding of unused) {
       await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
       deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
-      deps.log.warn('Released what was held for an unused instance.', {
+      deps.log.warn('Released the binding of an unused instance.', {
         instance: binding.instanceUuid,
         unused_since: binding.unusedSince,
       });
@@ -113,7 +113,7 @@ async function isUnused(
   const now = deps.clock();
   const { nova, placement } = deps.clients;
   const { unusedSince } = binding;
-  // Nova is asked about those only that Placement does not vouch for.
+  // Nova is asked only about instances without an allocation.
   const isUsed = isAllocated || (await isOnHost(nova, binding.instanceUuid));
   if (isUsed) {
     if (unusedSince) await deps.store.reaper.noteUnused(binding, undefined);
@@ -124,7 +124,7 @@ async function isUnused(
     return false;
   }
   if (now - Date.parse(unusedSince) < unusedMs) return false;
-  // It may have moved to devices that are not ours, and still be on its way.
+  // The instance may be moving to devices of another service.
   const allocations = await placement.getAllocations(binding.instanceUuid);
   return Object.keys(allocations).length === 0 && !(await hasRestored(deps, binding));
 }
@@ -134,7 +134,10 @@ async function isOnHost(nova: Nova, instanceUuid: InstanceUuid): Promise<boolean
   return server !== 'not-found' && server.host !== null;
 }
 
-/** What it had when the backup was made may have another holder by now: its host must not clean it. */
+/**
+ * Whether the binding has a restored handle, which may have another holder since the backup: the
+ * host must not clean it.
+ */
 async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
   const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
   for (const { binding: bound } of arqs.values()) {

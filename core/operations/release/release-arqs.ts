@@ -1,20 +1,20 @@
 import type { Deps } from '../../deps.ts';
-import type { Arq, InstanceBinding } from '../../domain/arq.ts';
+import type { InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
 import type { Release } from '../../store/bindings.ts';
+import { boundArqs } from '../bind/bound-arqs.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from './new-release.ts';
 import { planCleaning } from './plan-cleaning.ts';
 
 const roundsMax = 30;
 
 /**
- * Ends an instance's claims: of all its ARQs, or of those named. Repeatable: what is released
- * already stays so.
+ * Ends the claims of an instance: of all its ARQs, or of those named. Repeatable.
  *
  * @param known the instance's binding, where the caller has just read it
- * @returns false where the instance has none of them any more
+ * @returns false where the instance has none of the ARQs
  */
 export async function releaseArqs(
   deps: Deps,
@@ -23,45 +23,49 @@ export async function releaseArqs(
   fate: Release['fate'],
   known?: InstanceBinding,
 ): Promise<boolean> {
-  for (let round = 1; round <= roundsMax; round++) {
-    const isKnown = round === 1 && known !== undefined;
-    const binding = isKnown ? known : await deps.store.arqs.binding(instanceUuid);
-    if (!binding) return false;
-    const stored = await deps.store.arqs.byUuids(binding.arqUuids);
-    const bound = binding.arqUuids
-      .flatMap((uuid) => stored.get(uuid) ?? [])
-      .filter((arq): arq is BoundArq => isBoundBy(arq, binding));
-    const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
-    if (arqs.length === 0 && which !== 'all') return false;
-    const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
-    const plan = planCleaning({
-      binding,
-      arqs,
-      isWhole: left.length === 0,
-      requestId: deps.requestId,
-      mdevOwner: deps.settings.mdevOwner,
-    });
-    const nowMs = deps.clock();
-    const outcome = await deps.store.bindings.release(binding, {
-      arqs,
-      fate,
-      left,
-      ...(plan && { cleaning: newRelease(deps, plan) }),
-      now: new Date(nowMs).toISOString(),
-      unboundUntil: unboundUntil(deps.settings, nowMs),
-    });
-    if (outcome === 'released') {
-      deps.log.info('Released.', {
-        instance: instanceUuid,
-        arqs: arqs.map((arq) => arq.uuid),
-        bind: binding.bindId,
-      });
-      return true;
-    }
-  }
-  throw new Error(`The ARQs of instance ${instanceUuid} were not released in ${roundsMax} rounds.`);
+  return untilWritten(
+    roundsMax,
+    async (round) => {
+      const isKnown = round === 1 && known !== undefined;
+      const binding = isKnown ? known : await deps.store.arqs.binding(instanceUuid);
+      return binding ? releaseOnce(deps, binding, which, fate) : false;
+    },
+    () =>
+      new Error(`The ARQs of instance ${instanceUuid} were not released in ${roundsMax} rounds.`),
+  );
 }
 
-function isBoundBy(arq: Arq, binding: InstanceBinding): boolean {
-  return arq.binding?.bindId === binding.bindId;
+async function releaseOnce(
+  deps: Deps,
+  binding: InstanceBinding,
+  which: 'all' | ReadonlySet<ArqUuid>,
+  fate: Release['fate'],
+): Promise<boolean | typeof contended> {
+  const bound = await boundArqs(deps, binding);
+  const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
+  if (arqs.length === 0 && which !== 'all') return false;
+  const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
+  const plan = planCleaning({
+    binding,
+    arqs,
+    isWhole: left.length === 0,
+    requestId: deps.requestId,
+    mdevOwner: deps.settings.mdevOwner,
+  });
+  const nowMs = deps.clock();
+  const outcome = await deps.store.bindings.release(binding, {
+    arqs,
+    fate,
+    left,
+    ...(plan && { cleaning: newRelease(deps, plan) }),
+    now: new Date(nowMs).toISOString(),
+    unboundUntil: unboundUntil(deps.settings, nowMs),
+  });
+  if (outcome === 'contended') return contended;
+  deps.log.info('Released.', {
+    instance: binding.instanceUuid,
+    arqs: arqs.map((arq) => arq.uuid),
+    bind: binding.bindId,
+  });
+  return true;
 }

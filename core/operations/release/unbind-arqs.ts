@@ -5,7 +5,9 @@ import type { ArqUuid } from '../../domain/ids.ts';
 import { refuseWhereTokensAreRequired, refuseWithoutServiceToken } from '../bind/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
 
-/** Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are. */
+/**
+ * Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are.
+ */
 export async function unbindArqs(
   deps: Deps,
   caller: Caller,

@@ -1,16 +1,16 @@
 import { type Keystone, ownIdentity } from '../../clients/keystone.ts';
 import type { Nova } from '../../clients/nova.ts';
 
-/** A server may be deleted between the list and the look at it. */
+/** Servers to try: a listed server may be deleted before it is read. */
 const looksMax = 5;
 
 /** `none`: Nova lists no server at all. */
 export type Visibility = 'seen' | 'hidden' | 'none';
 
 /**
- * Whether Nova lets us see a server of another project: to eyes that see their own only, everybody
- * else's are gone. Asked is what says of an instance that it is gone: by a rule of its policy Nova may list
- * the servers of all to somebody to whom it answers 404 for each of them.
+ * Whether Nova shows servers of other projects: otherwise it answers 404 for each of them, as if
+ * they were gone. A list is no proof: Nova's policy may allow the list of all servers and still
+ * answer 404 for each server. So a listed server is read by its uuid.
  */
 export async function checkVisibility(clients: {
   readonly keystone: Keystone;

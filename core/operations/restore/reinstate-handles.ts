@@ -6,11 +6,12 @@ import { checkVisibility } from '../release/visibility.ts';
 import { returnToPool } from './return-to-pool.ts';
 
 /**
- * Hands out again what was put back from a backup, once its host has described the device since and
- * Placement has nothing allocated of the provider for anybody we do not know: by then nobody can have
- * what we take for free.
+ * Reinstates handles that were restored from a backup, once their host has described the device
+ * after the restore and Placement has no allocation of an unknown consumer on the provider: then
+ * no other instance can hold a handle that is free.
  *
- * The caller has Placement reserve all of it before, so that nothing is allocated meanwhile.
+ * The caller has Placement reserve the whole provider first, so that nothing is allocated
+ * meanwhile.
  */
 export async function reinstateHandles(
   deps: ConsumerDeps,
@@ -22,13 +23,13 @@ export async function reinstateHandles(
     const restored = handles.filter(({ restoredAt }) => restoredAt !== undefined);
     if (restored.length === 0) continue;
     const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
-    const strangers = unknownConsumersOf(allocated, handles);
-    strangers.push(...(await movedWithin(deps, handles)));
-    if (strangers.length > 0) {
-      deps.log.warn('Somebody has of this provider what the backup does not know of.', {
+    const consumers = unknownConsumersOf(allocated, handles);
+    consumers.push(...(await movedWithin(deps, handles)));
+    if (consumers.length > 0) {
+      deps.log.warn('Handles not reinstated: unknown consumers.', {
         host: device.hostname,
         provider: deployable.providerUuid,
-        consumers: strangers,
+        consumers,
       });
       continue;
     }
@@ -37,8 +38,8 @@ export async function reinstateHandles(
 }
 
 /**
- * Instances that may have given up their handle for another of the same provider since, be it free by now
- * or that of somebody who is gone: Placement cannot tell, but then Nova has changed them.
+ * Instances that may have changed to another handle of the same provider after the backup.
+ * Placement shows no difference then, but Nova has updated the server.
  */
 async function movedWithin(
   deps: ConsumerDeps,
@@ -53,7 +54,8 @@ async function movedWithin(
   for (const { claim, sinceMs } of claimed) {
     const server = await deps.clients.nova.server(claim.instanceUuid);
     if (server === 'not-found') {
-      // Whose server is gone has nothing any more; but to eyes that see no others' all are gone.
+      // A server that is gone holds no handle. But without access to other projects' servers, Nova
+      // answers 404 for all of them.
       isVisible ??= (await checkVisibility(deps.clients)) === 'seen';
       if (!isVisible) moved.push(claim.instanceUuid);
       continue;

@@ -25,21 +25,21 @@ export interface RestoredTable {
   readonly deleted: number;
 }
 
-// Devices before what is held of them: a row of the first two that is not there yet is missed by nobody
-// while nothing is handed out.
+// Inventory comes before ARQs. Rows that are still missing do no harm: no handle can be claimed
+// meanwhile.
 const restoredTables = ['inventory', 'arqs', 'device-profiles'] as const satisfies TableName[];
 
 /** Rows written at once. */
 const parallelMax = 16;
 
 /**
- * Makes the stage's tables what the backup's are, with every handle withheld: whose it was since is not
- * known; operations/reinstate-handles.ts finds out. Nobody else may write meanwhile. Whoever dies runs it
- * again, from the same backup.
+ * Makes the stage's tables what the backup's tables are, with every handle withheld: a handle may
+ * have another holder since the backup, which reinstate-handles.ts finds out. Nothing else may
+ * write meanwhile. After a failure, run it again from the same backup.
  */
 export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {
   const { backups, stage, suffix, isDryRun } = restoration;
-  // All of it is there, or nothing is written.
+  // All rows of the backup are read before anything is written.
   const read = new Map<TableName, ReadonlyMap<string, Row>>();
   for (const table of restoredTables) {
     read.set(table, await backups.rows(`${tableName(stage, table)}-${suffix}`));
@@ -55,7 +55,7 @@ export async function restoreBackup(restoration: Restoration): Promise<RestoredT
   return done;
 }
 
-/** First of all: from here on nothing is handed out, however far this comes. */
+/** Comes first: from here on no handle can be claimed, even if the restore fails later. */
 async function withholdAll({ backups, stage, moment }: Restoration): Promise<void> {
   const inventory = tableName(stage, 'inventory');
   await backups.noteMoment(inventory, moment);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { acknowledge, composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import type { Found } from '#agent/discover.ts';
-import { acknowledge, nothingAcknowledged, planReport } from '#agent/plan-report.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
 import { aReportedDevice } from '#test/support/agent.ts';
 import { aControlPlane, type ModelReport } from '#test/support/control-plane-model.ts';
@@ -30,7 +30,7 @@ function reportsOf(looks: readonly Found[]): ModelReport[] {
   const reports: ModelReport[] = [];
   let known = nothingAcknowledged;
   for (const [minute, found] of looks.entries()) {
-    const plan = planReport(found, known, minute * 60_000);
+    const plan = composeReport(found, known, minute * 60_000);
     for (const [part, devices] of plan.parts.entries()) {
       reports.push({ sequence: reports.length, manifest: plan.manifest, devices });
       known = acknowledge(known, plan, part, minute * 60_000);

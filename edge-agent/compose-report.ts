@@ -29,10 +29,10 @@ export const nothingAcknowledged: Acknowledged = {
   everythingMs: Number.NEGATIVE_INFINITY,
 };
 
-export type Occasion = 'everything' | 'change' | 'heartbeat' | 'nothing';
+export type ReportReason = 'everything' | 'change' | 'heartbeat' | 'nothing';
 
-export interface ReportPlan {
-  readonly occasion: Occasion;
+export interface ComposedReport {
+  readonly reason: ReportReason;
   readonly manifest: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];
   /** The devices of each report to be sent, in order; one empty list is a heartbeat. */
@@ -43,7 +43,7 @@ export interface ReportPlan {
   readonly isTooLarge: boolean;
 }
 
-export function planReport(found: Found, known: Acknowledged, nowMs: number): ReportPlan {
+export function composeReport(found: Found, known: Acknowledged, nowMs: number): ComposedReport {
   const isNew = ({ device, digest }: FoundDevice) => known.digests[device.address] !== digest;
   const drivers = found.devices.map(({ device }) => device.driver);
   // Room also for the names of drivers that are found to have failed below.
@@ -58,14 +58,14 @@ export function planReport(found: Found, known: Acknowledged, nowMs: number): Re
     ...found.failedDrivers,
     ...oversized.map(({ device }) => device.driver),
   ]);
-  const occasion = isTooLarge ? 'nothing' : occasionOf(manifest, failedDrivers, known, nowMs);
-  const described = occasion === 'everything' ? devices : devices.filter(isNew);
+  const reason = isTooLarge ? 'nothing' : reasonOf(manifest, failedDrivers, known, nowMs);
+  const described = reason === 'everything' ? devices : devices.filter(isNew);
   const fitting = described.filter((each) => bytesOf(each) <= room);
   return {
-    occasion,
+    reason,
     manifest,
     failedDrivers,
-    parts: occasion === 'nothing' ? [] : split(fitting, room),
+    parts: reason === 'nothing' ? [] : split(fitting, room),
     oversized: isTooLarge ? [] : oversized.map(({ device }) => device.address),
     isTooLarge,
   };
@@ -76,7 +76,12 @@ function unique(names: readonly string[]): string[] {
 }
 
 /** What is known to have arrived once a part of the plan was acknowledged. */
-export function acknowledge(known: Acknowledged, plan: ReportPlan, part: number, nowMs: number) {
+export function acknowledge(
+  known: Acknowledged,
+  plan: ComposedReport,
+  part: number,
+  nowMs: number,
+) {
   const arrived = new Set(plan.parts[part]?.map(({ address }) => address));
   const isLast = part === plan.parts.length - 1;
   return {
@@ -89,7 +94,7 @@ export function acknowledge(known: Acknowledged, plan: ReportPlan, part: number,
     ),
     failedDrivers: plan.failedDrivers,
     reportedMs: nowMs,
-    everythingMs: isLast && plan.occasion === 'everything' ? nowMs : known.everythingMs,
+    everythingMs: isLast && plan.reason === 'everything' ? nowMs : known.everythingMs,
   } satisfies Acknowledged;
 }
 
@@ -106,12 +111,12 @@ export function nextReportMs(known: Acknowledged): number {
   );
 }
 
-function occasionOf(
-  manifest: ReportPlan['manifest'],
+function reasonOf(
+  manifest: ComposedReport['manifest'],
   failedDrivers: readonly string[],
   known: Acknowledged,
   nowMs: number,
-): Occasion {
+): ReportReason {
   if (nowMs >= known.everythingMs + everythingSeconds * 1000) return 'everything';
   const isSame =
     failedDrivers.join() === known.failedDrivers.join() &&
@@ -146,7 +151,7 @@ function bytesOf({ device }: FoundDevice): number {
   return Buffer.byteLength(JSON.stringify(device)) + 1;
 }
 
-function envelopeBytes(manifest: ReportPlan['manifest'], failedDrivers: readonly string[]) {
+function envelopeBytes(manifest: ComposedReport['manifest'], failedDrivers: readonly string[]) {
   const report: InventoryReport = {
     version: 1,
     agent_version: 'x'.repeat(64),

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Found } from '#agent/discover.ts';
 import {
   type Acknowledged,
   acknowledge,
+  composeReport,
   nothingAcknowledged,
-  planReport,
-} from '#agent/plan-report.ts';
+} from '#agent/compose-report.ts';
+import type { Found } from '#agent/discover.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
 import {
   type InventoryReport,
@@ -28,7 +28,7 @@ function found(devices: readonly ReportedDevice[], failedDrivers: string[] = [])
 
 /** What is acknowledged after everything of this was reported at time 0. */
 function reported(first: Found): Acknowledged {
-  return acknowledge(nothingAcknowledged, planReport(first, nothingAcknowledged, 0), 0, 0);
+  return acknowledge(nothingAcknowledged, composeReport(first, nothingAcknowledged, 0), 0, 0);
 }
 
 function addressesOf(parts: readonly (readonly ReportedDevice[])[]): string[][] {
@@ -37,57 +37,57 @@ function addressesOf(parts: readonly (readonly ReportedDevice[])[]): string[][] 
 
 describe('what is reported', () => {
   it('is everything, at first', () => {
-    const plan = planReport(found([nic, gpu]), nothingAcknowledged, 0);
-    expect(plan.occasion).toBe('everything');
+    const plan = composeReport(found([nic, gpu]), nothingAcknowledged, 0);
+    expect(plan.reason).toBe('everything');
     expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
   });
 
   it('is a manifest alone when a host has no devices', () => {
-    expect(planReport(found([]), nothingAcknowledged, 0).parts).toEqual([[]]);
+    expect(composeReport(found([]), nothingAcknowledged, 0).parts).toEqual([[]]);
   });
 
   it('is nothing while nothing changes', () => {
     const known = reported(found([gpu]));
-    expect(planReport(found([gpu]), known, 299 * seconds).occasion).toBe('nothing');
+    expect(composeReport(found([gpu]), known, 299 * seconds).reason).toBe('nothing');
   });
 
   it('is the manifest alone as a heartbeat', () => {
-    const plan = planReport(found([gpu]), reported(found([gpu])), 300 * seconds);
-    expect(plan).toMatchObject({ occasion: 'heartbeat', parts: [[]] });
+    const plan = composeReport(found([gpu]), reported(found([gpu])), 300 * seconds);
+    expect(plan).toMatchObject({ reason: 'heartbeat', parts: [[]] });
     expect(plan.manifest).toEqual({ [gpu.address]: digestOf(gpu) });
   });
 
   it('is everything again after an hour', () => {
-    const plan = planReport(found([gpu]), reported(found([gpu])), 3600 * seconds);
-    expect(plan).toMatchObject({ occasion: 'everything', parts: [[gpu]] });
+    const plan = composeReport(found([gpu]), reported(found([gpu])), 3600 * seconds);
+    expect(plan).toMatchObject({ reason: 'everything', parts: [[gpu]] });
   });
 
   it('describes what changed and what is new, no more', () => {
     const known = reported(found([gpu]));
-    const plan = planReport(found([nic, gpuChanged]), known, 1);
+    const plan = composeReport(found([nic, gpuChanged]), known, 1);
     expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
-    expect(addressesOf(planReport(found([nic, gpu]), known, 1).parts)).toEqual([[nic.address]]);
+    expect(addressesOf(composeReport(found([nic, gpu]), known, 1).parts)).toEqual([[nic.address]]);
   });
 
   it('is a manifest without the device when one is gone', () => {
-    const plan = planReport(found([nic]), reported(found([nic, gpu])), 1);
-    expect(plan).toMatchObject({ occasion: 'change', parts: [[]] });
+    const plan = composeReport(found([nic]), reported(found([nic, gpu])), 1);
+    expect(plan).toMatchObject({ reason: 'change', parts: [[]] });
     expect(Object.keys(plan.manifest)).toEqual([nic.address]);
   });
 
   it('says when a driver begins to fail and when it works again', () => {
     const working = reported(found([gpu]));
-    const failing = planReport(found([gpu], ['pci']), working, 1);
-    expect(failing).toMatchObject({ occasion: 'change', failedDrivers: ['pci'] });
+    const failing = composeReport(found([gpu], ['pci']), working, 1);
+    expect(failing).toMatchObject({ reason: 'change', failedDrivers: ['pci'] });
     const known = acknowledge(working, failing, 0, 1);
-    expect(planReport(found([gpu], ['pci']), known, 2).occasion).toBe('nothing');
-    expect(planReport(found([gpu]), known, 2).occasion).toBe('change');
+    expect(composeReport(found([gpu], ['pci']), known, 2).reason).toBe('nothing');
+    expect(composeReport(found([gpu]), known, 2).reason).toBe('change');
   });
 
   it('describes a device again if only an older state of it was acknowledged', () => {
     const known = reported(found([gpu]));
-    const unacknowledged = planReport(found([gpuChanged]), known, 1);
-    expect(planReport(found([gpuChanged]), known, 2)).toEqual(unacknowledged);
+    const unacknowledged = composeReport(found([gpuChanged]), known, 1);
+    expect(composeReport(found([gpuChanged]), known, 2)).toEqual(unacknowledged);
   });
 });
 
@@ -120,7 +120,7 @@ describe('large reports', () => {
   }
 
   it('are split, and each part fits in a message', () => {
-    const plan = planReport(found(large), nothingAcknowledged, 0);
+    const plan = composeReport(found(large), nothingAcknowledged, 0);
     expect(plan.parts.length).toBeGreaterThan(1);
     expect(plan.parts.flat()).toEqual(large);
     for (const devices of plan.parts) {
@@ -130,12 +130,12 @@ describe('large reports', () => {
   });
 
   it('count as everything only when the last part is acknowledged', () => {
-    const plan = planReport(found(large), nothingAcknowledged, 0);
+    const plan = composeReport(found(large), nothingAcknowledged, 0);
     const first = acknowledge(nothingAcknowledged, plan, 0, 0);
-    expect(planReport(found(large), first, 0).occasion).toBe('everything');
+    expect(composeReport(found(large), first, 0).reason).toBe('everything');
     let known = nothingAcknowledged;
     for (const part of plan.parts.keys()) known = acknowledge(known, plan, part, 0);
-    expect(planReport(found(large), known, 1).occasion).toBe('nothing');
+    expect(composeReport(found(large), known, 1).reason).toBe('nothing');
   });
 
   const tooLarge = {
@@ -146,7 +146,7 @@ describe('large reports', () => {
 
   it('leave out a device that no message can hold, and name its driver as failed', () => {
     const other = { ...gpu, driver: 'other', offers: tooLarge };
-    const plan = planReport(found([nic, other]), nothingAcknowledged, 0);
+    const plan = composeReport(found([nic, other]), nothingAcknowledged, 0);
     expect(plan.oversized).toEqual([gpu.address]);
     expect(plan.failedDrivers).toEqual(['other']);
     expect(Object.keys(plan.manifest)).toEqual([nic.address]);
@@ -158,10 +158,10 @@ describe('large reports', () => {
       aReportedDevice({ address: `${index.toString(16).padStart(4, '0')}:00:00.0` }),
     );
     const known = reported(found([nic]));
-    const plan = planReport(found(many), known, 3600 * seconds);
-    expect(plan).toMatchObject({ occasion: 'nothing', parts: [], isTooLarge: true });
-    const fewer = planReport(found(many.slice(0, 3000)), known, 3601 * seconds);
-    expect(fewer).toMatchObject({ occasion: 'everything', isTooLarge: false });
+    const plan = composeReport(found(many), known, 3600 * seconds);
+    expect(plan).toMatchObject({ reason: 'nothing', parts: [], isTooLarge: true });
+    const fewer = composeReport(found(many.slice(0, 3000)), known, 3601 * seconds);
+    expect(fewer).toMatchObject({ reason: 'everything', isTooLarge: false });
     for (const devices of fewer.parts) {
       const bytes = Buffer.byteLength(messageOf(fewer.manifest, devices));
       expect(bytes).toBeLessThanOrEqual(reportBytesMax - 512);
