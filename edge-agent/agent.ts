@@ -1,4 +1,5 @@
-// The agent's life: connect, report and run jobs until the connection is lost, wait, and so again.
+// The agent's main loop: connects, reports and runs jobs until the connection is lost, waits, and
+// repeats.
 
 import { backoffMs } from './backoff.ts';
 import type { Clock } from './clock.ts';
@@ -38,7 +39,7 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
         failures = 0;
       };
       await serve(deps, session, stop, reported).finally(async () => {
-        // What has just ended can still be answered.
+        // A job that has just ended can still be answered.
         if (stop.aborted) await deps.jobs.idle();
         await session.end();
         await jobs;
@@ -52,7 +53,9 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
   }
 }
 
-/** Begins with everything: the control plane may have lost what an earlier session told it. */
+/**
+ * Starts with a full report: the control plane may have lost the reports of an earlier session.
+ */
 async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
   let known = nothingAcknowledged;
   const interrupted = AbortSignal.any([stop, session.lost]);
@@ -97,7 +100,7 @@ function signatureOrNone(driver: Driver): string {
   try {
     return noticesChange(driver) ? driver.signature() : '';
   } catch {
-    // The look that is due anyway will tell what is wrong.
+    // The next regular discovery reports the error.
     return '';
   }
 }

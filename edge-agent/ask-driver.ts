@@ -1,15 +1,18 @@
-// Asks one driver what there is, whether for a report or for a job: never for long.
+// Calls `discover` of one driver, for a report or for a job, with a time limit.
 
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 
 /**
- * A read of a dying device may take a minute or never end; all of a healthy host takes one
+ * A read of a failing device can take a minute or hang; discovery of a healthy host takes one
  * second.
  */
 const answerSecondsMax = 30;
 
-/** A driver that hangs is not asked again until it comes back; else hung threads would pile up. */
+/**
+ * A driver that hangs is not called again until its call returns; else hung threads would pile
+ * up.
+ */
 const hanging = new WeakSet<Driver>();
 
 /** Rejects also if the driver throws before it promises anything, or does not answer in time. */

@@ -27,7 +27,7 @@ const releasedMax = 1024;
 
 const stepResult = z.object({
   failed: z.string().optional(),
-  /** The step failed for what it asked, not for what this host could not do. */
+  /** The step failed because of its request, not because of this host. */
   fault: jobFault.optional(),
 });
 export type StepResult = z.infer<typeof stepResult>;
@@ -134,7 +134,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
       }),
     record: (jobId, execution, result, seen) =>
       store((before) => {
-        // Without a claim the step was refused before it touched anything.
+        // Without a claim the step was refused before it touched the device.
         const { claim, results } = job(jobId, execution) ?? { results: [] };
         const done = { execution, results: [...results, result] };
         const mdevs = claim ? unmarked(before.mdevs, claim, result, seen) : before.mdevs;
@@ -148,7 +148,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   };
 }
 
-/** For somebody who came after the release of this epoch: what that is about is gone already. */
+/** Whether the mdev was made for a claim after the release of this epoch. */
 export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefined): boolean {
   return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
 }

@@ -1,14 +1,16 @@
-// One job at a time on each device, in the order in which they asked; others go on beside.
+// Runs one job at a time on each device, in order of request; jobs on other devices run in
+// parallel.
 
 export interface DeviceLocks {
-  /** Waits for all who asked before for any of these addresses, then works. */
+  /** Waits for all earlier jobs on any of these addresses, then runs the work. */
   hold<T>(addresses: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
 export function createDeviceLocks(): DeviceLocks {
   const last = new Map<string, Promise<unknown>>();
   return {
-    // Queued for all addresses at once, before anything is awaited: so nobody waits in a circle.
+    // The job is queued for all addresses at once, before the first await: this prevents
+    // deadlocks.
     hold: (addresses, work) => {
       const before = Promise.all(addresses.map((address) => last.get(address)));
       const held = before.then(work);

@@ -1,5 +1,6 @@
-// Asks all drivers what there is. None can spoil it for the others: one that throws, hangs or
-// talks nonsense is named as failed, so that what it said before is kept and not taken for gone.
+// Calls all drivers. A driver that throws, hangs or answers invalid data does not affect the
+// others: the report names it as failed, so that its earlier devices are kept and not taken for
+// gone.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
 import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';

@@ -1,6 +1,6 @@
-// Fetches images, and lets nobody see one that is not what the job says: its bytes are counted
-// and digested on their way to the disk. The last few are kept, by digest, and digested again
-// before use. A URL carries its own permission, so none is ever logged or told.
+// Fetches images and verifies them: size and SHA-256 are computed during the download and must
+// match the job. The last few images are kept by digest, and verified again before use. A
+// presigned URL grants access, so no URL is logged or reported.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,12 +21,12 @@ import { type Log, reasonOf } from './log.ts';
 import { openTunnel } from './tunnel.ts';
 
 const imagesKept = 4;
-/** The server says nothing. */
+/** Longest time without data from the server. */
 const silenceMsMax = 30_000;
 /** A presigned URL is good for an hour at most; a gigabyte takes 80 s at 100 Mbit/s. */
 const totalMsMax = 15 * 60_000;
 
-/** What a job says of an image. */
+/** The image as the job names it. */
 export interface WantedImage {
   readonly url: string;
   readonly sha256: string;

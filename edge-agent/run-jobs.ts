@@ -63,7 +63,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const described = await Promise.all(
       [...fresh, ...unlisted].map(async (jobId) => ({ jobId, found: await describe(jobs, jobId) })),
     );
-    // Begun in the order of the list, so that they queue for their devices in it.
+    // Jobs start in the order of the list, so that they queue for their devices in that order.
     for (const { jobId, found } of described) {
       if (found === 'unreadable') continue;
       const isOver = !found || hasEnded(found.status);

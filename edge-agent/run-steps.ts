@@ -92,7 +92,7 @@ function partOfBind(step: JobStep): string | undefined {
   return step.region && `${step.bind_id} ${step.address} ${step.region}`;
 }
 
-/** What cleans up, and what restores, does as much of it as can be done. */
+/** A release and a reprovision continue after a failed step. */
 function goesOn({ action }: Job): boolean {
   return action === 'release' || action === 'reprovision';
 }
@@ -142,7 +142,7 @@ function doStep(context: Context, step: JobStep, number: number): Promise<void> 
     case 'remove-mdev':
       return removeMdev(context, step);
     case 'settle':
-      // To have waited for the device is all.
+      // The job has waited for the device; the step needs nothing more.
       return Promise.resolve();
   }
 }
@@ -174,7 +174,7 @@ async function program(context: Context, step: ProgramStep, number: number): Pro
       await driver.program({ ...work, imagePath }, (percent) => onProgress(number, percent));
     });
   } catch (error) {
-    // A download that was broken off is no failure of the job's.
+    // An aborted download is not a failure of the job.
     throw stop.aborted && !isTouched ? new JobStopped() : error;
   }
 }
@@ -185,7 +185,8 @@ function interfaceOf(device: ReportedDevice, step: ProgramStep): string {
   if (!region) throw new StepFailed(`The device has no region ${step.region}.`);
   const own = region['region-type-uuid'] ?? step.region_type_uuid;
   const asked = step.region_type_uuid ?? own;
-  if (!own || !asked) throw new StepRefused('Nothing tells which images the region takes.');
+  if (!own || !asked)
+    throw new StepRefused('The interface of the region is unknown, so no image can be checked.');
   if (own.toLowerCase() !== asked.toLowerCase()) {
     throw new StepRefused(`The region has interface ${own}, not ${asked}.`);
   }
@@ -201,7 +202,7 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
   try {
     await driver.createMdev({ address, type, uuid });
   } catch (error) {
-    // Drivers differ in their error codes; only a look tells whether it is there.
+    // Drivers differ in their error codes; only a list of mdevs shows whether the mdev exists.
     if (!(await isThere(driver, step))) throw error;
   }
 }

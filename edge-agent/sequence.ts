@@ -3,8 +3,8 @@
 // INVARIANTS
 // - A number is on disk before it is used, so a crash cannot lead to using it twice.
 // - Each number is at least the wall clock's, in tenths of a second (the control plane has room for
-// 10^11 numbers a boot). A file that is lost or torn is therefore harmless: no number given
-// before is as high as the clock now.
+//   10^11 numbers a boot). A file that is lost or torn is therefore harmless: no number given
+//   before is as high as the clock now.
 // - With the file, a clock that was set back does no harm either.
 
 import * as z from 'zod';

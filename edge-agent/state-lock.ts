@@ -10,7 +10,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Log, reasonOf } from './log.ts';
 
-/** The message is for whoever started the second agent. */
+/** The message is for the operator who started the second agent. */
 export class StateInUse extends Error {
   override readonly name = 'StateInUse';
 }

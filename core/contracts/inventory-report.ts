@@ -125,7 +125,7 @@ const deviceFields = z.object({
     .max(32)
     .refine(
       (regions) => new Set(regions.map(({ name }) => name)).size === regions.length,
-      'two regions have one name',
+      'duplicate region name',
     ),
 });
 export const reportedDevice = deviceFields.superRefine((device, context) => {
@@ -135,7 +135,7 @@ export const reportedDevice = deviceFields.superRefine((device, context) => {
     if (count > handles.length) context.addIssue({ code: 'custom', message });
   }
   const twice = duplicateOf(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
-  if (twice) context.addIssue({ code: 'custom', message: `attach handle ${twice} is there twice` });
+  if (twice) context.addIssue({ code: 'custom', message: `duplicate attach handle: ${twice}` });
 });
 export type ReportedDevice = z.infer<typeof reportedDevice>;
 

@@ -104,7 +104,7 @@ function canonicalGroup(group: Readonly<Record<string, string | number>>, where:
   const canonical = new Map<string, string>();
   for (const [key, value] of entries) {
     const [name, text] = canonicalEntry(key, String(value), `${where}[${JSON.stringify(key)}]`);
-    if (canonical.has(name)) throw new InvalidInput(`${where} has ${name} twice.`);
+    if (canonical.has(name)) throw new InvalidInput(`${where}: duplicate key ${name}.`);
     canonical.set(name, text);
   }
   const result = Object.fromEntries(canonical);
@@ -113,7 +113,7 @@ function canonicalGroup(group: Readonly<Record<string, string | number>>, where:
   }
   const images = imageKeys.filter((key) => canonical.has(`accel:${key}`));
   if (images.length > 1) {
-    throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one can be meant.`);
+    throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one is allowed.`);
   }
   return result;
 }
@@ -175,7 +175,9 @@ function accelValue(key: string, value: string, where: string): string {
     throw new InvalidInput(`${where}: accel keys are ${Object.keys(accelValues).join(', ')}.`);
   }
   if (!pattern.test(value) || value.length > nameLengthMax) {
-    throw new InvalidInput(`${where}: ${JSON.stringify(value)} is no value of accel:${key}.`);
+    throw new InvalidInput(
+      `${where}: ${JSON.stringify(value)} is not a valid value of accel:${key}.`,
+    );
   }
   return value;
 }

@@ -1,5 +1,5 @@
-// What a driver is. One that finds devices needs `discover` only; anything more that a driver may
-// be able to do is an interface of its own, which it may also implement.
+// The interface of a driver. A driver that only finds devices needs `discover`; each further
+// ability is an interface of its own.
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
@@ -48,7 +48,9 @@ export interface MakesMdevs {
   createMdev(mdev: Mdev): Promise<void>;
   /** Rejects also if a guest still has it. */
   removeMdev(mdev: Mdev): Promise<void>;
-  /** All of this host that the driver can see, whoever made them. */
+  /**
+   * All mdevs of this host that the driver can see, including those that another program created.
+   */
   listMdevs(): Promise<readonly Mdev[]>;
 }
 

@@ -1,5 +1,5 @@
-// An FPGA that is not there, with one region that takes images: for trying, without hardware, what
-// programming needs. Its handle is TEST_PCI, which hypervisors ignore.
+// A simulated FPGA with one reconfigurable region, to try programming without hardware. Its
+// handle is TEST_PCI, which hypervisors ignore.
 
 import * as z from 'zod';
 import { readGbs } from '#agent/image-check.ts';

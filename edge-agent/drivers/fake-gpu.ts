@@ -1,5 +1,5 @@
-// A GPU that is not there, on which mdevs can be made. Its two types share one pool, as those of
-// the kernel's mtty sample do: what one type takes, the other lacks.
+// A simulated GPU with mdevs. Its two types share one pool, like those of the kernel's mtty
+// sample: an mdev of one type reduces what is left for the other.
 
 import * as z from 'zod';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';

@@ -90,7 +90,7 @@ function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): Rep
 
 function handleOf({ address }: PciFunction): ReportedHandle {
   const parsed = parsePciAddress(address);
-  if (!parsed) throw new Error(`${address} is no PCI address.`);
+  if (!parsed) throw new Error(`${address} is not a PCI address.`);
   const { domain, bus, device, function: fn } = parsed;
   return { type: 'PCI', info: { domain, bus, device, function: fn } };
 }

@@ -95,9 +95,9 @@ describe('a device is refused, and the others of its host are stored', () => {
     [
       'two equal handles',
       { offers: { ...offers, attach_handles: [aHandle(1), aHandle(1)] } },
-      /is there twice/,
+      /duplicate attach handle/,
     ],
-    ['a handle that two regions have', { offers, regions: [region] }, /is there twice/],
+    ['a handle that two regions have', { offers, regions: [region] }, /duplicate attach handle/],
     [
       'a handle with words of its own',
       { offers: { ...offers, attach_handles: [{ type: 'PCI', info: { path: '/etc' } }] } },

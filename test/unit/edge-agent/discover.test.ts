@@ -108,7 +108,7 @@ describe('asking the drivers', () => {
   it.each<[string, Partial<ReportedDevice>, string]>([
     ['a product of 65 characters', { product: 'x'.repeat(65) }, 'product'],
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
-    ['two regions of one name', { regions: [slot, { ...slot }] }, 'regions have one name'],
+    ['two regions of one name', { regions: [slot, { ...slot }] }, 'duplicate region name'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
     ['fields that reports do not know', { colour: 'red' } as object, 'has fields'],
   ])(

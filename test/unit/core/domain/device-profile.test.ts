@@ -35,14 +35,14 @@ describe('groups of a device profile', () => {
     [
       'a bitstream id that is no uuid',
       [{ 'resources:FPGA': 1, 'accel:bitstream_id': 'x' }],
-      'no value',
+      'not a valid value',
     ],
     [
       'a target that the specification does not have',
       [{ 'resources:FPGA': 1, 'accel:attach_target': 'container' }],
       'accel:attach_target',
     ],
-    ['one key in two spellings', [{ 'resources:FPGA': 1, 'resources:fpga': 1 }], 'twice'],
+    ['one key in two spellings', [{ 'resources:FPGA': 1, 'resources:fpga': 1 }], 'duplicate key'],
     [
       'two images',
       [{ 'resources:FPGA': 1, 'accel:function_id': 'a', 'accel:function_name': 'b' }],
