@@ -1,10 +1,10 @@
-// What is done to a cloud: by Nova, by operators, and by whoever stands beside a host.
+// Acts on a simulated cloud: those of Nova, of operators, and of a technician at the host.
 
 import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { tableName } from '#core/store/tables.ts';
-import { mdevByHand } from './host.ts';
+import { foreignMdev } from './host.ts';
 import type { Server } from './nova.ts';
 import { stage, type World } from './world.ts';
 
@@ -18,7 +18,7 @@ export const boot =
     return world.nova.boot(profile);
   };
 
-/** And its agent starts anew, so that it is told at once. */
+/** Kill the agent as well, so that its next start reports the change at once. */
 export const unplug =
   (address: string): Act =>
   ({ hosts }) => {
@@ -43,8 +43,9 @@ export const reboot: Act = ({ hosts }) => hosts.forEach((host) => void host.rebo
 export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.clone(5000));
 
 /**
- * An operator says that the boot of the original is the host's, and says so again after 7 minutes: the
- * command may have died, or have refused because another boot had reported.
+ * Ends the identity conflict of each host with the boot id of the original. Repeats the command
+ * after 7 minutes: the first may have died, or have been refused because another boot had
+ * reported.
  */
 export const endConflicts: Act = ({ hosts, timeline, depsFor, spawn }) => {
   for (const host of hosts) {
@@ -60,7 +61,7 @@ export function isPlacementOut(isOut: boolean): Act {
     isOut ? openstack.outages.add('Placement') : openstack.outages.delete('Placement');
 }
 
-/** One act, and later another. */
+/** Performs one act, and a second one later. */
 export function inTurn(act: Act, afterMs: number, next: Act): Act {
   return (world) => {
     void act(world);
@@ -68,36 +69,36 @@ export function inTurn(act: Act, afterMs: number, next: Act): Act {
   };
 }
 
-export function isOut(isOut: boolean): Act {
+export function isIotOut(isOut: boolean): Act {
   return ({ iot }) => {
     iot.isOut = isOut;
   };
 }
 
-/** Whenever the agent has died, looks at the GPU fail for so long. */
+/** After each kill of the agent, reads of the GPU fail for so long. */
 export function isBlindAfterKill(milliseconds: number): Act {
   return ({ hosts }) => {
     for (const { hardware } of hosts) hardware.blindAfterKillMs = milliseconds;
   };
 }
 
-export function isForgetful(isForgetful: boolean): Act {
+export function isCellDown(isCellDown: boolean): Act {
   return ({ openstack }) => {
-    openstack.isForgetful = isForgetful;
+    openstack.isCellDown = isCellDown;
   };
 }
 
-/** Nova takes no events. */
-export function isUnheard(isUnheard: boolean): Act {
+/** Nova refuses events. */
+export function isNovaOut(isNovaOut: boolean): Act {
   return ({ openstack }) =>
-    isUnheard ? openstack.outages.add('Nova') : openstack.outages.delete('Nova');
+    isNovaOut ? openstack.outages.add('Nova') : openstack.outages.delete('Nova');
 }
 
-/** Nova and Placement both show what was before there were servers. */
-export function isOfThePast(isOfThePast: boolean): Act {
+/** Nova and Placement both answer as if no server had ever been created. */
+export function isOpenStackEmpty(isOpenStackEmpty: boolean): Act {
   return ({ openstack }) => {
-    openstack.isForgetful = isOfThePast;
-    openstack.hasAllocations = !isOfThePast;
+    openstack.isCellDown = isOpenStackEmpty;
+    openstack.hasAllocations = !isOpenStackEmpty;
   };
 }
 
@@ -106,7 +107,7 @@ export const asAdmin = (world: World, method: string, path: string, body?: unkno
 
 export const profileUuid = '6b9a7c52-0d53-4e0e-9a3b-0a6f3b0c7d11';
 
-export const makeProfile =
+export const createProfile =
   (name: string, uuid?: string): Act =>
   (world) =>
     asAdmin(world, 'POST', '/device_profiles', [
@@ -115,7 +116,7 @@ export const makeProfile =
 
 export const deleteProfile: Act = (world) => asAdmin(world, 'DELETE', '/device_profiles?value=one');
 
-/** As an admin, of the region and its device. */
+/** A request of an admin for the FPGA region or its device. */
 export function operator(
   method: string,
   path: (ids: { region: string; device: string }) => string,
@@ -136,26 +137,26 @@ export const programRegion: Act = (world) => {
   ]);
 };
 
-export const freeByForce: Act = operator(
+export const forceRelease: Act = operator(
   'POST',
   ({ device }) => `/devices/${device}/force_release`,
 );
 
-/** All devices. */
-export const takeOut: Act = (world) => {
+/** Disables all devices, as an operator does for maintenance. */
+export const disableDevices: Act = (world) => {
   const rows = world.database.rows('inventory');
   for (const row of rows.filter(({ sk }) => String(sk).startsWith('DEVICE#'))) {
     const { uuid } = deviceOf(row);
     void asAdmin(world, 'POST', `/devices/${uuid}/disable`).then(
-      ({ status }) => status === 204 && world.takenOut.add(uuid),
+      ({ status }) => status === 204 && world.disabled.add(uuid),
     );
   }
 };
 
-export const giveBack: Act = (world) => {
-  for (const uuid of world.takenOut) {
+export const enableDevices: Act = (world) => {
+  for (const uuid of world.disabled) {
     void asAdmin(world, 'POST', `/devices/${uuid}/enable`).then(
-      ({ status }) => status === 204 && world.takenOut.delete(uuid),
+      ({ status }) => status === 204 && world.disabled.delete(uuid),
     );
   }
 };
@@ -177,12 +178,12 @@ export function forget(world: World): void {
   delete world.openstack.placement.consumers[uuid];
 }
 
-/** Placement has its share to give again. */
+/** Deletes the allocation of the first server, so that Placement can give it to another. */
 export const withoutAllocation: Act = (world) => {
   delete world.openstack.placement.consumers[first(world).uuid];
 };
 
-/** Of the ARQs of the last server, one. */
+/** Deletes one ARQ of the last server. */
 export const deleteOneArq =
   (index: number): Act =>
   async (world) => {
@@ -190,14 +191,14 @@ export const deleteOneArq =
     const arq = Object.keys(server?.patch ?? {}).at(index);
     if (!server || !arq) return;
     server.hasLostArqs = true;
-    const process = world.spawn('nova rival');
+    const process = world.spawn('nova concurrent');
     await world.api(process, 'DELETE', `/accelerator_requests?arqs=${arq}`);
   };
 
-/** Other ARQs, for the instance that is being bound. */
-export const bindOthers: Act = (world) => bindTo(world, (operation) => operation);
+/** Creates other ARQs and binds them to the instance that is being bound. */
+export const bindOtherArqs: Act = (world) => bindTo(world, (operation) => operation);
 
-/** And for one that Nova does not know, past Placement. */
+/** Creates ARQs and binds them to an instance without an allocation in Placement. */
 export const bindUnknown: Act = (world) => {
   const value = world.random.uuid();
   return bindTo(world, (operation) =>
@@ -211,7 +212,7 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   if (!server || !bound) return;
   const target = bound.map(change);
   server.hasLostArqs = true;
-  const process = world.spawn('nova rival');
+  const process = world.spawn('nova concurrent');
   const { json } = await world.api(process, 'POST', '/accelerator_requests', {
     device_profile_name: server.profile.name,
   });
@@ -222,7 +223,7 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   await world.api(process, 'DELETE', `/accelerator_requests?arqs=${uuids.join(',')}`);
 }
 
-/** ARQs of the last server's profile, bound to nothing. */
+/** Creates ARQs of the last server's profile and leaves them unbound. */
 export const createSpare: Act = async (world) => {
   const { json } = await world.api(world.spawn('nova'), 'POST', '/accelerator_requests', {
     device_profile_name: last(world)?.profile.name,
@@ -237,7 +238,7 @@ export const deleteSpare: Act = (world) =>
     `/accelerator_requests?arqs=${world.spareArqs.join(',')}`,
   );
 
-/** For an instance that Nova does not know, past Placement. */
+/** Binds the spare ARQs to an instance without an allocation in Placement. */
 export const bindSpare: Act = async (world) => {
   const [bound] = Object.values(last(world)?.patch ?? {}) as Operation[][];
   if (!bound) return;
@@ -245,7 +246,7 @@ export const bindSpare: Act = async (world) => {
   const target = bound.map((operation) =>
     operation.path === '/instance_uuid' ? { ...operation, value } : operation,
   );
-  const process = world.spawn('nova rival');
+  const process = world.spawn('nova concurrent');
   const patch = Object.fromEntries(world.spareArqs.map((uuid) => [uuid, target]));
   await world.api(process, 'PATCH', '/accelerator_requests', patch);
   await world.timeline.sleep(process, 40_000);
@@ -262,7 +263,7 @@ export const deleteLast: Act = (world) => {
   return server && world.nova.delete(server);
 };
 
-/** Before its rows are put back, nobody gets what is there. */
+/** Withholds all handles, as a restore does before it writes the rows of a backup. */
 export const withholdAll: Act = ({ database }) => {
   const send = async (command: object & { readonly input: Readonly<Record<string, unknown>> }) =>
     database.execute(command.constructor.name, command.input);
@@ -274,24 +275,24 @@ export const withholdAll: Act = ({ database }) => {
   }
 };
 
-/** The message by which a bind is started comes again. */
-export const startBindsAgain: Act = ({ database, queues }) => {
+/** Sends the message that starts a bind once more, for each instance. */
+export const repeatBindMessages: Act = ({ database, queues }) => {
   for (const { pk, instance_uuid, bind_id } of database.rows('arqs')) {
     if (!String(pk).startsWith('INSTANCE#')) continue;
     queues.put('host-jobs', JSON.stringify({ kind: 'bind', instance_uuid, bind_id }));
   }
 };
 
-/** As the hour would have it: each is compared with Placement. */
-export const goRound: Act = ({ database, queues }) => {
+/** Queues a comparison with Placement for each provider, as the hourly schedule does. */
+export const compareAllProviders: Act = ({ database, queues }) => {
   for (const { pk } of database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE')) {
     const uuid = String(pk).replace('RP#', '');
     queues.put('provider-syncs', JSON.stringify({ provider_uuid: uuid }));
   }
 };
 
-/** With the uuid that ours would have. */
-export const makeMdevsByHand: Act = ({ database, hosts }) => {
+/** Creates mdevs on the host under the uuids of free handles. */
+export const createForeignMdevs: Act = ({ database, hosts }) => {
   const ours = database
     .rows('inventory')
     .filter(({ type, arq_uuid }) => type === 'MDEV' && !arq_uuid);
@@ -299,12 +300,12 @@ export const makeMdevsByHand: Act = ({ database, hosts }) => {
     for (const uuid of ours.map(({ sk }) => String(sk).replace('HANDLE#', ''))) {
       if (hardware.mdevs.has(uuid)) continue;
       foreignMdevs.add(uuid);
-      hardware.mdevs.set(uuid, mdevByHand(uuid));
+      hardware.mdevs.set(uuid, foreignMdev(uuid));
     }
   }
 };
 
-/** Whatever its devices are asked for fails. */
+/** Every request to the devices of the host fails. */
 export const isBroken =
   (isBroken: boolean): Act =>
   ({ hosts }) => {
@@ -315,7 +316,7 @@ export const keepImages: Act = ({ hosts }) => {
   for (const { hardware } of hosts) hardware.isImageKept = true;
 };
 
-/** As if its host had never been heard of. */
+/** Deletes the presence of each host, as before its first report. */
 export const forgetPresence: Act = ({ database }) => {
   for (const { pk, sk } of database.rows('inventory').filter((row) => row.sk === 'HOST')) {
     database.execute('UpdateCommand', {

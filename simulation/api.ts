@@ -1,4 +1,5 @@
-// API Gateway: each request is a function's process of its own, by the very handlers that are deployed.
+// A fake API Gateway: each request runs in a function process of its own, by the deployed
+// handlers.
 
 import type { Deps } from '#core/deps.ts';
 import { actions as accelerators } from '#functions/accelerator-requests/handler.ts';
@@ -24,17 +25,17 @@ export type CallApi = (
   token?: string,
 ) => Promise<Answer>;
 
-/** Whoever reads a part of it fails. */
+/** The body of an answer without a body; a test that reads a field of it fails. */
 const nothing = {} as ApiBody;
 
-/** API Gateway waits no longer. */
+/** The timeout of API Gateway. */
 const timeoutMs = 29_000;
 
 export function createApi(
   timeline: Timeline,
   depsFor: (process: Process) => Deps,
   spawn: (name: string) => Process,
-  /** Where nothing is out of service, no answer may be a 5xx. */
+  /** Reports a violation if a request gets a 5xx while no service is out. */
   violate: Violate = () => {},
 ): CallApi {
   return async (caller, method, path, body, token = 'demo-token') => {
@@ -45,7 +46,7 @@ export function createApi(
       };
     });
     const answered = await answer.ended;
-    // The way back; the caller may be gone.
+    // The caller may die before the answer arrives.
     await timeline.effect(caller, `answered ${method}`, () => {});
     return answered;
   };

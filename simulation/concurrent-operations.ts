@@ -1,33 +1,34 @@
-// What happens meanwhile: to a server, its host or its devices, while an operation stalls.
+// Concurrent operations: what happens to a server, its host or its devices while an operation
+// stalls.
 
 import {
-  bindOthers,
+  bindOtherArqs,
   bindSpare,
   bindUnknown,
   boot,
   cloneHosts,
+  compareAllProviders,
+  createForeignMdevs,
+  createProfile,
   deleteLast,
   deleteOneArq,
   deleteProfile,
+  disableDevices,
+  enableDevices,
   endConflicts,
-  freeByForce,
-  giveBack,
-  goRound,
+  forceRelease,
   inTurn,
   isBroken,
-  isOut,
+  isIotOut,
+  isNovaOut,
   isPlacementOut,
-  isUnheard,
   killAgents,
   last,
-  makeMdevsByHand,
-  makeProfile,
   plug,
   profileUuid,
   programRegion,
   reboot,
-  startBindsAgain,
-  takeOut,
+  repeatBindMessages,
   unplug,
   withholdAll,
   withoutAllocation,
@@ -38,101 +39,102 @@ import { type Operation, operations } from './operations.ts';
 const minuteMs = 60_000;
 
 interface ConcurrentOperation extends Pick<Operation, 'about' | 'act'> {
-  /** Where one thing is the point: whose only. */
+  /** The operations that it runs beside; without it, all about the same subject. */
   readonly of?: readonly string[];
-  /** For how long the step stalls, where it is another time than usual. */
+  /** How long the step stalls, if not the usual time. */
   readonly lateMs?: number;
 }
 
 export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>> = {
-  'the same bind': {
+  'repeat the bind': {
     about: ['instance'],
     act: (world) => {
       const patch = last(world)?.patch;
-      if (patch) void world.api(world.spawn('nova rival'), 'PATCH', '/accelerator_requests', patch);
+      if (patch)
+        void world.api(world.spawn('nova concurrent'), 'PATCH', '/accelerator_requests', patch);
     },
   },
-  'a bind of its ARQs for another': {
+  'bind the ARQs to another instance': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
-      return server && world.nova.rival(server);
+      return server && world.nova.bindElsewhere(server);
     },
   },
-  'a delete of its ARQs': {
+  'delete the ARQs': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
       return server && world.nova.deleteArqs(server);
     },
   },
-  'an operator who unbinds and binds': {
+  'unbind and rebind': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
       return server && world.nova.unbindAndRebind(server);
     },
   },
-  'an operator who unbinds and binds at once': {
+  'unbind and rebind at once': {
     about: ['instance'],
     act: (world) => {
       const server = last(world);
       return server && world.nova.unbindAndRebind(server, 100);
     },
   },
-  'a bind of ARQs that are not bound': {
+  'bind the unbound ARQs': {
     about: ['NIC'],
-    of: ['a delete of ARQs that are not bound'],
+    of: ['delete unbound ARQs'],
     act: bindSpare,
   },
-  'a boot of the host in a long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
-  'a slow programming, and a bind of the region as it is': {
+  'reboot the host, long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
+  'program slowly and bind without an image': {
     about: ['FPGA'],
-    of: ['a delete of one of three while their host boots'],
+    of: ['delete one ARQ of three after a host reboot'],
     act: (world) => {
       world.stall('agent', 'device program', 30_000);
       inTurn(() => {}, 18_500, boot('fpga'))(world);
     },
   },
-  'AWS IoT, in a long stall': {
+  'end the AWS IoT outage, long stall': {
     about: ['GPU'],
-    of: ['a release that is overdue'],
-    act: inTurn(isOut(false), 30_000, boot('vgpu')),
+    of: ['exceed the deadline of a release'],
+    act: inTurn(isIotOut(false), 30_000, boot('vgpu')),
     lateMs: 55_000,
   },
-  'mdevs that are made by hand, and a killed agent': {
+  'create foreign mdevs and kill the agent': {
     about: ['GPU'],
-    of: ['a release of two by the host'],
-    act: inTurn(makeMdevsByHand, 500, killAgents),
+    of: ['release two vGPUs'],
+    act: inTurn(createForeignMdevs, 500, killAgents),
   },
-  'a boot of the host, and a bind of all vGPUs after it': {
+  'reboot the host and bind all vGPUs, long stall': {
     about: ['GPU'],
-    of: ['a release that its host is asked for again'],
+    of: ['retry a failed release'],
     act: inTurn(reboot, 26_000, boot('vgpu2')),
     lateMs: 55_000,
   },
-  'a boot of the host, and a bind of another function after it': {
+  'reboot the host and bind another function, long stall': {
     about: ['FPGA'],
-    of: ['a region that an operator programs', 'a bind that programs an FPGA'],
+    of: ['program a region', 'bind and program an FPGA'],
     act: inTurn(reboot, 26_000, boot('fpga2')),
     lateMs: 55_000,
   },
-  'two reports, the first of which takes long': {
+  'send two reports, the first one slow': {
     about: ['NIC'],
-    of: ['a device that comes', 'a device that comes back', 'a NIC that is replaced'],
+    of: ['plug in a NIC', 'replug a bound NIC'],
     act: (world) => {
       world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
       inTurn(unplug(nicAddress), 15_500, plug(nicAddress))(world);
     },
   },
-  'a plain bind': { about: ['NIC'], act: boot('nic') },
-  'a bind on the host': { about: ['GPU'], act: boot('vgpu') },
-  'a bind of a region as it is': { about: ['FPGA'], act: boot('fpga') },
-  'a bind of another function': { about: ['FPGA'], act: boot('fpga2') },
-  'a bind of all': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
-  'a GPU that a boot of the host no longer finds': {
+  'bind a NIC': { about: ['NIC'], act: boot('nic') },
+  'bind one vGPU': { about: ['GPU'], act: boot('vgpu') },
+  'bind an FPGA without an image': { about: ['FPGA'], act: boot('fpga') },
+  'bind another function': { about: ['FPGA'], act: boot('fpga2') },
+  'bind all device types': { about: ['NIC', 'GPU', 'FPGA'], act: boot('all') },
+  'reboot the host without its GPU': {
     about: ['GPU'],
-    of: ['a release that its host is asked for again'],
+    of: ['retry a failed release'],
     act: inTurn(
       ({ hosts }) => {
         for (const { hardware } of hosts) hardware.present.delete(gpuAddress);
@@ -141,115 +143,119 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       reboot,
     ),
   },
-  'a GPU that goes': { about: ['GPU'], act: unplug(gpuAddress) },
-  'a delete of one of its ARQs': { about: ['instance'], act: deleteOneArq(-1) },
-  'a delete of one of its ARQs, and a bind of what it had': {
+  'unplug the GPU': { about: ['GPU'], act: unplug(gpuAddress) },
+  'delete one ARQ': { about: ['instance'], act: deleteOneArq(-1) },
+  'delete one ARQ and bind its handle': {
     about: ['NIC'],
-    of: ['a delete of two'],
+    of: ['delete a server with two NICs'],
     act: inTurn(inTurn(deleteOneArq(-1), 500, withoutAllocation), 500, boot('nic')),
   },
-  'a bind of other ARQs for it': { about: ['instance'], act: bindOthers },
-  'a GPU that goes and comes': {
+  'bind other ARQs to the instance': { about: ['instance'], act: bindOtherArqs },
+  'replug the GPU': {
     about: ['GPU'],
     act: inTurn(unplug(gpuAddress), 7000, plug(gpuAddress)),
   },
-  'a NIC that goes and comes': {
+  'replug the NIC': {
     about: ['NIC'],
     act: inTurn(unplug(nicAddress), 7000, plug(nicAddress)),
   },
-  'a delete of its server': {
+  'delete the server': {
     about: ['instance'],
-    of: ['a device that comes back', 'a boot that goes on waiting for an image'],
+    of: ['replug a bound NIC', 'reprovision after a long Glance outage'],
     act: deleteLast,
   },
-  'a plain bind, a little later': {
+  'bind a NIC after 7 seconds': {
     about: ['NIC'],
-    of: ['a device that comes', 'a device that comes back'],
+    of: ['plug in a NIC', 'replug a bound NIC'],
     act: inTurn(() => {}, 7000, boot('nic')),
   },
-  'a host that cannot clean up': {
+  'break the GPU for a minute': {
     about: ['GPU'],
-    of: ['a bind of one behind a release'],
+    of: ['bind a vGPU during a release'],
     act: inTurn(isBroken(true), 60_000, isBroken(false)),
   },
-  'a backup that is put back': {
+  'restore a backup': {
     about: ['NIC', 'FPGA'],
-    of: ['a bind of a plain device', 'a region that an operator programs'],
-    act: inTurn(inTurn(withholdAll, 60_000, goRound), 5 * minuteMs, goRound),
+    of: ['bind two NICs', 'program a region'],
+    act: inTurn(
+      inTurn(withholdAll, 60_000, compareAllProviders),
+      5 * minuteMs,
+      compareAllProviders,
+    ),
   },
-  'mdevs that somebody makes by hand': {
+  'create foreign mdevs': {
     about: ['GPU'],
-    of: ['a bind that needs its host', 'a bind that the GPU refuses', 'a bind behind a release'],
-    act: inTurn(isBroken(false), 0, makeMdevsByHand),
+    of: ['bind a vGPU', 'bind a vGPU of a broken GPU', 'bind two vGPUs during a release'],
+    act: inTurn(isBroken(false), 0, createForeignMdevs),
   },
-  'an operator who unbinds and binds while AWS IoT is out': {
+  'unbind and rebind during an AWS IoT outage': {
     about: ['instance'],
     of: [
-      'a bind that fails on the host',
-      'a delete of one of two',
-      'a boot of which not all can be made again',
+      'bind an FPGA with a wrong image',
+      'delete one ARQ of two',
+      'reboot a host with a broken GPU',
     ],
     act: inTurn(
-      inTurn(isOut(true), 0, (world) => {
+      inTurn(isIotOut(true), 0, (world) => {
         const server = last(world);
         return server && world.nova.unbindAndRebind(server, 100);
       }),
       60_000,
-      isOut(false),
+      isIotOut(false),
     ),
   },
-  'a boot of the host of which Nova does not hear, and a bind past Placement': {
+  'reboot the host during a Nova outage and bind past Placement': {
     about: ['GPU'],
-    of: ['a delete of one of two that are being bound'],
+    of: ['delete one ARQ of two during a bind'],
     act: inTurn(
-      inTurn(inTurn(inTurn(isUnheard(true), 0, isOut(false)), 500, reboot), 6000, bindUnknown),
+      inTurn(inTurn(inTurn(isNovaOut(true), 0, isIotOut(false)), 500, reboot), 6000, bindUnknown),
       30_000,
-      isUnheard(false),
+      isNovaOut(false),
     ),
   },
-  'a boot of the host, and a bind of another function': {
+  'reboot the host and bind another function': {
     about: ['FPGA'],
-    of: ['a region that an operator programs'],
+    of: ['program a region'],
     act: inTurn(reboot, 6000, boot('fpga2')),
   },
-  'boots of the host, one upon another': {
+  'reboot the host twice': {
     about: ['host'],
-    of: ['a boot of the host'],
+    of: ['reboot the host'],
     act: (world) => {
       world.stall('inventory-reports', 'DynamoDB TransactWrite', 19_000);
       inTurn(reboot, 15_500, reboot)(world);
     },
   },
-  'Placement, and a look at each provider': {
+  'end the Placement outage and compare all providers': {
     about: ['host'],
-    of: ['a clone of a host whose NIC is gone', 'an end of a conflict on a host whose NIC is gone'],
-    act: inTurn(isPlacementOut(false), 100, goRound),
+    of: ['clone a host without its NIC', 'end an identity conflict without the NIC'],
+    act: inTurn(isPlacementOut(false), 100, compareAllProviders),
   },
-  'an operator who ends the conflict': {
+  'end the identity conflict': {
     about: ['host'],
-    of: ['an end of a conflict of identity', 'a report of a host in conflict'],
+    of: ['end an identity conflict', 'report from a host in identity conflict'],
     act: endConflicts,
   },
-  'a clone of the host': {
+  'clone the host': {
     about: ['host'],
-    of: ['an end of a conflict of identity', 'a boot of the host'],
+    of: ['end an identity conflict', 'reboot the host'],
     act: inTurn(cloneHosts, 9 * minuteMs, endConflicts),
   },
-  'AWS IoT, just in time': {
+  'end the AWS IoT outage': {
     about: ['instance'],
-    of: ['a bind that is overdue'],
-    act: isOut(false),
+    of: ['exceed the deadline of a bind'],
+    act: isIotOut(false),
   },
-  'a deadline, and a bind past Placement': {
+  'bind past Placement after 13 seconds': {
     about: ['instance'],
-    of: ['a delete of a bind that is overdue'],
+    of: ['delete the ARQs of an overdue bind'],
     act: inTurn(() => {}, 13_000, bindUnknown),
   },
-  'a NIC that comes': { about: ['NIC'], act: plug(nicAddress) },
-  'a NIC that goes': { about: ['NIC'], act: unplug(nicAddress) },
-  'a NIC that goes, its rows after a while': {
+  'plug in the NIC': { about: ['NIC'], act: plug(nicAddress) },
+  'unplug the NIC': { about: ['NIC'], act: unplug(nicAddress) },
+  'unplug the NIC, rows deleted late': {
     about: ['NIC'],
-    of: ['a bind of a plain device'],
+    of: ['bind two NICs'],
     act: (world) => {
       for (const _ of ['handle', 'the other']) {
         world.stall('inventory-reports', 'DynamoDB Delete', 20_000);
@@ -257,49 +263,49 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       unplug(nicAddress)(world);
     },
   },
-  'an FPGA that goes': { about: ['FPGA'], act: unplug(fpgaAddress) },
-  'a boot of the host': { about: ['host'], act: reboot },
-  'a boot of the host, and its bind’s message again': {
+  'unplug the FPGA': { about: ['FPGA'], act: unplug(fpgaAddress) },
+  'reboot the host': { about: ['host'], act: reboot },
+  'reboot the host and repeat the bind message': {
     about: ['host'],
-    of: ['a bind of whose end is told once'],
-    act: inTurn(reboot, 10_000, startBindsAgain),
+    of: ['bind a vGPU, job events delivered once'],
+    act: inTurn(reboot, 10_000, repeatBindMessages),
   },
-  'another agent': {
+  'restart the agent': {
     about: ['host'],
     act: killAgents,
   },
-  'an operator who programs': { about: ['FPGA'], act: programRegion },
-  'an operator who frees by force': { about: ['FPGA'], act: freeByForce },
-  'an operator who takes all out': {
+  'program the region': { about: ['FPGA'], act: programRegion },
+  'force release': { about: ['FPGA'], act: forceRelease },
+  'disable all devices': {
     about: ['GPU'],
-    of: ['a device that goes'],
-    act: takeOut,
+    of: ['unplug a GPU'],
+    act: disableDevices,
   },
-  'an operator who takes all out, and gives it back': {
+  'disable and enable all devices': {
     about: ['GPU'],
-    of: ['a device that goes'],
-    act: inTurn(takeOut, 60_000, giveBack),
+    of: ['unplug a GPU'],
+    act: inTurn(disableDevices, 60_000, enableDevices),
   },
-  'an operator who programs, frees it by force, and takes it out': {
+  'program, force release and unplug the FPGA': {
     about: ['FPGA'],
     act: inTurn(
-      inTurn(inTurn(isOut(true), 0, programRegion), 2000, freeByForce),
+      inTurn(inTurn(isIotOut(true), 0, programRegion), 2000, forceRelease),
       4000,
-      inTurn(unplug(fpgaAddress), 3000, isOut(false)),
+      inTurn(unplug(fpgaAddress), 3000, isIotOut(false)),
     ),
   },
-  'others under way that go while AWS IoT is out': {
+  'bind and delete during an AWS IoT outage': {
     about: ['FPGA'],
     act: inTurn(
-      inTurn(inTurn(isOut(true), 0, boot('fpga2')), 4000, (world) => {
+      inTurn(inTurn(isIotOut(true), 0, boot('fpga2')), 4000, (world) => {
         const server = last(world);
         return server && world.nova.deleteArqs(server);
       }),
       40_000,
-      isOut(false),
+      isIotOut(false),
     ),
   },
-  'others that come and go on a slow host': {
+  'bind and release vGPUs during agent restarts': {
     about: ['GPU'],
     act: inTurn(
       inTurn(boot('vgpu2'), 6000, deleteLast),
@@ -307,20 +313,23 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       inTurn(killAgents, 500, boot('vgpu2')),
     ),
   },
-  'the same profile': { about: ['profile'], act: makeProfile('one') },
-  'its uuid for another profile': { about: ['profile'], act: makeProfile('two', profileUuid) },
-  'the same profile anew': {
+  'create the same profile': { about: ['profile'], act: createProfile('one') },
+  'create a profile with the same uuid': {
     about: ['profile'],
-    act: inTurn(deleteProfile, 3000, makeProfile('one')),
+    act: createProfile('two', profileUuid),
+  },
+  'recreate the profile': {
+    about: ['profile'],
+    act: inTurn(deleteProfile, 3000, createProfile('one')),
   },
 };
 
-/** Whether they can meet. */
-export function meet(operation: string, rival: string): boolean {
+/** Whether the concurrent operation can affect the operation. */
+export function meet(operation: string, concurrent: string): boolean {
   const [ours, theirs] = [
     operations[operation]?.about ?? [],
-    concurrentOperations[rival]?.about ?? [],
+    concurrentOperations[concurrent]?.about ?? [],
   ];
-  const isMeant = concurrentOperations[rival]?.of?.includes(operation) ?? true;
+  const isMeant = concurrentOperations[concurrent]?.of?.includes(operation) ?? true;
   return isMeant && ours.some((subject) => theirs.includes(subject));
 }

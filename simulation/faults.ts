@@ -1,12 +1,12 @@
-// What goes wrong, how often, and how often it did.
+// Faults: how often each occurs, and how often it did.
 
 import type { Random } from './random.ts';
 
-/** Probability per occasion. */
+/** Probability at each opportunity. */
 export const faultRates = {
   /** A process dies before or after one of its effects. */
   crash: 0.004,
-  /** DynamoDB: another transaction is on the same item. */
+  /** DynamoDB: another transaction writes the same item. */
   conflict: 0.03,
   /** DynamoDB: the client has given up retrying. */
   'database throttled': 0.004,
@@ -26,7 +26,7 @@ export const faultRates = {
   'Placement written by others': 0.05,
   'Nova unavailable': 0.05,
   'Nova event lost': 0.1,
-  /** Of a server that is there. */
+  /** Nova has the server and answers 404. */
   'Nova answers 404': 0.03,
   'Keystone unavailable': 0.01,
   'Glance unavailable': 0.1,
@@ -36,14 +36,14 @@ export const faultRates = {
   'agent killed': 0.002,
 } as const;
 
-/** Nothing goes wrong; but that AWS IoT tells of a job's end once only is promised by nobody. */
+/** No faults but this one: AWS IoT may send a job event more than once. */
 export const quietRates: Rates = { 'IoT event twice': 0.9 };
 
 export type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
 
-/** What happens to a whole host or service, and for how long. */
+/** Faults of a whole host or service; each lasts for a while. */
 export const disasters = [
-  'host boots',
+  'host reboots',
   'host lost for days',
   'device removed',
   'Nova outage',
@@ -58,15 +58,15 @@ export type FaultKind = keyof typeof faultRates;
 export type Disaster = (typeof disasters)[number];
 
 export interface Faults {
-  /** Whether it happens now; counted if so. */
+  /** Draws whether the fault occurs now, and counts it if so. */
   happens(kind: FaultKind): boolean;
   note(disaster: Disaster): void;
-  /** From now on nothing goes wrong by itself. */
+  /** Ends all faults. */
   stop(): void;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** @param intensity multiplies all rates: most runs have a few faults, some have many */
+/** @param intensity multiplies all rates: most scenarios have a few faults, some have many */
 export function createFaults(random: Random, intensity: number, rates: Rates = faultRates): Faults {
   const counts = new Map<string, number>();
   let isOn = true;
@@ -74,7 +74,7 @@ export function createFaults(random: Random, intensity: number, rates: Rates = f
   return {
     counts,
     happens: (kind) => {
-      // Drawn only where it can happen: the scenarios of operations, which guards name, stay as they are.
+      // Draw only if the fault has a rate: an additional draw would change every replay.
       if (kind === 'device cannot be read' && !rates[kind]) return false;
       const happens = isOn && random.chance(Math.min(0.9, (rates[kind] ?? 0) * intensity));
       if (happens) count(kind);

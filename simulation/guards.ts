@@ -1,19 +1,19 @@
-// The guards of the product, and what becomes of it without one of them. A guard is taken away from the
-// outside, by what stands between the product and its world: there is no switch in the product.
+// The guards of the product, and mutants: the product without one guard. A guard is stripped from
+// the outside, by the simulated services; the product has no switch for it.
 
 import type { Checkpoint } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { DueKind } from '#core/store/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
-import { mdevByHand } from './host.ts';
+import { foreignMdev } from './host.ts';
 
-/** One guard less, or none. */
+/** A mutant, which lacks one guard, or the whole product. */
 export interface Strip {
   isStripped(guard: string): boolean;
-  /** A command's input, without the condition that is stripped. */
+  /** Returns the input of a command without the stripped condition. */
   input(command: string, input: Input): Input;
-  /** Told of a command that was refused, with the rows as they are. */
+  /** Called for each command that was refused, with access to the rows. */
   refused(input: Input, rowOf: (write: Input) => Item | undefined): void;
   deps(deps: ConsumerDeps, process: string): ConsumerDeps;
   checkpoint(checkpoint: Checkpoint): Checkpoint;
@@ -21,24 +21,24 @@ export interface Strip {
 
 type Input = Readonly<Record<string, unknown>>;
 
-/** Guards that are no condition of a write. */
+/** Guards that are not conditions of writes. */
 export const otherGuards = [
   'retry of TransactionConflict',
-  'stream batch comes again',
-  'message comes again',
+  'stream batch is redelivered',
+  'message is redelivered',
   'deadline of binds',
   'deadline of releases',
   'deadline of unbound ARQs',
   'reaper',
   'reaper asks again after ten minutes',
   'reaper asks Placement',
-  'sync looks afterwards',
+  'sync reads the provider again',
   'failed bind is an error',
   'agent refuses another boot',
-  'agent claims before it touches',
-  'agent records what is done',
-  'agent remembers ended binds',
-  'agent removes only what it made',
+  'agent claims before it acts',
+  'agent records outcomes',
+  'agent remembers released binds',
+  'agent removes only its own mdevs',
   'agent checks images',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
@@ -52,8 +52,8 @@ export const noGuardStripped: Strip = {
 };
 
 /**
- * Notes every condition that a write carries, and which of them decided: without one that was the only
- * one not to hold, the write would have been made.
+ * Records every condition of every write, and which conditions decided. A condition decides when
+ * it is the only one that refuses a write: without it the write would succeed.
  */
 export function recordConditions(found: Set<string>, decided: Set<string>): Strip {
   return {
@@ -82,11 +82,11 @@ export function stripGuard(guard: string): Strip {
     input: (_command, input) => without(guard, input),
     refused: () => {},
     deps: (deps, process) => weakened[guard as OtherGuard]?.(deps, process) ?? deps,
-    checkpoint: (checkpoint) => forgetful[guard as OtherGuard]?.(checkpoint) ?? checkpoint,
+    checkpoint: (checkpoint) => weakenedCheckpoint[guard as OtherGuard]?.(checkpoint) ?? checkpoint,
   };
 }
 
-/** A command's writes: its own, or those of its transaction. */
+/** The writes of a command: itself, or those of its transaction. */
 function writesOf(input: Input): Input[] {
   const items = input.TransactItems;
   if (!Array.isArray(items)) return [input];
@@ -98,7 +98,7 @@ function clausesOf({ ConditionExpression: condition }: Input): string[] {
   return condition.includes(' OR ') ? [condition] : condition.split(' AND ');
 }
 
-/** E.g. `HANDLE: epoch = :epoch (SET arq_uuid, instance_uuid)`. */
+/** For instance `HANDLE SET arq_uuid: epoch = :epoch`. */
 function nameOf(item: Input, clause: string): string {
   const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
   const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
@@ -170,7 +170,7 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       },
     },
   }),
-  'sync looks afterwards': (deps, process) => {
+  'sync reads the provider again': (deps, process) => {
     if (process !== 'provider-syncs') return deps;
     const { inventory } = deps.store;
     const known = new Map<string, ReturnType<typeof inventory.provider>>();
@@ -185,12 +185,12 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   },
 };
 
-const forgetful: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
-  'agent claims before it touches': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
-  'agent records what is done': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
-  'agent removes only what it made': (checkpoint) => ({
+const weakenedCheckpoint: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
+  'agent claims before it acts': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
+  'agent records outcomes': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
+  'agent removes only its own mdevs': (checkpoint) => ({
     ...checkpoint,
-    mdev: (uuid) => checkpoint.mdev(uuid) ?? mdevByHand(uuid),
+    mdev: (uuid) => checkpoint.mdev(uuid) ?? foreignMdev(uuid),
   }),
-  'agent remembers ended binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
+  'agent remembers released binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
 };

@@ -1,5 +1,5 @@
-// A compute node: what its devices hold, what is on its disk, and its agent, whose code is the real
-// one from the connection inwards.
+// A simulated compute node: its devices, its disk, and its agent. The agent runs the real code
+// above the connection, the drivers and the files.
 
 import { type AgentDeps, runAgent } from '#agent/agent.ts';
 import { openCheckpoint } from '#agent/checkpoint.ts';
@@ -29,40 +29,40 @@ export const nicAddress = '0000:0c:00.0';
 export const mdevType = 'sim-1';
 export const regionInterface = '69528db6-eb31-577a-8c36-68f9faa081f6';
 
-/** What the hardware holds; the agent's death changes nothing of it. */
+/** The state of the hardware; it survives the agent. */
 export interface Hardware {
-  /** By uuid; whose use it has seen is what the next tenant must never meet. */
+  /** By uuid. `usedBy` is the server that used the mdev: no other server may get it. */
   readonly mdevs: Map<string, Mdev & { usedBy?: string }>;
   /** Image in the FPGA's region. */
   image: string | undefined;
-  /** Servers that run with a part of the region. */
+  /** Servers that use a handle of the region. */
   readonly regionUsers: Set<Server>;
   /** Devices that are plugged in. */
   readonly present: Set<string>;
-  /** Written to flash, it survives a boot for certain. */
+  /** The image is in flash and survives every reboot. */
   isImageKept: boolean;
-  /** Whatever is asked of the devices fails. */
+  /** Every request to the devices fails. */
   isBroken: boolean;
-  /** Looks at the GPU fail until then. */
+  /** Reads of the GPU fail until this time. */
   blindUntilMs: number;
-  /** For so long looks fail after the agent was killed. */
+  /** Reads of the GPU fail for so long after each kill of the agent. */
   blindAfterKillMs: number;
 }
 
 export interface Host {
   readonly name: string;
   readonly hardware: Hardware;
-  /** Made by hand, by somebody else: never ours to remove. */
+  /** Mdevs of another program; the agent must never remove them. */
   readonly foreignMdevs: Set<string>;
   isUp: boolean;
-  /** Kills the agent; its supervisor starts it again. */
+  /** Kills the agent; its supervisor restarts it. */
   killAgent(): void;
-  /** Down, and up again after so long with another boot id. */
+  /** Shuts the host down for so long, and starts it with another boot id. */
   reboot(downMs: number): void;
-  /** Set back or forward, as a host's clock can be. */
+  /** How far the clock of the host is off. */
   clockOffsetMs: number;
   bootId(): string;
-  /** Its image starts on another machine with a GPU like its own, and runs for so long. */
+  /** Starts the image of the host on a second machine with such a GPU, for so long. */
   clone(forMs: number): void;
 }
 
@@ -80,10 +80,10 @@ export interface HostParts {
   readonly strip: Strip;
 }
 
-/** A supervisor's pause. */
+/** How long the supervisor waits before it restarts the agent. */
 const restartMs = 2000;
-/** AWS declares a client gone after 1.5 times its keep-alive. */
-const unheardMs = 45_000;
+/** AWS IoT disconnects a silent client after 1.5 times its keep-alive. */
+const keepAliveTimeoutMs = 45_000;
 
 export function createHost(parts: HostParts): Host {
   const { name, timeline, random, iot } = parts;
@@ -106,7 +106,7 @@ export function createHost(parts: HostParts): Host {
     bootId = random.uuid();
     hardware.mdevs.clear();
     hardware.regionUsers.clear();
-    for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, mdevByHand(uuid));
+    for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, foreignMdev(uuid));
     if (!hardware.isImageKept && random.chance(0.7)) hardware.image = undefined;
     host.isUp = true;
     startAgent();
@@ -118,7 +118,7 @@ export function createHost(parts: HostParts): Host {
     agent = process;
     process.onDeath = () => {
       hardware.blindUntilMs = timeline.now() + hardware.blindAfterKillMs;
-      iot.drop(thingName(parts.stage, name), unheardMs);
+      iot.drop(thingName(parts.stage, name), keepAliveTimeoutMs);
       timeline.at(timeline.now() + restartMs, () => {
         if (host.isUp && agent === process) startAgent();
       });
@@ -143,7 +143,7 @@ export function createHost(parts: HostParts): Host {
       );
       timeline.at(timeline.now() + forMs, () => {
         timeline.kill(process);
-        iot.drop(thingName(parts.stage, name), unheardMs);
+        iot.drop(thingName(parts.stage, name), keepAliveTimeoutMs);
       });
     },
     killAgent: () => {
@@ -161,7 +161,7 @@ export function createHost(parts: HostParts): Host {
   return host;
 }
 
-export function mdevByHand(uuid: string): Mdev {
+export function foreignMdev(uuid: string): Mdev {
   return { address: gpuAddress, type: mdevType, uuid };
 }
 
@@ -294,7 +294,7 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
         if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');
         if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
         if (hardware.mdevs.has(mdev.uuid)) throw new Error('EEXIST');
-        // One more than there are handles for: the foreign one.
+        // The GPU has room for one mdev more than handles: the foreign one.
         if (hardware.mdevs.size > handles.gpu) throw new Error('ENOSPC');
         hardware.mdevs.set(mdev.uuid, { ...mdev });
       }),
@@ -333,13 +333,13 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
       timeline.effect(process, 'device program', () => {
         const image = images.find(({ id }) => id === imagePath);
         if (image?.interfaceUuid !== regionInterface) {
-          violate('I9', `an unverified image ${imageId} was written`);
+          violate('I9', `image ${imageId} was written without a check`);
         }
         for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
           if (status === 'ACTIVE' && !hasLostArqs)
-            violate('I9', `image ${imageId} is written below server ${uuid}`);
+            violate('I9', `image ${imageId} is written while server ${uuid} uses the region`);
         }
-        // What a broken-off write leaves is nobody's image.
+        // An interrupted write leaves no valid image.
         hardware.image = undefined;
         if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
         hardware.image = imageId;

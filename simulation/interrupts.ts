@@ -1,4 +1,4 @@
-// One step of a run, counted from a moment on, at which something happens to whoever takes it.
+// An interrupt: something happens to the process that takes one numbered step of an operation.
 
 import type { WriteTrouble } from './database/documents.ts';
 import type { Process } from './timeline.ts';
@@ -7,36 +7,36 @@ import type { World } from './world.ts';
 export const interruptions = [
   'dies before',
   'dies after',
-  /** The answer to its write is lost, and it is sent again at once. */
+  /** The answer to the write is lost, and the client sends the write again at once. */
   'writes twice',
-  /** Another transaction is on the same item. */
+  /** Another transaction writes the same item. */
   'conflicts',
-  /** The step happens seconds later than it was decided. */
+  /** The step happens seconds later than the process decided it. */
   'stalls',
-  /** A write that was sent twice arrives once more, seconds later. */
+  /** The client sends the write twice, and the second one arrives seconds later. */
   'writes again',
 ] as const;
 
 export interface Interrupt {
   readonly step: number;
   readonly how: (typeof interruptions)[number];
-  /** What happens while the process stalls, or before its write arrives again. */
+  /** The concurrent operation: it starts while the process stalls, or before the second write. */
   readonly meanwhile?: (world: World) => unknown;
-  /** For how long, if not for as long as most functions may run. */
+  /** How long the step is late, if not the usual time. */
   readonly lateMs?: number;
 }
 
 export interface Interrupts {
-  /** Steps of the control plane and of agents are counted from now on. */
+  /** Starts to count the steps of the control plane and of agents. */
   arm(): void;
-  /** Their names, so far. */
+  /** The names of the steps so far. */
   steps(): readonly string[];
-  /** Whoever comes to such a step next, by the beginning of its name, is that much later there. */
+  /** Delays the next step whose process and name begin so. */
   stall(process: string, step: string, milliseconds: number): void;
-  /** Before an effect: after how many milliseconds it happens, if not now. */
+  /** Called before an effect; returns how many milliseconds late it happens, if it is late. */
   before(process: Process, name: string): number | undefined;
   after(process: Process): void;
-  /** What the write of this very step meets. */
+  /** What goes wrong with the write of this step. */
   trouble(process: Process): WriteTrouble | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface InterruptParts {
   readonly say: (line: string) => void;
 }
 
-/** As long as most functions may run. */
+/** Just below the timeout of most functions. */
 function usualLateMs({ name }: Process): number {
   return name === 'host-presence' ? 9000 : 18_000;
 }
@@ -89,14 +89,14 @@ export function createInterrupts({ interrupt, kill, meanwhile, say }: InterruptP
       if (isNow('writes twice', process)) return { how: 'twice' };
       if (isNow('conflicts', process)) return { how: 'conflict' };
       if (!isNow('writes again', process)) return undefined;
-      say(`${process.name} writes this again, later`);
+      say(`${process.name} writes this again later`);
       meanwhile();
       return { how: 'again', afterMs: lateMs(process) };
     },
   };
 }
 
-/** Nova's side, whose steps are not ours. */
+/** Steps of Nova are not counted. */
 function isOutside(name: string): boolean {
   return name.startsWith('nova');
 }

@@ -1,4 +1,4 @@
-// What must be true after every moment, and what when nothing has gone wrong for long enough.
+// Rules that hold after every step, and rules that hold once faults have ended for long enough.
 
 import type { Arq, InstanceBinding } from '#core/domain/arq.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
@@ -12,7 +12,7 @@ import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 
-/** The deadline, and a few sweeps that may have died. */
+/** The deadline of a bind, and three sweeps that may have died. */
 const resolvedWithinMs = 240_000 + 3 * 60_000;
 
 interface Stored {
@@ -38,7 +38,7 @@ function read({ database }: World): Stored {
   };
 }
 
-/** I7; and I1, I2, L1 whenever something has changed. */
+/** Checks I7 after each step; I1, I2 and L1 whenever a row has changed. */
 export function createSafetyCheck(world: World): () => void {
   let checked = -1;
   return () => {
@@ -77,19 +77,20 @@ function checkStored(world: World, stored: Stored): void {
     if (handle?.claim?.arqUuid !== arq.uuid) {
       throw new Violation(
         'I2',
-        `ARQ ${arq.uuid} is ${arq.state}, its handle is ${handle?.claim?.arqUuid ?? 'nobody'}’s`,
+        `ARQ ${arq.uuid} is ${arq.state}, its handle has claim ${handle?.claim?.arqUuid ?? 'none'}`,
       );
     }
   }
   for (const { instanceUuid, bindId, arqUuids } of stored.bindings) {
     const lost = arqUuids.find((uuid) => stored.arqs.get(uuid)?.binding?.bindId !== bindId);
-    if (lost) throw new Violation('I2', `instance ${instanceUuid} names ARQ ${lost}, not its own`);
+    if (lost)
+      throw new Violation('I2', `instance ${instanceUuid} lists ARQ ${lost} of another bind`);
   }
   for (const [key, { claim }] of stored.handles) {
     if (claim && holders.get(key) !== claim.arqUuid) {
       throw new Violation(
         'I1',
-        `handle ${key} is claimed by ARQ ${claim.arqUuid}, which does not hold it`,
+        `handle ${key} is claimed by ARQ ${claim.arqUuid}, which holds another`,
       );
     }
   }
@@ -101,7 +102,7 @@ function checkStored(world: World, stored: Stored): void {
   }
 }
 
-/** What is shown as made in a host's own boot is there. */
+/** A host has the mdevs of instances that are Bound in its present boot. */
 function checkMade(world: World, { arqs, bindings }: Stored): void {
   for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
     const host = world.hosts.find(({ name }) => name === hostname);
@@ -111,20 +112,20 @@ function checkMade(world: World, { arqs, bindings }: Stored): void {
       if (type !== 'MDEV' || host.hardware.mdevs.has(handleUuid)) continue;
       throw new Violation(
         'L2',
-        `instance ${instanceUuid} is Bound, and ${hostname} lacks its mdev`,
+        `instance ${instanceUuid} is Bound, but ${hostname} lacks its mdev`,
       );
     }
   }
 }
 
-/** L2 and L3, and that no queue has given up on anything. @throws Violation */
+/** Checks L2 and L3, and that no dead-letter queue has a message. @throws Violation */
 export function checkConvergence(world: World): void {
   const stored = read(world);
   const servers = new Map(world.nova.servers.map((server) => [server.uuid, server]));
   for (const binding of stored.bindings) {
     const server = servers.get(binding.instanceUuid);
     if (!server || server.status === 'DELETED') {
-      throw new Violation('L3', `instance ${binding.instanceUuid} is gone and still bound`);
+      throw new Violation('L3', `instance ${binding.instanceUuid} is deleted but still bound`);
     }
     if (binding.state === 'BindStarted' || binding.state === 'provisioning') {
       throw new Violation('L3', `instance ${binding.instanceUuid} stays ${binding.state}`);
@@ -133,28 +134,29 @@ export function checkConvergence(world: World): void {
   for (const arq of stored.arqs.values()) {
     const isKept =
       arq.binding && stored.bindings.some(({ arqUuids }) => arqUuids.includes(arq.uuid));
-    if (!isKept) throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, bound to nothing`);
+    if (!isKept)
+      throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, without an instance`);
   }
   for (const { uuid, status, hasLostArqs } of world.nova.servers) {
     const binding = stored.bindings.find(({ instanceUuid }) => instanceUuid === uuid);
     if (status === 'ACTIVE' && !binding && !hasLostArqs) {
-      throw new Violation('L2', `${uuid} is ACTIVE, and what it runs with was released`);
+      throw new Violation('L2', `${uuid} is ACTIVE, but its devices were released`);
     }
   }
   for (const server of world.nova.servers) {
-    if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} is never built`);
+    if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} stays in BUILD`);
   }
-  for (const [arq, said] of world.openstack.told) {
+  for (const [arq, said] of world.openstack.eventsSent) {
     if (servers.get(arq.split(' ')[0] ?? '')?.hasLostArqs) continue;
-    // What was bound may be lost by a boot of its host; what failed never comes back.
+    // A reboot of the host may end a completed bind. A failed bind never completes.
     if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
       throw new Violation('L2', `Nova was told of ARQ ${arq}: ${said.join(', ')}`);
   }
   for (const release of stored.releases) {
-    if (!release.quarantine) throw new Violation('L3', `release ${release.id} goes on for ever`);
+    if (!release.quarantine) throw new Violation('L3', `release ${release.id} never ends`);
   }
   for (const { queue, body } of world.queues.dead) {
-    throw new Violation('L3', `${queue} gave up on ${body.slice(0, 200)}`);
+    throw new Violation('L3', `${queue} dead-lettered ${body.slice(0, 200)}`);
   }
   for (const host of world.hosts) checkHost(world, host, stored);
   checkBoots(world, stored);
@@ -176,7 +178,7 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
   );
   for (const { uuid, isGone } of bound) {
     if (!isGone && !host.hardware.mdevs.has(uuid)) {
-      throw new Violation('L3', `${host.name} lacks mdev ${uuid}, which is bound`);
+      throw new Violation('L3', `${host.name} lacks mdev ${uuid} of a Bound ARQ`);
     }
   }
   for (const uuid of host.hardware.mdevs.keys()) {
@@ -185,12 +187,12 @@ function checkHost(world: World, host: World['hosts'][number], stored: Stored): 
     const isExplained =
       handle?.claim ?? handle?.release ?? handle?.quarantine ?? handle?.restoredAt;
     if (handle && !isExplained) {
-      throw new Violation('L3', `${host.name} has mdev ${uuid}, and its handle is free`);
+      throw new Violation('L3', `${host.name} has mdev ${uuid} of a free handle`);
     }
   }
 }
 
-/** What a host has made is shown as Bound under its own boot only. */
+/** What a host has prepared is Bound only under the boot that prepared it. */
 function checkBoots({ database, hosts }: World, { arqs, bindings }: Stored): void {
   const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
   for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
@@ -198,7 +200,8 @@ function checkBoots({ database, hosts }: World, { arqs, bindings }: Stored): voi
     const known = rows.find((row) => row.hostname === hostname)?.boot_id;
     if (state !== 'Bound' || !bootId || !isUp || bootId === known) continue;
     const made = arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []).filter(isMadeByHost);
-    if (made.length > 0) throw new Violation('L3', `instance ${instanceUuid} is shown as lost`);
+    if (made.length > 0)
+      throw new Violation('L3', `instance ${instanceUuid} is Bound by an old boot`);
   }
 }
 
@@ -206,19 +209,22 @@ function isMadeByHost({ binding, group }: Arq): boolean {
   return binding?.attachment?.type === 'MDEV' || wantedImage(group) !== undefined;
 }
 
-/** What is kept from everybody is kept for a reason that somebody can end. */
+/**
+ * Every quarantine has a release in quarantine, and a reason that the host cannot remove itself.
+ */
 function checkQuarantine(world: World, { handles, releases }: Stored): void {
   const { hosts } = world;
   for (const { uuid, providerUuid, quarantine, release: id } of handles.values()) {
     const release = releases.find((each) => each.id === id);
     if (quarantine && !release?.quarantine) {
-      throw new Violation('L3', `handle ${uuid} is in quarantine, and no release is`);
+      throw new Violation('L3', `handle ${uuid} is in quarantine, but its release is not`);
     }
     const isForeign = hosts.some(({ foreignMdevs }) => foreignMdevs.has(uuid));
     if (quarantine?.includes('not made by this agent') && !isForeign) {
-      throw new Violation('L3', `mdev ${uuid} is ours, and the agent does not know it`);
+      throw new Violation('L3', `mdev ${uuid} is ours, but the agent does not know it`);
     }
-    // One job cleans all that an instance had on the host, and waits for a device that is gone.
+    // One job cleans all handles of an instance on the host, and waits until all devices are
+    // present.
     const providers = release?.handles.map((each) => each.providerUuid) ?? [providerUuid];
     const canClean = hosts.some(
       ({ name, isUp, hardware }) =>
@@ -232,7 +238,7 @@ function checkQuarantine(world: World, { handles, releases }: Stored): void {
   }
 }
 
-/** Where all that AWS IoT tells of connections was heard. */
+/** Checks presence, unless a presence event was lost. */
 function checkPresence({ faults, hosts, database }: World): void {
   if (faults.counts.has('presence event lost') || faults.counts.has('IoT outage')) return;
   const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
@@ -240,7 +246,7 @@ function checkPresence({ faults, hosts, database }: World): void {
     const row = rows.find(({ hostname }) => hostname === name);
     const presence = row?.presence as { is_connected: boolean } | undefined;
     if (isUp && presence?.is_connected !== true) {
-      throw new Violation('L3', `${name} is connected, and counts as gone`);
+      throw new Violation('L3', `${name} is connected but counts as disconnected`);
     }
   }
 }
@@ -252,11 +258,11 @@ function checkProfiles({ database }: World): void {
   const isPaired = ({ name, uuid }: (typeof rows)[number]) =>
     uuids.some((row) => row.pk === `UUID#${uuid}` && row.name === name);
   if (names.length !== uuids.length || !names.every(isPaired)) {
-    throw new Violation('L3', `${names.length} names of profiles have ${uuids.length} uuids`);
+    throw new Violation('L3', `${names.length} profile names have ${uuids.length} uuids`);
   }
 }
 
-/** Of what is bound with an image, the region holds it. */
+/** The region holds the image of each ARQ that is Bound with one. */
 function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
   for (const { uuid, state, group, binding } of arqs.values()) {
     const image = wantedImage(group)?.value;
@@ -264,12 +270,15 @@ function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
     const server = nova.servers.find((each) => each.uuid === binding?.instanceUuid);
     if (state !== 'Bound' || !image || !host?.isUp || server?.status !== 'ACTIVE') continue;
     if (host.hardware.image !== image) {
-      throw new Violation('L3', `ARQ ${uuid} is Bound, its region holds ${host.hardware.image}`);
+      throw new Violation(
+        'L3',
+        `ARQ ${uuid} is Bound, but its region holds ${host.hardware.image}`,
+      );
     }
   }
 }
 
-/** Of the device that has the provider; empty where the host has none such. */
+/** The address of the provider's device on the host; empty if the host has no such device. */
 function addressOn({ database }: World, provider: string, hostname: string): string {
   const rows = database.rows('inventory');
   const row = rows.find(({ pk, sk }) => pk === `RP#${provider}` && sk === 'DEPLOYABLE');
@@ -277,7 +286,7 @@ function addressOn({ database }: World, provider: string, hostname: string): str
   return device && deviceOf(device).hostname === hostname ? deviceOf(device).address : '';
 }
 
-function checkPlacement({ database, openstack, hosts, takenOut }: World): void {
+function checkPlacement({ database, openstack, hosts, disabled }: World): void {
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
   const wanted = devices.flatMap((device) =>
@@ -294,19 +303,19 @@ function checkPlacement({ database, openstack, hosts, takenOut }: World): void {
   for (const { uuid, isGone, providers, status } of devices) {
     const isHeld = rows.some(({ pk }) => providers.some((provider) => pk === `RP#${provider}`));
     if (isGone && !isHeld && status !== 'maintaining') {
-      throw new Violation('L3', `device ${uuid} is gone, and its row stays`);
+      throw new Violation('L3', `device ${uuid} is gone, but its row stays`);
     }
   }
-  for (const uuid of takenOut) {
+  for (const uuid of disabled) {
     if (devices.find((device) => device.uuid === uuid)?.status !== 'maintaining') {
-      throw new Violation('L3', `device ${uuid} was taken into maintenance, and is not`);
+      throw new Violation('L3', `device ${uuid} was disabled, but is not in maintenance`);
     }
   }
   for (const { uuid, deviceUuid, deviceStatus } of rows
     .filter(({ sk }) => sk === 'DEPLOYABLE')
     .map(deployableOf)) {
     const device = devices.find((each) => each.uuid === deviceUuid);
-    if (!device) throw new Violation('L3', `deployable ${uuid} is shown, and its device is not`);
+    if (!device) throw new Violation('L3', `deployable ${uuid} has no device`);
     if (deviceStatus !== device.status) {
       throw new Violation('L3', `deployable ${uuid} is ${deviceStatus}, not ${device.status}`);
     }
@@ -315,7 +324,7 @@ function checkPlacement({ database, openstack, hosts, takenOut }: World): void {
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
     if (!isOurs && !computeNodes.has(provider.name)) {
-      throw new Violation('L3', `Placement has ${provider.name}, which nobody knows`);
+      throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
     }
   }
   for (const { uuid, name, inventories, traits, isGone } of wanted) {

@@ -1,5 +1,5 @@
-// AWS IoT: connections of things, presence, rules to queues, and jobs by the emulation that the local
-// system uses.
+// A fake AWS IoT: connections of things, presence, rules to queues, and the jobs of the local
+// system's fake.
 
 import {
   CancelJobCommand,
@@ -21,11 +21,11 @@ import type { Random } from './random.ts';
 import type { Process, Timeline } from './timeline.ts';
 
 export interface SimulatedIot {
-  /** The control plane's client, in one of its processes. */
+  /** The client of the control plane, for one of its processes. */
   jobsFor(process: Process): IotJobs;
-  /** A connection of an agent's process. @throws while the service is out */
+  /** Opens a connection for a process of the agent. @throws while the service is out */
   connect(process: Process, thing: string): Promise<Session>;
-  /** The thing's connection breaks, now or as keep-alive notices it. */
+  /** Ends the thing's connection, now or when the keep-alive runs out. */
   drop(thing: string, afterMs: number): void;
   isOut: boolean;
   pendingJobs(thing: string): number;
@@ -102,17 +102,17 @@ export function createIot(parts: IotParts): SimulatedIot {
         const { jobId = '', thingName = '' } = command.input;
         return { execution: { status: jobs.execution(jobId, thingName).status } };
       }
-      throw new Error('This command is not offered here.');
+      throw new Error(`The fake AWS IoT does not support ${command.constructor.name}.`);
     } catch (error) {
       throw error instanceof JobsError ? named(`${error.code}Exception`, error.message) : error;
     } finally {
-      tell();
+      deliverAll();
     }
   }
 
-  /** What follows from a change of jobs. */
-  function tell(): void {
-    for (const { thing, topic, payload } of notifier.take()) bring(thing, topic, payload);
+  /** Delivers the notifications and events that a change of jobs caused. */
+  function deliverAll(): void {
+    for (const { thing, topic, payload } of notifier.take()) deliver(thing, topic, payload);
     for (const { number, topic, payload } of storage.oldestEvents(100)) {
       storage.deleteEvent(number);
       if (!faults.happens('IoT event lost')) toRules(topic, payload);
@@ -120,8 +120,8 @@ export function createIot(parts: IotParts): SimulatedIot {
     }
   }
 
-  /** To the thing's connection, if it has one by then. */
-  function bring(thing: string, topic: string, payload: string): void {
+  /** Delivers to the thing's connection, unless it ends first. */
+  function deliver(thing: string, topic: string, payload: string): void {
     const connection = connections.get(thing);
     if (!connection || faults.happens('MQTT message lost')) return;
     timeline.at(timeline.now() + random.between(1, 30), () => {
@@ -182,11 +182,11 @@ export function createIot(parts: IotParts): SimulatedIot {
   function publish(thing: string, topic: string, payload: string): void {
     if (topic.startsWith('$aws/things/')) {
       const answer = answerDevice(jobs, thing, topic, Buffer.from(payload), timeline.now());
-      bring(thing, answer.topic, answer.payload);
-      tell();
+      deliver(thing, answer.topic, answer.payload);
+      deliverAll();
       return;
     }
-    // Basic Ingest: `$aws/rules/<rule>/` is no part of the topic.
+    // Basic Ingest: `$aws/rules/<rule>/` is not part of the topic.
     toRules(topic.replace(/^\$aws\/rules\/[^/]+\//, ''), payload);
   }
 
@@ -213,7 +213,7 @@ export function createIot(parts: IotParts): SimulatedIot {
 
   function timer(): void {
     jobs.expire();
-    tell();
+    deliverAll();
     timeline.at(timeline.now() + timerMs, timer);
   }
   timeline.at(timeline.now() + timerMs, timer);

@@ -1,11 +1,11 @@
-// Who works on a host's reports: one consumer at a time.
+// The lease on a host's reports: one consumer at a time has it.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Violate } from './violation.ts';
 
 type Watch = (deps: ConsumerDeps) => ConsumerDeps;
 
-/** I5: nobody else is given the lease, nor notes a report, while its holder works. */
+/** I5: no other consumer takes the lease or stores a report while its holder works. */
 export function watchLeases(violate: Violate): Watch {
   const leases = new Map<string, { readonly holder: string; readonly until: string }>();
   return (deps) => {
@@ -26,7 +26,7 @@ export function watchLeases(violate: Violate): Watch {
         const now = new Date(deps.clock()).toISOString();
         const other = leases.get(host.hostname);
         if (isPut && other && other.holder !== next && other.until > now) {
-          violate('I5', `a report of ${host.hostname} is noted while another is being applied`);
+          violate('I5', `a report of ${host.hostname} is stored while another is applied`);
         }
         return isPut;
       },

@@ -1,11 +1,13 @@
-// npm run test:simulation                      10,000 seeds; ends with 1 if any fails
-// npm run test:simulation -- --seeds=500       so many, --from=1 on
-// npm run test:simulation -- --races           each step of each operation, stalled while another happens
-// npm run test:simulation -- --scenario=seed/4711  one scenario again; with --trace each of its effects
-// npm run test:simulation -- --guards          which scenario misses which guard, into guards.json;
-//                                              --sample=6 plays every sixth race only
+// npm run test:simulation -- [option]
 //
-// A scenario that fails is written into regressions.json; npm test scenarios those again.
+//                        10,000 seeds; exit code 1 if any scenario fails
+// --seeds=500            so many seeds, from --from=1
+// --races                each step of each operation beside each concurrent one
+// --scenario=seed/4711   replays one scenario; --trace prints each effect
+// --guards               finds a scenario that kills each mutant, for guards.json;
+//                        --sample=6 plays every sixth race only
+//
+// A scenario that fails is written into regressions.json, and npm test replays it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -20,10 +22,10 @@ const guardsFile = new URL('guards.json', import.meta.url);
 
 const usage = `npm run test:simulation -- [option]
 
-                          10,000 seeds
+                          10,000 seeds; exit code 1 if any scenario fails
 --seeds=500 [--from=1]    so many seeds
 --races                   each step of each operation, beside each concurrent operation
---scenario=seed/4711      one scenario again; with --trace each of its effects
+--scenario=seed/4711      replays one scenario; --trace prints each effect
 --guards [--sample=6]     which scenario kills which mutant, into guards.json`;
 
 showHelp(usage);
@@ -52,13 +54,13 @@ async function main(): Promise<boolean> {
   if (values.guards) return writeGuards();
   const startedAt = Date.now();
   const { scenarios, failures } = values.scenario
-    ? await again(values.scenario)
+    ? await replay(values.scenario)
     : values.races
       ? await races()
       : await manySeeds(startedAt);
   for (const { scenario, message } of failures) {
     say(`${scenario}: ${message}`);
-    say(`  again: npm run test:simulation -- --scenario='${scenario}' --trace`);
+    say(`  replay: npm run test:simulation -- --scenario='${scenario}' --trace`);
   }
   keep(failures);
   say(`${Math.round((Date.now() - startedAt) / 1000)} s`);
@@ -66,7 +68,7 @@ async function main(): Promise<boolean> {
   return failures.length === 0;
 }
 
-async function again(scenario: string) {
+async function replay(scenario: string) {
   const violation = await play(scenarioOf(scenario), { trace: values.trace ? say : undefined });
   return { scenarios: 1, failures: violation ? [{ scenario, message: violation.message }] : [] };
 }
@@ -98,7 +100,7 @@ function knownGuards(): Record<string, string> {
   return JSON.parse(readFileSync(guardsFile, 'utf8'));
 }
 
-/** Writes the table with each guard found, so that a search that is ended early has not been in vain. */
+/** Writes the table after each find, so that an interrupted search keeps its results. */
 async function writeGuards(): Promise<boolean> {
   const known = knownGuards();
   const found: Record<string, string> = {};
@@ -115,8 +117,8 @@ async function writeGuards(): Promise<boolean> {
   const guards = await findGuards(known, Number(values.sample), keepFound, say);
   write(found);
   const survivors = guards.filter((guard) => found[guard] === undefined);
-  for (const guard of survivors) say(`no run kills ${guard}`);
-  say(`${guards.length - survivors.length} of ${guards.length} guards killed by a run`);
+  for (const guard of survivors) say(`no scenario kills the mutant without ${guard}`);
+  say(`${guards.length - survivors.length} of ${guards.length} mutants killed`);
   return survivors.length === 0;
 }
 

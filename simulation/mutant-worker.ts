@@ -1,4 +1,4 @@
-// Plays the runs of its task, or takes away the guards of its task.
+// A worker that plays the scenarios of its task, or tries the mutants of its task.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type GuardResult, playAll, seek, type Task, tryWithout } from './mutants.ts';

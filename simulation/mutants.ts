@@ -1,8 +1,9 @@
-// For each guard of the product: a run that goes wrong without it. A guard without such a run protects
-// nothing that can happen here.
+// Mutants: the product without one guard. A scenario that fails for a mutant kills it; a guard
+// whose mutant survives every scenario protects nothing that the simulation can show.
 //
-// A condition of a write matters only in a run where it is the only one that refuses the write. So the
-// search plays each run once with the refusals recorded, and tries the guards that decided at once.
+// A condition of a write matters only where it is the only one that refuses the write. So the
+// search plays each scenario once, records the refusals, and tries the mutants of the conditions
+// that decided.
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -20,25 +21,25 @@ import {
   withSimilar,
 } from './scenarios.ts';
 
-/** For one condition, per worker. */
+/** Scenarios tried for one condition, per worker. */
 const attemptsMax = 400;
 
 export interface GuardResult {
   readonly guard: string;
-  /** Without the guard something that must hold does not. */
+  /** A scenario that fails for the mutant; none if the mutant survived. */
   readonly scenario?: string;
   readonly failure?: string;
-  /** In how many scenarios it decided, or how many were tried. */
+  /** In how many scenarios the guard decided, or how many were tried. */
   readonly scenarios: number;
 }
 
-/** Where one guard may be missed. */
+/** Scenarios that may kill the mutant of one guard. */
 interface Candidates {
   readonly guard: string;
   readonly scenarios: readonly Scenario[];
 }
 
-/** What a worker is asked to do. */
+/** The task of a worker. */
 export type Task =
   | { readonly kind: 'play'; readonly scenarios: readonly Scenario[] }
   | { readonly kind: 'strip'; readonly guards: readonly Candidates[] }
@@ -48,19 +49,19 @@ export type Task =
       readonly scenarios: readonly Scenario[];
     };
 
-/** What a worker that seeks says. */
+/** A message of a worker that searches. */
 export type SeekMessage =
   | { readonly kind: 'found'; readonly result: GuardResult }
   | { readonly kind: 'violation'; readonly scenario: string; readonly text: string }
   | { readonly kind: 'progress'; readonly done: number };
 
 export interface Played {
-  /** By condition, where it decided. */
+  /** The scenarios in which each condition decided. */
   readonly decided: ReadonlyMap<string, Scenario[]>;
   readonly violations: readonly { readonly scenario: string; readonly message: string }[];
 }
 
-/** Lives them all, and writes down which conditions decided. */
+/** Plays the scenarios with all guards, and records which conditions decided. */
 export async function playAll(scenarios: readonly Scenario[]): Promise<Played> {
   const decided = new Map<string, Scenario[]>();
   const violations: { scenario: string; message: string }[] = [];
@@ -74,13 +75,13 @@ export async function playAll(scenarios: readonly Scenario[]): Promise<Played> {
   return { decided, violations };
 }
 
-/** Lives without the guard until something that must hold does not, and with it does. */
+/** Plays the scenarios without the guard until one fails that passes with the guard. */
 export async function tryWithout(
   guard: string,
   scenarios: readonly Scenario[],
 ): Promise<GuardResult> {
   for (const scenario of scenarios) {
-    // Without it there may be rows that nothing can read.
+    // Without the guard a row may be written that cannot be read.
     const failure = await play(scenario, { strip: stripGuard(guard) }).catch((error) => error);
     if (!failure || (await play(scenario))) continue;
     return {
@@ -94,11 +95,11 @@ export async function tryWithout(
 }
 
 /**
- * Finds a run for each guard: the known one, or one like it; else any.
+ * Finds a scenario that kills each mutant: the known one, a similar one, or any other.
  *
- * @param known by guard
- * @param sample every so many-th race is played
- * @param found called for each guard as soon as its run is known
+ * @param known scenario by guard
+ * @param sample plays one race of so many
+ * @param found called for each mutant as soon as a scenario kills it
  * @returns all guards
  */
 export async function findGuards(
@@ -119,12 +120,12 @@ export async function findGuards(
   const near = (await stripAtOnce(candidates)).filter(({ scenario }) => scenario !== undefined);
   near.forEach(found);
   const left = guards.filter((guard) => !near.some((result) => result.guard === guard));
-  say(`${near.length} of ${guards.length} guards are killed where they were, or near by`);
+  say(`${near.length} of ${guards.length} mutants killed by their known scenario or a similar one`);
   if (left.length > 0) await findAnywhere(left, sample, found, say);
   return guards;
 }
 
-/** Conditions that the writes of the operations carry, where nothing goes wrong. */
+/** Conditions of the writes of all operations without faults. */
 export async function conditionsOfOperations(): Promise<Set<string>> {
   const found = new Set<string>();
   for (const operation of Object.keys(operations)) {
@@ -133,7 +134,9 @@ export async function conditionsOfOperations(): Promise<Set<string>> {
   return found;
 }
 
-/** Plays all runs in a mixed order, so that the first attempts for a guard come from all over. */
+/**
+ * Searches all scenarios in a mixed order, so that the first attempts come from all operations.
+ */
 async function findAnywhere(
   guards: readonly string[],
   sample: number,
@@ -143,12 +146,12 @@ async function findAnywhere(
   const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
   const races = (await everyRace()).filter((_, index) => index % sample === 0);
   const scenarios = shuffled([...races, ...steps, ...seeds(1, 400)]);
-  say(`${guards.join('; ')}: sought in ${scenarios.length} runs`);
+  say(`${guards.join('; ')}: searching ${scenarios.length} scenarios`);
   const workers = availableParallelism();
   const open = new Set(guards);
   await Promise.all(
     Array.from({ length: workers }, (_, index) => {
-      const share = scenarios.filter((_life, at) => at % workers === index);
+      const share = scenarios.filter((_scenario, at) => at % workers === index);
       const worker = startWorker({ kind: 'seek', guards, scenarios: share });
       return listen<SeekMessage>(worker, (message) => {
         if (message.kind === 'violation')
@@ -162,9 +165,9 @@ async function findAnywhere(
 }
 
 /**
- * Looks for the guards in the scenarios it is given, and tells of each as soon as it has one.
+ * Searches the scenarios for one that kills the mutant of each guard.
  *
- * @param tell called with every guard found, every violation with all guards, and the progress
+ * @param tell called for each mutant killed, each violation with all guards, and the progress
  */
 export async function seek(
   guards: readonly string[],
@@ -172,7 +175,7 @@ export async function seek(
   tell: (message: SeekMessage) => void,
 ): Promise<void> {
   const open = new Map(guards.map((guard) => [guard, 0]));
-  // No refusal shows where they matter: each run tries one of them.
+  // No refusal shows where these guards matter, so each scenario tries one of them.
   const others = () => otherGuards.filter((guard) => open.has(guard));
   for (const [index, scenario] of scenarios.entries()) {
     if (open.size === 0) return;
@@ -218,7 +221,7 @@ export function playAllAtOnce(scenarios: readonly Scenario[]): Promise<Played[]>
   return share<Played, Scenario>(scenarios, (each) => ({ kind: 'play', scenarios: each }));
 }
 
-/** The same order each time. */
+/** Shuffles, always to the same order. */
 function shuffled(scenarios: readonly Scenario[]): Scenario[] {
   const random = createRandom(1);
   return scenarios
@@ -227,7 +230,7 @@ function shuffled(scenarios: readonly Scenario[]): Scenario[] {
     .map(({ scenario }) => scenario);
 }
 
-/** Among as many workers as there are processors. */
+/** Splits the items among one worker per processor. */
 function share<T, Item>(items: readonly Item[], task: (items: Item[]) => Task): Promise<T[]> {
   const workers = availableParallelism();
   return Promise.all(
@@ -247,9 +250,9 @@ function startWorker(workerData: Task): Worker {
   return new Worker(new URL('mutant-worker.ts', import.meta.url), { workerData });
 }
 
-function listen<T>(worker: Worker, hear: (message: T) => void): Promise<void> {
+function listen<T>(worker: Worker, onMessage: (message: T) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('message', hear);
+    worker.on('message', onMessage);
     worker.once('error', reject);
     worker.once('exit', () => resolve());
   });

@@ -1,5 +1,5 @@
-// Nova, in the order of its real calls: the conductor creates and binds, nova-compute registers its
-// waiters before it looks, takes an error as a failed build, and deletes what it has been given.
+// A fake Nova that sends its real requests in their real order: the conductor creates and binds ARQs;
+// nova-compute registers its waiters, lists the ARQs, fails the build on an error, and deletes them.
 // nova/conductor/manager.py, nova/compute/manager.py (_get_bound_arq_resources)
 
 import type { Answer, CallApi } from './api.ts';
@@ -26,13 +26,13 @@ export interface Server {
   readonly profile: Profile;
   status: ServerStatus;
   host?: string | undefined;
-  /** ARQs that it runs with. */
+  /** ARQs that the server runs with. */
   arqs: readonly ShownArq[];
-  /** Where its ARQs were last bound. */
+  /** The body of the last bind. */
   patch?: Readonly<Record<string, readonly object[]>>;
-  /** Whether the control plane had heard of its host's boot when it was last asked. */
+  /** Whether the control plane knew the boot of the host when Nova last listed the ARQs. */
   isBootKnown: boolean;
-  /** An operator has taken its ARQs from it. */
+  /** The ARQs were unbound or deleted by another caller. */
   hasLostArqs: boolean;
 }
 
@@ -54,12 +54,12 @@ export interface NovaParts {
   readonly hosts: readonly Host[];
   readonly api: CallApi;
   readonly violate: Violate;
-  /** Whether the control plane has heard of the host's boot: before, it cannot know what was lost. */
+  /** Whether the control plane has a report of the present boot; before it, losses are unknown. */
   readonly knowsBoot: (host: Host) => boolean;
   readonly spawn: (name: string) => Process;
   /** How often another caller competes with a bind, from 0 to 1. */
   readonly competition: number;
-  /** As if a failed bind were listed, and no error. */
+  /** Lists a failed bind instead of a 409, as without the guard `failed bind is an error`. */
   readonly seesFailedBinds: boolean;
 }
 
@@ -68,15 +68,15 @@ export interface SimulatedNova {
   boot(profile: Profile): Promise<Server>;
   delete(server: Server): Promise<void>;
   hardReboot(server: Server): Promise<void>;
-  /** As an operator can, at any time: takes the ARQs away, binds them again, and deletes all. */
+  /** Unbinds the ARQs, binds them again, and deletes them, as an operator can at any time. */
   unbindAndRebind(server: Server, afterMs?: number): Promise<void>;
-  /** Its ARQs are bound for another instance, and deleted with that. */
-  rival(server: Server): Promise<void>;
-  /** Somebody deletes its ARQs. */
+  /** Binds the ARQs to another instance, and deletes them. */
+  bindElsewhere(server: Server): Promise<void>;
+  /** Deletes the ARQs of the server. */
   deleteArqs(server: Server): Promise<void>;
-  /** Offloads it and brings it back; the delete of its ARQs may be lost. */
+  /** Offloads the server and brings it back; the delete of its ARQs may be lost. */
   shelveAndUnshelve(server: Server): Promise<void>;
-  /** From a host that is down to another. */
+  /** Moves the server from a host that is down to another. */
   evacuate(server: Server): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
   const { timeline, random, openstack, hosts, api, violate } = parts;
   const servers: Server[] = [];
 
-  /** One server's events, and who waits for them. */
+  /** The waiters for events of one server. */
   interface Waiters {
     readonly waiting: Map<string, (status: ServerEvent['status'] | 'timeout') => void>;
   }
@@ -150,21 +150,21 @@ export function createNova(parts: NovaParts): SimulatedNova {
     await spawn(process, server, chosen.host, uuids);
   }
 
-  /** At the same time as the bind: the same again, another instance's, or a delete. */
+  /** Competes with the bind: the same bind, a bind to another instance, or a delete. */
   function compete(server: Server, patch: NonNullable<Server['patch']>): void {
-    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    const process = parts.spawn(`nova concurrent ${server.uuid.slice(0, 8)}`);
     const ways = [
       () => api(process, 'PATCH', '/accelerator_requests', patch),
-      () => rival(server),
+      () => bindElsewhere(server),
       () => deleteArqs(server, random.between(0, 60)),
     ];
     void random.pick(ways)();
   }
 
-  async function rival(server: Server): Promise<void> {
+  async function bindElsewhere(server: Server): Promise<void> {
     const { patch } = server;
     if (!patch) return;
-    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    const process = parts.spawn(`nova concurrent ${server.uuid.slice(0, 8)}`);
     const instance = random.uuid();
     const forCompetitor = Object.fromEntries(
       Object.entries(patch).map(([arq, operations]) => [
@@ -185,7 +185,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
   async function deleteArqs(server: Server, afterMs = 0): Promise<void> {
     const { patch } = server;
     if (!patch) return;
-    const process = parts.spawn(`nova rival ${server.uuid.slice(0, 8)}`);
+    const process = parts.spawn(`nova concurrent ${server.uuid.slice(0, 8)}`);
     server.hasLostArqs = true;
     await timeline.sleep(process, afterMs);
     await deleteByUuid(process, Object.keys(patch));
@@ -204,7 +204,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     server.host = host;
     known(server, host);
     const got = await boundArqs(process, server, uuids);
-    // nova-compute was not there the whole time: when it starts, it gives up what it was building.
+    // If the host rebooted, nova-compute fails the build when it starts.
     const isSameBoot = node?.isUp && node.bootId() === boot;
     if (!got || !isSameBoot) {
       await deleteByInstance(process, server);
@@ -242,7 +242,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     const resolved = first.filter(({ state }) =>
       ['Bound', 'BindFailed', 'Deleting'].includes(state),
     );
-    // Early events: Nova waits no longer for these, whatever they say.
+    // Early events: Nova ends the wait for resolved ARQs, bound or failed.
     for (const { uuid } of resolved) waiting.get(uuid)?.('completed');
     await Promise.all(all);
     waiters.delete(server.uuid);
@@ -251,7 +251,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     return isAll ? resolved : await list(process, server);
   }
 
-  /** An empty list is an error to Nova, and so is any answer but 200. */
+  /** Nova takes an empty list, or any status but 200, as an error. */
   async function list(process: Process, server: Server): Promise<readonly ShownArq[] | undefined> {
     const path = `/accelerator_requests?instance=${server.uuid}`;
     const node = hosts.find(({ name }) => name === server.host);
@@ -286,13 +286,13 @@ export function createNova(parts: NovaParts): SimulatedNova {
   return {
     servers,
     boot,
-    rival,
+    bindElsewhere,
     deleteArqs,
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
-      // The guest is destroyed first.
+      // Nova destroys the guest first.
       for (const { hardware } of hosts) hardware.regionUsers.delete(server);
-      // Nova only logs it when Cyborg does not answer.
+      // Nova only logs a failed request to Cyborg.
       await deleteByInstance(process, server);
       server.status = 'DELETED';
       server.arqs = [];
@@ -304,7 +304,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       const arqs = await list(process, server);
       if (server.hasLostArqs) return;
       if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
-        violate('L2', `${server.uuid} is rebooted without its devices`);
+        violate('L2', `${server.uuid} reboots without its devices`);
       }
     },
     async unbindAndRebind(server, afterMs) {
@@ -324,7 +324,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
         await api(process, 'PATCH', '/accelerator_requests', patch);
       await timeline.sleep(process, random.between(10, 120_000));
       await this.delete(server);
-      // Until they are gone: nobody else would delete an ARQ that is bound to nothing.
+      // Repeat until they are deleted: no other process deletes an unbound ARQ.
       for (;;) {
         const { status } = await deleteByUuid(process, Object.keys(patch));
         if (status === 204 || status === 404) return;
@@ -337,7 +337,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       server.status = 'BUILD';
       server.arqs = [];
       if (random.chance(0.7)) await deleteByInstance(process, server);
-      // An event for a server without a host is refused.
+      // Nova refuses an event for a server without a host.
       known(server);
       deallocate(server);
       await timeline.sleep(process, random.between(10, 60_000));

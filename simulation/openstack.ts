@@ -1,5 +1,5 @@
-// Keystone, Placement, Nova and Glance, as the control plane's clients call them. Placement is the
-// local system's stand-in; the others are as much as these calls need.
+// Fakes of Keystone, Placement, Nova and Glance behind the clients of the control plane. Placement
+// is the fake of the local system; the others support only the calls that the control plane makes.
 
 import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/glance.ts';
 import {
@@ -22,10 +22,10 @@ export interface ServerEvent {
   readonly status: 'completed' | 'failed';
 }
 
-/** What Nova's API knows of a server. */
+/** A server as Nova's API knows it. */
 export interface KnownServer {
   readonly projectId: string;
-  /** Set by nova-compute; before it nobody can be told anything. */
+  /** Set by nova-compute; before that Nova refuses events for the server. */
   readonly host?: string;
   readonly onEvent: (event: ServerEvent) => void;
 }
@@ -33,12 +33,12 @@ export interface KnownServer {
 export interface SimulatedOpenStack {
   readonly placement: PlacementState;
   readonly servers: Map<string, KnownServer>;
-  /** By server and ARQ: what Nova was told, in this order. */
-  readonly told: Map<string, string[]>;
+  /** The events that Nova got, by server and ARQ, in order. */
+  readonly eventsSent: Map<string, string[]>;
   readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
-  /** A cell that Nova's API cannot reach: its servers are not found. */
-  isForgetful: boolean;
-  /** Otherwise Placement shows none. */
+  /** Nova's API cannot reach the cell: its servers are not found. */
+  isCellDown: boolean;
+  /** While false, Placement shows no allocations. */
   hasAllocations: boolean;
   httpFor(process: Process): Http;
   keystoneFor(process: Process): Keystone;
@@ -63,7 +63,7 @@ const callers: Readonly<Record<string, Pick<TokenIdentity, 'userId' | 'projectId
   'admin-token': { userId: 'admin', projectId: 'admin', roles: ['admin', 'member', 'reader'] },
 };
 
-/** Somebody else's server, without accelerators, in a cell of its own. */
+/** A server of another project, without accelerators, in a cell of its own. */
 const foreign = '00000000-0000-4000-8000-000000000001';
 
 export function createOpenStack(
@@ -75,7 +75,7 @@ export function createOpenStack(
   const servers = new Map<string, KnownServer>([
     [foreign, { projectId: projects.other, onEvent: () => {} }],
   ]);
-  const told = new Map<string, string[]>();
+  const eventsSent = new Map<string, string[]>();
   const outages: SimulatedOpenStack['outages'] = new Set();
 
   function refuse(service: 'Keystone' | 'Placement' | 'Nova' | 'Glance'): void {
@@ -129,8 +129,8 @@ export function createOpenStack(
         if (!server) return { tag, code: 404 };
         if (server.host === undefined) return { tag, code: 422 };
         const key = `${server_uuid} ${tag}`;
-        told.set(key, [...(told.get(key) ?? []), status]);
-        // RabbitMQ may lose it on the way to nova-compute.
+        eventsSent.set(key, [...(eventsSent.get(key) ?? []), status]);
+        // RabbitMQ may lose the event on the way to nova-compute.
         if (!faults.happens('Nova event lost')) server.onEvent({ tag, status });
         return { tag, code: 200 };
       });
@@ -142,8 +142,8 @@ export function createOpenStack(
     }
     const uuid = /^\/servers\/([^/]+)$/.exec(url.pathname)?.[1] ?? '';
     const server = servers.get(uuid);
-    const isForgotten = openstack.isForgetful && uuid !== foreign;
-    return server && !isForgotten && !faults.happens('Nova answers 404')
+    const isHidden = openstack.isCellDown && uuid !== foreign;
+    return server && !isHidden && !faults.happens('Nova answers 404')
       ? answer(200, {
           server: {
             id: uuid,
@@ -157,9 +157,9 @@ export function createOpenStack(
   const openstack: SimulatedOpenStack = {
     placement: state,
     servers,
-    told,
+    eventsSent,
     outages,
-    isForgetful: false,
+    isCellDown: false,
     hasAllocations: true,
     httpFor: (process) => (request) => {
       const url = new URL(request.url);
@@ -187,7 +187,7 @@ export function createOpenStack(
           return findImage(images, query);
         }),
       download: async () => {
-        throw new Error('Images are staged by a stand-in.');
+        throw new Error('The fake Glance has no downloads; the fake staging needs none.');
       },
     }),
     stagingFor: (process) => ({
@@ -201,7 +201,7 @@ export function createOpenStack(
   return openstack;
 }
 
-/** Any 64 digits will do, as long as they tell images apart. */
+/** Any 64 digits that differ between images. */
 export function sha256Of(imageId: string): string {
   return imageId.replaceAll('-', '').repeat(2);
 }
@@ -212,6 +212,6 @@ function findImage(images: readonly Image[], { by, value }: ImageQuery): GlanceI
     if (by === 'bitstream_name') return image.name === value;
     return image.functionUuid === value;
   });
-  if (!found) throw new ImageUnusable(`There is no image with ${by} ${value}.`);
+  if (!found) throw new ImageUnusable(`No image with ${by} ${value}.`);
   return { id: found.id };
 }

@@ -1,10 +1,11 @@
-// Operations one at a time, in a cloud where nothing goes wrong but what is asked for: at one of their
-// steps a process dies, writes twice, or stalls while something else happens.
+// Operations, one at a time, in a cloud without faults. At one of the steps a process dies, writes
+// twice, or stalls while a concurrent operation happens.
 
 import {
   type Act,
   boot,
   cloneHosts,
+  createProfile,
   createSpare,
   deleteLast,
   deleteOneArq,
@@ -17,14 +18,13 @@ import {
   inTurn,
   isBlindAfterKill,
   isBroken,
-  isForgetful,
-  isOfThePast,
-  isOut,
+  isCellDown,
+  isIotOut,
+  isNovaOut,
+  isOpenStackEmpty,
   isPlacementOut,
-  isUnheard,
   keepImages,
   killAgents,
-  makeProfile,
   plug,
   profileUuid,
   programRegion,
@@ -34,7 +34,7 @@ import {
 import { quietRates, type Rates } from './faults.ts';
 import { gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
-import { makeProfiles } from './run.ts';
+import { createProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
@@ -42,105 +42,108 @@ const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
 const quiescenceMs = 25 * minuteMs;
 
-/** What an operation is about; those about different things do not meet. */
+/** What an operation affects; operations without a common subject do not meet. */
 export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
 
 export interface Operation {
   readonly about: readonly Subject[];
-  /** What must be there first, and how long it takes until it is. */
+  /** What happens before the operation, and for how long. */
   readonly prepare?: Act;
   readonly prepareMs?: number;
   readonly act: Act;
-  /** What goes wrong by chance all the same. */
+  /** Faults that still occur by chance. */
   readonly rates?: Rates;
 }
 
 export const operations: Readonly<Record<string, Operation>> = {
-  'a bind of a plain device': { about: ['NIC', 'instance'], act: boot('nic2') },
-  'a bind that needs its host': { about: ['GPU', 'host', 'instance'], act: boot('vgpu') },
-  'a bind that programs an FPGA': { about: ['FPGA', 'host', 'instance'], act: boot('fpga1') },
-  'a bind that fails on the host': { about: ['FPGA', 'host', 'instance'], act: boot('fpga-wrong') },
-  'a bind that the GPU refuses': {
+  'bind two NICs': { about: ['NIC', 'instance'], act: boot('nic2') },
+  'bind a vGPU': { about: ['GPU', 'host', 'instance'], act: boot('vgpu') },
+  'bind and program an FPGA': { about: ['FPGA', 'host', 'instance'], act: boot('fpga1') },
+  'bind an FPGA with a wrong image': {
+    about: ['FPGA', 'host', 'instance'],
+    act: boot('fpga-wrong'),
+  },
+  'bind a vGPU of a broken GPU': {
     about: ['GPU', 'host'],
     prepare: isBroken(true),
     act: boot('vgpu'),
   },
-  'a bind of an agent that cannot look after a kill': {
+  'bind a vGPU, GPU unreadable after a kill': {
     about: ['GPU'],
-    // The resumed step cannot look; the release that follows can.
+    // The resumed step cannot read the GPU; the release that follows can.
     prepare: isBlindAfterKill(2300),
     act: boot('vgpu'),
     rates: {},
   },
-  'a release that its host is asked for again': {
+  'retry a failed release': {
     about: ['GPU', 'host'],
     prepare: inTurn(boot('vgpu'), 10_000, inTurn(isBroken(true), 0, deleteLast)),
     act: inTurn(isBroken(false), 0, () => {}),
   },
-  'a delete': {
+  'delete a server with a NIC': {
     about: ['NIC', 'instance'],
     prepare: boot('nic'),
     act: (world) => world.nova.delete(first(world)),
   },
-  'a release by the host': {
+  'release a vGPU': {
     about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu'),
     act: (world) => world.nova.delete(first(world)),
   },
-  'an unbind, and a bind again': {
+  'unbind and rebind a vGPU': {
     about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu'),
     act: (world) => world.nova.unbindAndRebind(first(world)),
   },
-  'a delete of all that it has': {
+  'delete a server with all device types': {
     about: ['NIC', 'GPU', 'FPGA', 'host', 'instance'],
     prepare: boot('all'),
     act: (world) => world.nova.delete(first(world)),
   },
-  'a delete of ARQs that are not bound': {
+  'delete unbound ARQs': {
     about: ['NIC'],
     prepare: inTurn(boot('nic'), 10_000, createSpare),
     act: deleteSpare,
   },
-  'a delete of one of three while their host boots': {
+  'delete one ARQ of three after a host reboot': {
     about: ['FPGA', 'host', 'instance'],
-    // The boot is known for 15 s: nothing has followed from it.
+    // The control plane has known the reboot for 15 s, and has not acted on it yet.
     prepare: inTurn(boot('all'), 30_000, reboot),
     prepareMs: 47_000,
     act: deleteOneArq(-1),
   },
-  'a delete of one of two': {
+  'delete one ARQ of two': {
     about: ['NIC', 'instance'],
     prepare: boot('nic2'),
     act: deleteOneArq(0),
   },
-  'a delete of two': {
+  'delete a server with two NICs': {
     about: ['NIC'],
     prepare: boot('nic2'),
     act: (world) => world.nova.delete(first(world)),
   },
-  'a bind of a region as it is': { about: ['FPGA', 'instance'], act: boot('fpga') },
-  'a boot of a host of which two have a region': {
+  'bind an FPGA without an image': { about: ['FPGA', 'instance'], act: boot('fpga') },
+  'reboot a host with two servers on one region': {
     about: ['FPGA', 'host', 'instance'],
     prepare: inTurn(boot('fpga1'), 20_000, boot('fpga1')),
     act: reboot,
   },
-  'a bind of one behind a release': {
+  'bind a vGPU during a release': {
     about: ['GPU'],
     prepare: boot('vgpu2'),
     act: inTurn(deleteLast, 60, boot('vgpu')),
   },
-  'a bind behind a release': {
+  'bind two vGPUs during a release': {
     about: ['GPU', 'host', 'instance'],
     prepare: boot('vgpu2'),
     act: inTurn(deleteLast, 30, boot('vgpu2')),
   },
-  'a device that comes back': {
+  'replug a bound NIC': {
     about: ['NIC', 'host', 'instance'],
     prepare: inTurn(boot('nic2'), 20_000, unplug(nicAddress)),
     act: plug(nicAddress),
   },
-  'a boot that waits for an image': {
+  'reprovision after a short Glance outage': {
     about: ['FPGA', 'host', 'instance'],
     prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
@@ -149,57 +152,57 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 6 * minuteMs,
     act: ({ openstack }) => void openstack.outages.delete('Glance'),
   },
-  'an instance that Nova knows again': {
+  'Nova finds an instance after 3 minutes': {
     about: ['GPU', 'instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isForgetful(true)),
+    prepare: inTurn(boot('vgpu'), 10_000, isCellDown(true)),
     prepareMs: 3 * minuteMs,
-    act: isForgetful(false),
+    act: isCellDown(false),
   },
-  'a profile that is made': { about: ['profile'], act: makeProfile('one', profileUuid) },
-  'a profile that is deleted': {
+  'create a profile': { about: ['profile'], act: createProfile('one', profileUuid) },
+  'delete a profile': {
     about: ['profile'],
-    prepare: makeProfile('one'),
+    prepare: createProfile('one'),
     act: deleteProfile,
   },
-  'a device that comes': {
+  'plug in a NIC': {
     about: ['NIC', 'host'],
     prepare: unplug(nicAddress),
     act: plug(nicAddress),
   },
-  'a device that goes': { about: ['GPU', 'host'], act: unplug(gpuAddress) },
-  'a boot of the host': {
+  'unplug a GPU': { about: ['GPU', 'host'], act: unplug(gpuAddress) },
+  'reboot the host': {
     about: ['GPU', 'FPGA', 'host', 'instance'],
     prepare: boot('all'),
     act: reboot,
   },
-  'an instance that Nova has forgotten': {
+  'Nova loses an instance': {
     about: ['GPU', 'instance'],
     prepare: boot('vgpu'),
     act: forget,
   },
-  'a bind of whose end is told once': {
+  'bind a vGPU, job events delivered once': {
     about: ['host'],
     act: boot('vgpu'),
     rates: {},
   },
-  'a delete of one of two that are being bound': {
+  'delete one ARQ of two during a bind': {
     about: ['GPU', 'instance'],
-    prepare: inTurn(isOut(true), 0, boot('vgpu2')),
+    prepare: inTurn(isIotOut(true), 0, boot('vgpu2')),
     prepareMs: 10_000,
-    act: inTurn(deleteOneArq(0), 30_000, isOut(false)),
+    act: inTurn(deleteOneArq(0), 30_000, isIotOut(false)),
   },
-  'a boot of which not all can be made again': {
+  'reboot a host with a broken GPU': {
     about: ['host', 'instance'],
     prepare: inTurn(boot('vgpu'), 100, boot('vgpu')),
     act: inTurn(isBroken(true), 0, reboot),
     rates: {},
   },
-  'a boot that leaves the image where it is': {
+  'reboot a host that keeps its FPGA image': {
     about: ['host', 'instance'],
     prepare: boot('fpga1'),
     act: inTurn(keepImages, 0, reboot),
   },
-  'a boot that goes on waiting for an image': {
+  'reprovision after a long Glance outage': {
     about: ['instance'],
     prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
@@ -212,73 +215,73 @@ export const operations: Readonly<Record<string, Operation>> = {
       ({ openstack }) => void openstack.outages.delete('Glance'),
     ),
   },
-  'a heartbeat': {
+  'send a heartbeat': {
     about: ['host'],
     prepareMs: 2.75 * minuteMs,
     act: () => {},
   },
-  'a host that is heard of for the first time': {
+  'send the first report of a host': {
     about: ['host'],
     prepare: forgetPresence,
     prepareMs: 1000,
     act: killAgents,
   },
-  'an instance that Nova and Placement find again': {
+  'Nova and Placement find an instance after 3 minutes': {
     about: ['instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
+    prepare: inTurn(boot('vgpu'), 10_000, isOpenStackEmpty(true)),
     prepareMs: 3 * minuteMs,
-    act: isOfThePast(false),
+    act: isOpenStackEmpty(false),
   },
-  'an instance that Nova does not find for 12 minutes': {
+  'Nova finds an instance after 12 minutes': {
     about: ['instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isForgetful(true)),
-    act: inTurn(() => {}, 12 * minuteMs, isForgetful(false)),
+    prepare: inTurn(boot('vgpu'), 10_000, isCellDown(true)),
+    act: inTurn(() => {}, 12 * minuteMs, isCellDown(false)),
   },
-  'a release of two by the host': {
+  'release two vGPUs': {
     about: ['GPU'],
     prepare: boot('vgpu2'),
     act: deleteLast,
   },
-  'a release that is overdue': {
+  'exceed the deadline of a release': {
     about: ['GPU', 'host'],
-    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isOut(true), 0, deleteLast)),
+    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isIotOut(true), 0, deleteLast)),
     prepareMs: 305_000,
-    act: inTurn(() => {}, 90_000, isOut(false)),
+    act: inTurn(() => {}, 90_000, isIotOut(false)),
   },
-  'a report of a host in conflict': {
+  'report from a host in identity conflict': {
     about: ['host'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
     prepareMs: 8 * minuteMs,
     act: inTurn(killAgents, 2 * minuteMs, endConflicts),
   },
-  'an instance that Nova and Placement know again': {
+  'Nova and Placement find an instance after 6 minutes': {
     about: ['instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isOfThePast(true)),
+    prepare: inTurn(boot('vgpu'), 10_000, isOpenStackEmpty(true)),
     prepareMs: 3 * minuteMs,
-    act: inTurn(() => {}, 3 * minuteMs, isOfThePast(false)),
+    act: inTurn(() => {}, 3 * minuteMs, isOpenStackEmpty(false)),
   },
-  'a bind that is overdue': {
+  'exceed the deadline of a bind': {
     about: ['instance'],
-    prepare: inTurn(isOut(true), 0, boot('vgpu')),
+    prepare: inTurn(isIotOut(true), 0, boot('vgpu')),
     prepareMs: 185_000,
-    act: inTurn(() => {}, 30_000, isOut(false)),
+    act: inTurn(() => {}, 30_000, isIotOut(false)),
   },
-  'a delete of a bind that is overdue': {
+  'delete the ARQs of an overdue bind': {
     about: ['instance'],
-    prepare: inTurn(inTurn(isOut(true), 0, isUnheard(true)), 0, boot('vgpu2')),
+    prepare: inTurn(inTurn(isIotOut(true), 0, isNovaOut(true)), 0, boot('vgpu2')),
     prepareMs: 185_000,
     act: inTurn(
       (world) => world.nova.deleteArqs(first(world)),
       40_000,
-      inTurn(isOut(false), 0, isUnheard(false)),
+      inTurn(isIotOut(false), 0, isNovaOut(false)),
     ),
   },
-  'a clone of the host': {
+  'clone the host': {
     about: ['host', 'GPU'],
     prepare: boot('vgpu'),
     act: inTurn(cloneHosts, 8 * minuteMs, endConflicts),
   },
-  'a clone of a host whose NIC is gone': {
+  'clone a host without its NIC': {
     about: ['host'],
     prepare: inTurn(isPlacementOut(true), 0, unplug(nicAddress)),
     act: inTurn(
@@ -287,23 +290,23 @@ export const operations: Readonly<Record<string, Operation>> = {
       inTurn(endConflicts, minuteMs, plug(nicAddress)),
     ),
   },
-  'an end of a conflict of identity': {
+  'end an identity conflict': {
     about: ['host', 'GPU', 'instance'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
     prepareMs: 8 * minuteMs,
     act: inTurn(endConflicts, 1000, killAgents),
   },
-  'an end of a conflict on a host whose NIC is gone': {
+  'end an identity conflict without the NIC': {
     about: ['host'],
     prepare: inTurn(inTurn(isPlacementOut(true), 0, unplug(nicAddress)), 20_000, cloneHosts),
     prepareMs: 8 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
-  'a region that an operator programs': { about: ['FPGA', 'host'], act: programRegion },
+  'program a region': { about: ['FPGA', 'host'], act: programRegion },
 };
 
 export interface OperationOutcome {
-  /** Their names, where nothing interrupts them. */
+  /** The names of the steps of the operation without an interrupt. */
   readonly steps: readonly string[];
   readonly servers: readonly string[];
 }
@@ -318,7 +321,7 @@ export async function runOperation(
   const world = createWorld(seed, { rates: operation.rates ?? quietRates, ...options });
   try {
     const check = createSafetyCheck(world);
-    makeProfiles(world);
+    createProfiles(world);
     await world.runFor(2 * minuteMs, check);
     void operation.prepare?.(world);
     await world.runFor(operation.prepareMs ?? minuteMs, check);

@@ -1,4 +1,4 @@
-// What there is to ask for: images of Glance's, and profiles for each kind of device.
+// Images in Glance, and device profiles for each kind of device.
 
 import { regionInterface } from './host.ts';
 import type { Profile } from './nova.ts';
@@ -12,7 +12,7 @@ const image = (number: number): Image => ({
 });
 const first = image(1);
 const second = image(2);
-/** For another interface than the hosts' regions have. */
+/** An image for an interface that the regions do not have. */
 const wrong: Image = {
   id: '0f1a2b3c-0000-4000-8000-0000000000ff',
   name: 'wrong.gbs',

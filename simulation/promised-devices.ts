@@ -1,13 +1,13 @@
-// A server that becomes ACTIVE has what it was promised, on its host and not only in the tables.
+// A server that becomes ACTIVE has its devices on its host and not only in the tables.
 
 import type { Host } from './host.ts';
 import type { NovaParts, Server, ShownArq } from './nova.ts';
 import type { Violate } from './violation.ts';
 
-/** L2: what it was promised is what it runs with. */
+/** L2: the server runs with all devices that were bound for it. */
 export function checkDevices(parts: NovaParts, server: Server, uuids: readonly string[]): void {
   const { hosts, violate } = parts;
-  // What an operator has taken away meanwhile is the operator's affair.
+  // Another caller may have deleted the ARQs of the server; then the server may lack devices.
   if (server.hasLostArqs) return;
   const host = hosts.find(({ name }) => name === server.host);
   if (server.arqs.length !== uuids.length) {
@@ -32,7 +32,7 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
       return;
     }
     if (mdev.usedBy && mdev.usedBy !== server.uuid) {
-      violate('I4', `mdev ${mdev.uuid} comes to ${server.uuid} as ${mdev.usedBy} left it`);
+      violate('I4', `mdev ${mdev.uuid} was not cleaned between ${mdev.usedBy} and ${server.uuid}`);
     }
     mdev.usedBy = server.uuid;
   }

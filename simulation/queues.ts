@@ -1,5 +1,6 @@
-// SQS: messages that come at least once, in any order, again if they are not deleted in time, and in
-// the end to the dead-letter queue. Each delivery is a consumer's process of its own.
+// A fake SQS: delivers each message at least once, in any order, redelivers it until it is
+// deleted, and moves it to the dead-letter queue in the end. Each delivery runs in a process of
+// its own.
 
 import type { SQSEvent } from 'aws-lambda';
 import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
@@ -20,18 +21,18 @@ export interface SimulatedQueues {
   put(queue: QueueName, body: string): void;
   /** ChangeMessageVisibility. */
   hide(messageId: string, seconds: number): void;
-  /** Messages that nobody has finished. */
+  /** How many messages are not deleted. */
   waiting(): number;
   readonly dead: readonly { readonly queue: QueueName; readonly body: string }[];
 }
 
 export interface QueueParts {
-  /** A message whose consumer died is lost: without visibility's end. */
+  /** A message whose consumer died is lost, as without the visibility timeout. */
   readonly isLossy: boolean;
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;
-  /** A consumer in the process that is to work on one delivery. */
+  /** Makes the consumer for the process of one delivery. */
   readonly consumer: (queue: QueueName, process: Process) => QueueHandler;
   readonly spawn: (name: string) => Process;
 }
@@ -104,7 +105,8 @@ export function createQueues({
     void consumer(queue.name, process)(event, {} as never).then((answer) => {
       over();
       const failed = new Set(answer.batchItemFailures.map((each) => each.itemIdentifier));
-      // Deleted by the poller, not by the function: its death comes too late to prevent it.
+      // The poller deletes the messages, so a function that dies after its answer cannot prevent
+      // it.
       for (const { id } of received) {
         if (!failed.has(id) && !faults.happens('message twice')) messages.delete(id);
       }

@@ -1,12 +1,13 @@
-// Chance from one seed: the same seed is the same run. sfc32, https://pracrand.sourceforge.net/
+// A random generator with a seed: the same seed gives the same scenario.
+// sfc32, https://pracrand.sourceforge.net/
 
 export interface Random {
   /** 0 ≤ x < 1 */
   next(): number;
-  /** A whole number from `min` to `max`, both possible. */
+  /** An integer from `min` to `max`, both included. */
   between(min: number, max: number): number;
   chance(probability: number): boolean;
-  /** @throws RangeError where there is nothing to pick from */
+  /** @throws RangeError for an empty list */
   pick<T>(items: readonly T[]): T;
   uuid(): string;
   bytes(count: number): Uint8Array;
@@ -30,7 +31,7 @@ export function createRandom(seed: number): Random {
     between,
     chance: (probability) => next() < probability,
     pick: (items) => {
-      if (items.length === 0) throw new RangeError('There is nothing to pick from.');
+      if (items.length === 0) throw new RangeError('Cannot pick from an empty list.');
       return items[between(0, items.length - 1)] as (typeof items)[number];
     },
     uuid: () => {

@@ -1,5 +1,5 @@
-// One scenario of a cloud: an hour of use with everything going wrong, then peace, and in the end all sides
-// must agree.
+// One scenario from a seed: up to twenty minutes of use with faults, then an hour without faults,
+// after which all sides must agree.
 
 import { type Disaster, disasters } from './faults.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
@@ -9,7 +9,7 @@ import { createWorld, startMs, type World, type WorldOptions } from './world.ts'
 
 const minuteMs = 60_000;
 const readyMs = 2 * minuteMs;
-/** Within it everything must have come to rest: deadlines, quarantine, forgotten ARQs, the reaper. */
+/** Long enough for deadlines, quarantine, unbound ARQs, and the reaper. */
 const quiescenceMs = 60 * minuteMs;
 
 export interface Outcome {
@@ -26,7 +26,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   const world = createWorld(seed, options);
   let violation: Violation | undefined;
   try {
-    await runLife(world);
+    await runScenario(world);
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Violation') throw error;
     violation = error as Violation;
@@ -48,13 +48,13 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   };
 }
 
-async function runLife(world: World): Promise<void> {
+async function runScenario(world: World): Promise<void> {
   const check = createSafetyCheck(world);
-  makeProfiles(world);
+  createProfiles(world);
   await world.runFor(readyMs, check);
   const busyMs = world.random.between(5, 20) * minuteMs;
   const { random } = world;
-  // Some clouds are quiet, in others everybody wants the same at the same moment.
+  // In half of the scenarios all servers boot at nearly the same moment.
   const rushMs = random.chance(0.5) ? random.between(20, 2000) : undefined;
   for (let count = random.between(3, 8); count > 0; count -= 1) {
     soon(world, rushMs ?? busyMs, () =>
@@ -62,7 +62,7 @@ async function runLife(world: World): Promise<void> {
     );
   }
   for (let count = world.random.between(0, 3); count > 0; count -= 1) {
-    soon(world, busyMs, () => strike(world));
+    soon(world, busyMs, () => startDisaster(world));
   }
   for (let count = world.random.between(0, 2); count > 0; count -= 1) {
     soon(world, busyMs, () => unbindAndRebind(world));
@@ -74,7 +74,7 @@ async function runLife(world: World): Promise<void> {
   checkConvergence(world);
 }
 
-export function makeProfiles({ api, spawn, profiles }: World): void {
+export function createProfiles({ api, spawn, profiles }: World): void {
   const operator = spawn('nova operator');
   for (const { name, groups } of profiles) {
     void api(operator, 'POST', '/device_profiles', [{ name, groups }], 'admin-token');
@@ -87,14 +87,14 @@ function soon({ timeline, random }: World, withinMs: number, act: () => unknown)
   });
 }
 
-/** One after the other, each for seconds only. */
+/** Boots servers one after the other, each for seconds only. */
 async function useServers(world: World): Promise<void> {
   for (let count = world.random.between(1, 5); count > 0; count -= 1) {
     await useServer(world, world.random.pick([100, 2000, 20_000]));
   }
 }
 
-/** A server's scenario: built, used, and mostly deleted. */
+/** Boots a server, uses it, and mostly deletes it. */
 async function useServer(world: World, longestMs: number): Promise<void> {
   const { nova, random, timeline } = world;
   const server = await nova.boot(random.pick(world.profiles));
@@ -110,9 +110,9 @@ async function unbindAndRebind({ nova, random }: World): Promise<void> {
   if (nova.servers.length > 0) await nova.unbindAndRebind(random.pick(nova.servers));
 }
 
-/** A stranger asks for other people's ARQs (I8). */
+/** Asks for the ARQs of other projects (I8). */
 async function probe(world: World): Promise<void> {
-  const process = world.spawn('nova stranger');
+  const process = world.spawn('nova other project');
   for (const path of ['', ...world.nova.servers.map(({ uuid }) => `?instance=${uuid}`)]) {
     const { status, json } = await world.api(
       process,
@@ -122,12 +122,12 @@ async function probe(world: World): Promise<void> {
       'other-token',
     );
     if (status === 200 && json.arqs.length > 0) {
-      world.violate('I8', `a stranger sees ${json.arqs.length} ARQs`);
+      world.violate('I8', `another project sees ${json.arqs.length} ARQs`);
     }
   }
 }
 
-function strike(world: World): void {
+function startDisaster(world: World): void {
   const { random, hosts, faults, openstack, iot, timeline } = world;
   const host = random.pick(hosts);
   const forAWhile = (act: () => void, undo: () => void, mostMs = 8 * minuteMs) => {
@@ -140,7 +140,7 @@ function strike(world: World): void {
       () => void openstack.outages.delete(service),
     );
   const strikes: Readonly<Record<Disaster, () => void>> = {
-    'host boots': () => host.reboot(random.between(20_000, 3 * minuteMs)),
+    'host reboots': () => host.reboot(random.between(20_000, 3 * minuteMs)),
     'host lost for days': () => {
       host.reboot(random.between(20, 40) * minuteMs);
       const lost = world.nova.servers.filter(
@@ -159,10 +159,10 @@ function strike(world: World): void {
     'Nova forgets servers': () =>
       forAWhile(
         () => {
-          openstack.isForgetful = true;
+          openstack.isCellDown = true;
         },
         () => {
-          openstack.isForgetful = false;
+          openstack.isCellDown = false;
         },
         30 * minuteMs,
       ),
@@ -181,8 +181,8 @@ function strike(world: World): void {
       host.clockOffsetMs -= random.between(1000, 60 * minuteMs);
     },
   };
-  // A boot asks most of everybody.
-  const kind = random.chance(0.3) ? 'host boots' : random.pick(disasters);
+  // A reboot affects most parts of the product, so it is the most frequent disaster.
+  const kind = random.chance(0.3) ? 'host reboots' : random.pick(disasters);
   faults.note(kind);
   strikes[kind]();
 }
@@ -191,7 +191,7 @@ function stopFaults({ faults, openstack, iot, hosts }: World): void {
   faults.stop();
   openstack.outages.clear();
   iot.isOut = false;
-  openstack.isForgetful = false;
+  openstack.isCellDown = false;
   for (const host of hosts)
     for (const at of [gpuAddress, fpgaAddress, nicAddress]) host.hardware.present.add(at);
 }

@@ -1,5 +1,5 @@
-// The scenarios that a cloud can have: one from a seed, where anything goes wrong; one where an operation is
-// interrupted at one of its steps; one where it stalls there while something else happens.
+// The scenarios: one from a seed, with random faults; one operation with an interrupt at one of
+// its steps; one operation that stalls there while a concurrent operation happens.
 
 import { concurrentOperations, meet } from './concurrent-operations.ts';
 import type { Strip } from './guards.ts';
@@ -25,31 +25,30 @@ interface Race {
   readonly operation: string;
   readonly step: number;
   readonly how: Interrupt['how'];
-  readonly rival: string;
+  readonly concurrent: string;
 }
 
 export type Scenario = Seed | Step | Race;
 
-/** By which it can be lived again. */
+/** The name by which the scenario can be replayed. */
 export function nameOf(scenario: Scenario): string {
   if (scenario.kind === 'seed') return `seed/${scenario.seed}`;
   const { kind, operation, step, how } = scenario;
-  return [kind, operation, step, how, ...(scenario.kind === 'race' ? [scenario.rival] : [])].join(
-    '/',
-  );
+  const more = scenario.kind === 'race' ? [scenario.concurrent] : [];
+  return [kind, operation, step, how, ...more].join('/');
 }
 
-/** @throws RangeError for what is no scenario's name */
+/** @throws RangeError for a name that is not a scenario's */
 export function scenarioOf(name: string): Scenario {
-  const [kind, subject = '', step, manner, rival = ''] = name.split('/');
+  const [kind, subject = '', step, manner, concurrent = ''] = name.split('/');
   if (kind === 'seed' && Number(subject) > 0) return { kind, seed: Number(subject) };
   const how = interruptions.find((each) => each === manner);
   if (operations[subject] && Number(step) > 0 && how) {
     const base = { operation: subject, step: Number(step), how };
     if (kind === 'step') return { kind, ...base };
-    if (kind === 'race' && concurrentOperations[rival]) return { kind, ...base, rival };
+    if (kind === 'race' && concurrentOperations[concurrent]) return { kind, ...base, concurrent };
   }
-  throw new RangeError(`There is no scenario ${name}.`);
+  throw new RangeError(`Unknown scenario: ${name}`);
 }
 
 export async function play(
@@ -58,12 +57,13 @@ export async function play(
 ): Promise<Violation | undefined> {
   if (scenario.kind === 'seed') return (await runSeed(scenario.seed, options)).violation;
   const { step, how } = scenario;
-  const rival = scenario.kind === 'race' ? concurrentOperations[scenario.rival] : undefined;
+  const concurrent =
+    scenario.kind === 'race' ? concurrentOperations[scenario.concurrent] : undefined;
   const interrupt: Interrupt = {
     step,
     how,
-    ...(rival && { meanwhile: rival.act }),
-    ...(rival?.lateMs && { lateMs: rival.lateMs }),
+    ...(concurrent && { meanwhile: concurrent.act }),
+    ...(concurrent?.lateMs && { lateMs: concurrent.lateMs }),
   };
   try {
     await runOperation(scenario.operation, { ...options, interrupt });
@@ -74,18 +74,19 @@ export async function play(
   }
 }
 
-/** Each step of the operation, interrupted in each way that it can be. */
+/** Each step of the operation with each interrupt that applies to it. */
 export async function everyStep(operation: string): Promise<Scenario[]> {
   return (await interruptedSteps(operation)).map((each) => ({ kind: 'step', ...each }));
 }
 
-/** Each step of each operation, late or arriving again when each of the others has happened. */
+/** Each step of each operation, late, beside each concurrent operation that it can meet. */
 export async function everyRace(): Promise<Scenario[]> {
   const scenarios: Scenario[] = [];
   for (const operation of Object.keys(operations)) {
     const late = (await interruptedSteps(operation)).filter(({ how }) => isLate(how));
-    for (const rival of Object.keys(concurrentOperations).filter((each) => meet(operation, each))) {
-      scenarios.push(...late.map((each) => ({ kind: 'race', ...each, rival }) as const));
+    const others = Object.keys(concurrentOperations).filter((each) => meet(operation, each));
+    for (const concurrent of others) {
+      scenarios.push(...late.map((each) => ({ kind: 'race', ...each, concurrent }) as const));
     }
   }
   return scenarios;
@@ -100,15 +101,15 @@ async function interruptedSteps(operation: string): Promise<Omit<Step, 'kind'>[]
   );
 }
 
-/** How far off a seed may be that does what this one did. */
-const seedsBeside = 150;
+/** How many seeds to try in place of one that no longer fails. */
+const similarSeeds = 150;
 
 /**
- * The scenario itself, and those like it: what another version of the product does at another step, it does
- * near by.
+ * The scenario and similar ones. A changed product may take the same step under another number, so
+ * the similar scenarios interrupt the steps near by.
  */
 export async function withSimilar(scenario: Scenario): Promise<Scenario[]> {
-  if (scenario.kind === 'seed') return [scenario, ...seeds(1, seedsBeside)];
+  if (scenario.kind === 'seed') return [scenario, ...seeds(1, similarSeeds)];
   const { operation, how, step } = scenario;
   const steps = (await interruptedSteps(operation)).filter((each) => each.how === how);
   const nearest = steps
@@ -121,11 +122,11 @@ function isLate(how: Interrupt['how']): boolean {
   return how === 'stalls' || how === 'writes again';
 }
 
-/** A transaction carries a token by which DynamoDB knows it again. */
+/** DynamoDB recognizes a repeated transaction by its token, so a transaction is not sent twice. */
 function canBe(step: string, how: Interrupt['how']): boolean {
   if (how === 'conflicts') return /^DynamoDB (Put|Update|Delete|TransactWrite)$/.test(step);
   if (how.startsWith('writes')) return /^DynamoDB (Put|Update|Delete)$/.test(step);
-  // What nobody else changes is the same later.
+  // A step that reads what no other process writes gives the same result later.
   return (
     how !== 'stalls' ||
     !/^(device read|disk read|Keystone|Glance|MQTT [cs]|placement PUT .(traits|resource_c))/.test(

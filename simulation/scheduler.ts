@@ -1,20 +1,20 @@
-// Nova's scheduler and Placement's candidates, as one.
+// Nova's scheduler and Placement's allocation candidates in one.
 
 import type { NovaParts, Server } from './nova.ts';
 import type { SimulatedOpenStack } from './openstack.ts';
 import type { Random } from './random.ts';
 
 type Group = Readonly<Record<string, string>>;
-/** By provider and resource class. */
+/** Amounts by provider and resource class. */
 type Taken = Record<string, Record<string, number>>;
 
 export interface Candidate {
   readonly host: string;
-  /** By group of the profile. */
+  /** The provider of each group of the profile. */
   readonly providers: readonly string[];
 }
 
-/** A candidate as Placement would give one, claimed at once; of those that will do, any. */
+/** Picks one of the allocation candidates and claims it at once. */
 export function schedule(
   { hosts, openstack, random }: Pick<NovaParts, 'hosts' | 'openstack' | 'random'>,
   { uuid, profile }: Server,

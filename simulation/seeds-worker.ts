@@ -1,4 +1,4 @@
-// Runs the seeds it is given, and tells what they came to.
+// A worker that runs its share of the seeds and returns the summary.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from './run.ts';

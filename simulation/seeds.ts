@@ -1,4 +1,4 @@
-// Many seeds, among as many workers as there are processors.
+// Runs many seeds, split among one worker per processor.
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';

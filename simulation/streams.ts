@@ -1,5 +1,5 @@
-// The tables' streams: every committed change, in order, to one consumer at a time; a batch that fails
-// comes again.
+// Fake streams of the tables: deliver every committed change, in order, to one consumer at a time,
+// and redeliver a batch that failed.
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
@@ -34,7 +34,8 @@ export function createStreams(parts: StreamParts): SimulatedStreams {
   return {
     add: (change) => {
       if (change.table !== 'arqs' && change.table !== 'inventory') return;
-      // A write that changes nothing is no record; a pattern that does not match is no invocation.
+      // A write that changes nothing makes no record. A record that matches no filter starts no
+      // consumer.
       if (invokes({ ...change, table: change.table })) shards[change.table].add(change);
     },
     waiting: () => shards.arqs.waiting() + shards.inventory.waiting(),

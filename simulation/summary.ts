@@ -1,4 +1,4 @@
-// What many runs come to.
+// The results of many scenarios, added up.
 
 import type { Outcome } from './run.ts';
 import { allowed } from './transitions.ts';
@@ -50,7 +50,7 @@ function count(into: Record<string, number>, counts: Iterable<readonly [string, 
   for (const [name, times] of counts) into[name] = (into[name] ?? 0) + times;
 }
 
-/** Lines for people. */
+/** The summary as lines of text. */
 export function describeSummary(summary: Summary, seconds: number): string[] {
   const listed = (counts: Record<string, number>) =>
     Object.entries(counts)

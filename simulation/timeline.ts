@@ -1,28 +1,28 @@
-// Virtual time, and whose turn it is. All that reaches outside of a process is an effect: it happens as
-// a whole at its moment, one at a time, and its process goes on only afterwards. So the order of effects
-// is the run, and a process can die before or after any of them.
+// Virtual time. Every interaction of a process with its world is an effect: it happens as a whole
+// at its moment, one at a time, and the process continues after it. So the order of effects
+// determines the scenario, and a process can die before or after any effect.
 
 import type { Random } from './random.ts';
 
-/** A process that can die: from then on nothing of it happens, and nothing that it waits for ends. */
+/** A process that can die: after its death it has no effects, and its waits never end. */
 export interface Process {
   readonly name: string;
   isDead: boolean;
-  /** Told once when it dies. */
+  /** Called once when the process dies. */
   onDeath?: () => void;
 }
 
 export interface Timeline {
   now(): number;
-  /** How many moments there have been. */
+  /** How many moments have passed. */
   steps(): number;
   at(timeMs: number, act: () => unknown): void;
-  /** What a process does to the world, some milliseconds from now. */
+  /** Schedules an effect of the process, some milliseconds from now. */
   effect<T>(process: Process, name: string, act: () => T | Promise<T>): Promise<T>;
   /** Ends early, without an error, when the signal aborts. */
   sleep(process: Process, milliseconds: number, signal?: AbortSignal): Promise<void>;
   kill(process: Process): void;
-  /** Lives through all moments up to then. */
+  /** Runs all moments up to the given time. */
   runUntil(timeMs: number): Promise<void>;
 }
 
@@ -32,13 +32,13 @@ export interface TimelineOptions {
   /** Milliseconds that an effect takes. */
   readonly latency: () => number;
   /**
-   * Before an effect: may kill its process, throw in the effect's place, or have it happen so many
-   * milliseconds later.
+   * Called before an effect: may kill the process, throw instead of the effect, or return how many
+   * milliseconds late the effect happens.
    */
   readonly before?: (process: Process, name: string) => number | undefined;
-  /** After an effect: may kill its process, so that it never learns of it. */
+  /** Called after an effect: may kill the process, so that it never gets the result. */
   readonly after?: (process: Process, name: string) => void;
-  /** After every moment; what it throws ends the run. */
+  /** Called after every moment; an error ends the scenario. */
   readonly check?: () => void;
 }
 
@@ -104,7 +104,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
         nowMs = moment.timeMs;
         steps += 1;
         await moment.act();
-        // Everybody whose wait has ended goes on until the next effect.
+        // Every process whose wait has ended continues to its next effect.
         await settled();
         check();
       }
@@ -113,7 +113,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   };
 }
 
-/** All promises that can be settled are, when the next turn of the event loop comes. */
+/** Resolves with the next turn of the event loop, when no promise is left to settle. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -122,7 +122,7 @@ function isBefore(a: Moment, b: Moment): boolean {
   return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);
 }
 
-/** A heap: the first is the earliest. */
+/** Inserts into a heap whose first item is the earliest. */
 function insert(heap: Moment[], moment: Moment): void {
   let at = heap.length;
   heap.push(moment);

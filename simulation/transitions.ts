@@ -1,5 +1,5 @@
-// Every change of an ARQ's state, held against the table (I3), and counted: what no run has gone
-// through has not been simulated.
+// Checks every change of an ARQ's state against the table (I3), and counts it: a transition with
+// the count 0 has not been simulated.
 
 import { type ArqState, comesFrom } from '#core/domain/arq.ts';
 import type { RowChange } from './database/memory-database.ts';
@@ -7,11 +7,11 @@ import type { Violate } from './violation.ts';
 
 export interface Transitions {
   see(change: RowChange): void;
-  /** `Initial→Bound`, how often. */
+  /** Counts by transition, such as `Initial→Bound`. */
   readonly seen: ReadonlyMap<string, number>;
 }
 
-/** All that the table allows. */
+/** All transitions that the table allows. */
 export const allowed: readonly string[] = Object.entries(comesFrom).flatMap(([to, froms]) =>
   froms.map((from) => `${from}→${to}`),
 );
@@ -25,12 +25,12 @@ export function createTransitions(violate: Violate): Transitions {
       if (!after || !isArq || before?.state === after.state) return;
       const to = after.state as ArqState;
       if (!before) {
-        if (to !== 'Initial') violate('I3', `an ARQ begins as ${to}`);
+        if (to !== 'Initial') violate('I3', `a new ARQ has state ${to}`);
         return;
       }
       const name = `${before.state}→${to}`;
       seen.set(name, (seen.get(name) ?? 0) + 1);
-      if (!allowed.includes(name)) violate('I3', `ARQ ${after.uuid} went ${name}`);
+      if (!allowed.includes(name)) violate('I3', `ARQ ${after.uuid} changed ${name}`);
     },
   };
 }

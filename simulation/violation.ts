@@ -1,7 +1,7 @@
-/** Something that must always hold does not. */
+/** A rule of the simulation is broken. */
 export class Violation extends Error {
   override readonly name = 'Violation';
-  /** E.g. `I1`. */
+  /** For instance `I1`. */
   readonly rule: string;
 
   constructor(rule: string, what: string) {
@@ -10,5 +10,8 @@ export class Violation extends Error {
   }
 }
 
-/** Notes it where nobody can catch it; the run ends at the next moment. */
+/**
+ * Records a violation, because the product might catch an error; the next moment ends the
+ * scenario.
+ */
 export type Violate = (rule: string, what: string) => void;

@@ -1,5 +1,5 @@
-// A cloud from one seed: the control plane's own code over simulated services, hosts with the agent's
-// own code, Nova, and what goes wrong with all of them.
+// A simulated cloud from one seed: the real code of the control plane over fake services, hosts
+// with the real code of the agent, a fake Nova, and faults in all of them.
 
 import { createNova as createNovaClient } from '#core/clients/nova.ts';
 import { createPlacement } from '#core/clients/placement.ts';
@@ -71,36 +71,36 @@ export interface World {
   readonly nova: SimulatedNova;
   readonly api: CallApi;
   readonly profiles: readonly Profile[];
-  /** Devices of which operators were told that they are in maintenance. */
-  readonly takenOut: Set<string>;
-  /** ARQs that no server has asked for. */
+  /** Devices that an operator has disabled with success. */
+  readonly disabled: Set<string>;
+  /** ARQs that no server uses. */
   readonly spareArqs: string[];
   readonly transitions: Transitions;
   readonly violations: Violation[];
   readonly violate: Violate;
   spawn(name: string): Process;
   depsFor(process: Process): ConsumerDeps;
-  /** Steps are counted from now on, and one of them is interrupted. */
+  /** Starts to count steps; the interrupt refers to their numbers. */
   arm(): void;
-  /** Their names. */
+  /** The names of the steps so far. */
   stepsTaken(): readonly string[];
-  /** Whoever comes to such a step next is that much later there. */
+  /** Delays the next step whose process and name begin so. */
   stall(process: string, step: string, milliseconds: number): void;
-  /** Resolves when time has come so far. @throws Violation */
+  /** Runs for so long in virtual time. @throws Violation */
   runFor(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
 }
 
 export interface WorldOptions {
-  /** The product without one of its guards. */
+  /** A mutant: the product without one guard. */
   readonly strip?: Strip | undefined;
-  /** Nothing goes wrong by chance but this. */
+  /** Faults that occur by chance; if given, no others do. */
   readonly rates?: Rates;
-  /** What goes wrong at one step of the control plane or of an agent, counted from `arm()`. */
+  /** The interrupt at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
-  /** Another database that is to answer the same; indexes do not lag then. */
+  /** A second database whose answers must be the same; then indexes do not lag. */
   readonly mirror?: Mirror | undefined;
-  /** Told of every effect, as it happens. */
+  /** Called for every effect as it happens. */
   readonly trace?: ((line: string) => void) | undefined;
 }
 
@@ -111,7 +111,7 @@ export function createWorld(
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
-  // Where all takes longer, more happens at the same time.
+  // Slow effects overlap more.
   const slowness = rates ? 1 : random.pick([1, 1, 1, 20]);
   const violations: Violation[] = [];
   const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
@@ -131,7 +131,7 @@ export function createWorld(
       interrupts.after(process);
     },
     check: () => {
-      // What was noted first: rows that are none cannot be read.
+      // Report a recorded violation first: the check cannot read broken rows.
       const [first] = violations;
       if (first) throw first;
       check();
@@ -146,7 +146,7 @@ export function createWorld(
   const settings = loadSettings({
     CYBORG_STAGE: stage,
     CYBORG_ATTACH_TYPES: 'PCI,MDEV',
-    // The specification's style is one that no Nova understands: then its wait runs out.
+    // Nova ignores events in the specification's style, and its wait times out.
     CYBORG_EVENT_STYLE: !rates && random.chance(0.05) ? 'spec' : 'nova',
     KEYSTONE_URL: 'http://keystone/v3',
     CYBORG_OS_PASSWORD: 'secret',
@@ -169,7 +169,7 @@ export function createWorld(
   const openstack = createOpenStack(timeline, faults, images);
   const spawn = (name: string): Process => ({ name, isDead: false });
   const queues = createQueues({
-    isLossy: strip.isStripped('message comes again'),
+    isLossy: strip.isStripped('message is redelivered'),
     timeline,
     random,
     faults,
@@ -181,7 +181,7 @@ export function createWorld(
       }),
   });
   const streams = createStreams({
-    isLossy: strip.isStripped('stream batch comes again'),
+    isLossy: strip.isStripped('stream batch is redelivered'),
     timeline,
     random,
     faults,
@@ -264,7 +264,7 @@ export function createWorld(
   }
 
   const api = createApi(timeline, depsFor, spawn, rates && violate);
-  // An operation that is looked at alone has the same surroundings each time.
+  // Operations always run on the same hosts.
   const handles = rates
     ? { nic: 2, gpu: 2, fpga: 2 }
     : { nic: random.between(1, 3), gpu: random.between(1, 3), fpga: random.between(1, 2) };
@@ -303,7 +303,7 @@ export function createWorld(
   function runSweep(): void {
     const process = spawn('sweep');
     timeline.at(timeline.now() + sweepTimeoutMs, () => timeline.kill(process));
-    // A fault is the schedule's to see: the next sweep is a minute away.
+    // The schedule ignores an error of the sweep: the next sweep runs in a minute.
     const deps = depsFor(process);
     void sweep(deps)
       .finally(() => reap(deps))
@@ -326,7 +326,7 @@ export function createWorld(
     nova,
     api,
     profiles,
-    takenOut: new Set(),
+    disabled: new Set(),
     spareArqs: [],
     transitions,
     violations,
@@ -345,12 +345,12 @@ export function createWorld(
   return world;
 }
 
-/** `01:02:03.004` since the beginning. */
+/** The time since the start, as `01:02:03.004`. */
 function clockTime(nowMs: number): string {
   return new Date(nowMs - startMs).toISOString().slice(11, 23);
 }
 
-/** The row, and what of it has changed. */
+/** The key of the row and its changed attributes. */
 function differences({ before = {}, after = {} }: RowChange): string {
   const { pk, sk = '' } = { ...before, ...after };
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {

@@ -1,4 +1,5 @@
-// The stores' client over the tables in memory: each command is one effect of its process.
+// The DynamoDB document client over the tables in memory: each command is one effect of its
+// process.
 
 import type { DocumentClients, Documents } from '#core/store/documents.ts';
 import { refuseWeakRead, untilNoConflict } from '#core/store/documents.ts';
@@ -18,7 +19,7 @@ export interface DocumentParts {
   readonly strip: Strip;
   readonly mirror?: Mirror | undefined;
   readonly violate?: Violate | undefined;
-  /** What this very write meets. */
+  /** What goes wrong with this write. */
   readonly trouble?: (() => WriteTrouble | undefined) | undefined;
 }
 
@@ -26,7 +27,7 @@ export type WriteTrouble =
   | { readonly how: 'twice' | 'conflict' }
   | { readonly how: 'again'; readonly afterMs: number };
 
-/** Told of each command and what came of it, before its process is. */
+/** Called with each command and its outcome, before the process gets the outcome. */
 export type Mirror = (command: object, outcome: Outcome) => Promise<void>;
 export type Outcome = { readonly answer: unknown } | { readonly error: Error };
 
@@ -36,7 +37,7 @@ interface Command {
 }
 
 const isWrite = /^(Put|Update|Delete|TransactWrite)Command$/;
-/** What the client calls a read, by what its document client does. */
+/** Names of the read commands in traces, by the names of the document client. */
 const readNames: Readonly<Record<string, string>> = {
   GetCommand: 'GetItemCommand',
   BatchGetCommand: 'BatchGetItemCommand',
@@ -83,7 +84,7 @@ function execute(parts: DocumentParts, command: Command): Promise<unknown> {
         throw error;
       }
     };
-    // A transaction carries a token by which DynamoDB knows it again.
+    // DynamoDB recognizes a repeated transaction by its token.
     const mayBeTwice = !mirror && isWrite.test(name) && !name.startsWith('Transact');
     if (mayBeTwice && (faults.happens('write twice') || trouble?.how === 'twice')) run();
     if (mayBeTwice && trouble?.how === 'again') {

@@ -1,11 +1,11 @@
-// DynamoDB's expressions, as far as the stores write them: conditions, updates, key conditions.
+// The part of DynamoDB's expressions that the stores use: conditions, updates, key conditions.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 
 import { isDeepStrictEqual } from 'node:util';
 
 export type Item = Record<string, unknown>;
 
-/** What the placeholders of an expression stand for. */
+/** The values and names of the placeholders of an expression. */
 export interface Placeholders {
   readonly names: Readonly<Record<string, string>>;
   readonly values: Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export function holds(condition: string, item: Item, given: Placeholders): boole
   return compiled(item, given);
 }
 
-/** The item afterwards; the one before stays as it is. */
+/** Returns the updated item and leaves the given one unchanged. */
 export function updated(update: string, before: Item, given: Placeholders): Item {
   let compiled = updates.get(update);
   if (!compiled) {
@@ -157,15 +157,15 @@ class Parser {
   }
 
   #fault(): Error {
-    return new Error(`Not understood near token ${this.#at}: ${this.#text}`);
+    return new Error(`Cannot parse expression near token ${this.#at}: ${this.#text}`);
   }
 }
 
 function operandOf(token: string): Operand {
   if (!token.startsWith(':')) return (item, given) => at(item, partsOf(token, given));
   return (_item, { values }) => {
-    // Asked for by name, so that a placeholder that is missing is a fault and not undefined.
-    if (!Object.hasOwn(values, token)) throw new Error(`There is no value ${token}.`);
+    // Look the placeholder up by name, so that a missing one is an error and not undefined.
+    if (!Object.hasOwn(values, token)) throw new Error(`Missing value for ${token}.`);
     return values[token];
   };
 }
@@ -173,7 +173,7 @@ function operandOf(token: string): Operand {
 function partsOf(path: string, { names }: Placeholders): string[] {
   return path.split('.').map((part) => {
     const name = part.startsWith('#') ? names[part] : part;
-    if (name === undefined) throw new Error(`There is no name ${part}.`);
+    if (name === undefined) throw new Error(`Missing name for ${part}.`);
     return name;
   });
 }
@@ -214,6 +214,6 @@ function compare(operator: string, a: unknown, b: unknown): boolean {
     case '>=':
       return left >= right;
     default:
-      throw new Error(`Not an operator: ${operator}`);
+      throw new Error(`Unknown operator: ${operator}`);
   }
 }

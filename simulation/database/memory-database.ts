@@ -1,12 +1,12 @@
-// The tables in memory, behind the commands that the stores send: fast enough for many thousand
-// scenarios of a cloud. test/simulation/database.test.ts holds it to what the engine answers.
+// The DynamoDB tables in memory, behind the commands of the stores: fast enough for many thousand
+// scenarios. test/simulation/database.test.ts compares its answers with the local engine's.
 //
-// Indexes lag behind their tables, as AWS's do and the engine's do not.
+// Indexes lag behind their tables, as in AWS and unlike the local engine.
 
 import { type TableDefinition, tableName, tables } from '#core/store/tables.ts';
 import { holds, type Item, type Placeholders, updated } from './expressions.ts';
 
-/** A committed change, as a stream record has it. */
+/** A committed change, as in a stream record. */
 export interface RowChange {
   readonly table: TableDefinition['name'];
   readonly before?: Item;
@@ -16,7 +16,7 @@ export interface RowChange {
 export interface MemoryDatabaseOptions {
   readonly stage: string;
   readonly now: () => number;
-  /** After how long a change shows in indexes; 0 for at once. */
+  /** How long a change takes to show in indexes; 0 for at once. */
   readonly indexLagMs?: () => number;
   /** Called in the order of the commits. */
   readonly onChange?: (change: RowChange) => void;
@@ -25,15 +25,15 @@ export interface MemoryDatabaseOptions {
 interface Table {
   readonly definition: TableDefinition;
   readonly rows: Map<string, Item>;
-  /** What indexes show. */
+  /** The rows that indexes show. */
   readonly indexed: Map<string, Item>;
   readonly lagging: { readonly key: string; readonly row?: Item; readonly visibleAt: number }[];
 }
 
-/** As the client takes it. */
+/** The input of a command of the document client. */
 export type CommandInput = Readonly<Record<string, unknown>>;
 
-/** The parts of it that are read here; each command has some of them. */
+/** The fields that this file reads; each command has some of them. */
 interface Input {
   readonly TableName: string;
   readonly IndexName?: string;
@@ -53,13 +53,13 @@ interface Input {
 }
 
 export interface MemoryDatabase {
-  /** One command, at once and as a whole. @throws errors named as DynamoDB names them */
+  /** Executes one command atomically. @throws errors with the names that DynamoDB gives them */
   execute(command: string, input: CommandInput): unknown;
-  /** The row that a write is about. */
+  /** The row that a write changes. */
   row(write: CommandInput): Item | undefined;
-  /** Another number after each change. */
+  /** A number that grows with each change. */
   version(): number;
-  /** All rows of a table, for whoever checks what is true of them. */
+  /** All rows of a table, for the checks. */
   rows(table: TableDefinition['name']): Item[];
 }
 
@@ -76,7 +76,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
 
   function tableOf({ TableName }: Pick<Input, 'TableName'>): Table {
     const table = byName.get(TableName);
-    if (!table) throw named('ResourceNotFoundException', `There is no table ${TableName}.`);
+    if (!table) throw named('ResourceNotFoundException', `Unknown table: ${TableName}`);
     return table;
   }
 
@@ -85,7 +85,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     if (after) table.rows.set(key, after);
     else table.rows.delete(key);
     table.lagging.push({ key, ...(after && { row: after }), visibleAt: now() + indexLagMs() });
-    // What changes nothing makes no record.
+    // A write that changes nothing makes no stream record.
     if (JSON.stringify(before) === JSON.stringify(after)) return;
     version += 1;
     onChange({
@@ -95,7 +95,9 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     });
   }
 
-  /** In the order of commits: an index never shows a change before an earlier one. */
+  /**
+   * Applies changes in the order of commits: an index never shows a change before an earlier one.
+   */
   function catchUp(table: Table): void {
     while (table.lagging[0] && table.lagging[0].visibleAt <= now()) {
       const { key, row } = table.lagging.shift() as Table['lagging'][number];
@@ -214,7 +216,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
   return {
     execute: (command, input) => {
       const run = commands[command];
-      if (!run) throw new Error(`${command} is not offered here.`);
+      if (!run) throw new Error(`The database in memory does not support ${command}.`);
       return run(input as unknown as Input);
     },
     row: (write) => {
@@ -233,7 +235,7 @@ export function placeholders(input: CommandInput | Input): Placeholders {
   return { names, values: plain(values) };
 }
 
-/** As the client marshals: what is undefined is not there. */
+/** Drops undefined attributes, as the client does when it marshals. */
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

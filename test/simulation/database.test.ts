@@ -1,4 +1,4 @@
-// The tables in memory answer what the engine answers: to every command of a few whole scenarios.
+// The tables in memory answer every command of a few scenarios as the local engine does.
 
 import { isDeepStrictEqual } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -30,7 +30,7 @@ afterEach(async () => {
   await engine.stop();
 });
 
-/** Rows in the order of their keys: neither a batch nor equal sort keys have an order. */
+/** Sorts the rows: a batch has no order, nor have rows with equal sort keys. */
 function comparable(answer: unknown): unknown {
   const { Item, Items, Responses } = (answer ?? {}) as {
     Item?: object;
@@ -68,7 +68,7 @@ function spelled(outcome: Outcome): unknown {
   return { error: name, codes: reasons?.map(({ Code }) => Code ?? 'None') };
 }
 
-it.each([3, 11, 126])('seed %i', async (seed) => {
+it.each([3, 11, 126])('answers the commands of seed %i as the engine does', async (seed) => {
   const differences: unknown[] = [];
   let commands = 0;
   const mirror: Mirror = async (command, outcome) => {

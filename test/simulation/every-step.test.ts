@@ -1,5 +1,5 @@
-// Each operation, once for every step of it: its process dies there, before or after the step has
-// happened, or the step's write is sent twice. In the end all sides agree, every time.
+// Each operation, once for each of its steps and each interrupt there: a process dies, stalls, or
+// writes twice. In the end all sides agree.
 
 import { expect, it } from 'vitest';
 import { playAllAtOnce } from '#simulation/mutants.ts';

@@ -1,6 +1,6 @@
-// Each guard of the product is needed: without it, one scenario goes wrong that is well with it. What needs
-// it was found by `npm run test:simulation -- --guards`; here those scenarios are lived again, and where the
-// product takes other steps by now, those like them.
+// Each guard of the product is needed: a scenario that passes with it fails without it. The command
+// `npm run test:simulation -- --guards` finds these scenarios and writes guards.json. The test replays
+// them, and similar ones if the product has changed its steps.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -12,12 +12,12 @@ const guards = JSON.parse(
   readFileSync(new URL('../../simulation/guards.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, string>>;
 
-// Seconds where nothing else runs; a busy machine has its time.
+// The tests take seconds on an idle machine, and minutes on a busy one.
 const patience = 600_000;
 
-describe('without a guard something goes wrong', () => {
+describe('the mutant without a guard is killed', () => {
   it.each(Object.entries(guards))(
-    '%s: %s',
+    '%s: by %s',
     async (guard, scenario) => {
       const scenarios = await withSimilar(scenarioOf(scenario));
       expect((await tryWithout(guard, scenarios)).failure).toBeDefined();
@@ -27,7 +27,7 @@ describe('without a guard something goes wrong', () => {
 });
 
 it(
-  'there is no other guard, and no write carries a condition that is not among them',
+  'guards.json has every guard and every condition of a write',
   async () => {
     const found = [...otherGuards, ...(await conditionsOfOperations())];
     expect(found.filter((guard) => guards[guard] === undefined).sort()).toEqual([]);
