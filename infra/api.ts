@@ -64,7 +64,7 @@ export class Api extends Construct {
       this,
       'APIG4',
       'Functions check the Keystone token on every route but three documents, and say why they refuse ' +
-        'in Cyborg’s form; an authorizer of API Gateway would answer in its own.',
+        "in Cyborg's form; an authorizer of API Gateway would answer in its own.",
     );
     this.url = domain ? `https://${domain.name}` : api.apiEndpoint;
     this.apiId = api.apiId;

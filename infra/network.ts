@@ -54,6 +54,6 @@ export function connectToNetwork(
   acknowledgeWildcard(
     role,
     '*',
-    'Lambda makes network interfaces with the role; the function’s own code is denied it.',
+    "Lambda makes network interfaces with the role; the function's own code is denied it.",
   );
 }

@@ -24,7 +24,7 @@ export function createStagingBucket(scope: Construct, { environment }: Deploymen
     bucket,
     'S1',
     'Images are checked by their digest before they are written, so who fetched one decides nothing; ' +
-      'the log would need a bucket of its own. CloudTrail’s data events tell where it is asked for.',
+      "the log would need a bucket of its own. CloudTrail's data events tell where it is asked for.",
   );
   return bucket;
 }

@@ -49,7 +49,7 @@ export const eventDetails = {
   'ARQ bound': z
     .object({
       ...ofArq,
-      how: z.enum(bindKinds).describe('what it waited for: nothing, its host, or its host’s boot'),
+      how: z.enum(bindKinds).describe("what it waited for: nothing, its host, or its host's boot"),
       took_ms: z.number().int().describe('from the claim, or from the boot, to Bound'),
     })
     .describe(

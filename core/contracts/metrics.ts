@@ -36,7 +36,7 @@ export const metrics = [
     unit: 'Milliseconds',
     dimension: { name: 'kind', values: ['by-host', 'after-boot'] },
     from: 'changes',
-    meaning: 'from the claim, or the host’s boot, to Bound, where the host had something to do',
+    meaning: "from the claim, or the host's boot, to Bound, where the host had something to do",
   },
   {
     name: 'ArqsFailed',
@@ -73,7 +73,7 @@ export const metrics = [
     name: 'NovaToldAfter',
     unit: 'Milliseconds',
     from: 'nova-events',
-    meaning: 'from the claim to Nova’s answer to the event of a bind that held',
+    meaning: "from the claim to Nova's answer to the event of a bind that held",
   },
   {
     name: 'NovaNotTold',

@@ -61,7 +61,7 @@ export const prices = {
   customEvent: {
     dollars: 1,
     per: million,
-    unit: 'event put on a bus of one’s own, 64 KB',
+    unit: "event put on a bus of one's own, 64 KB",
     source: agreed,
   },
   trace: {
@@ -76,7 +76,7 @@ export const prices = {
   metric: {
     dollars: 0.3,
     per: 1,
-    unit: 'CloudWatch metric of one’s own, month',
+    unit: "CloudWatch metric of one's own, month",
     source: priceList,
   },
   secret: { dollars: 0.4, per: 1, unit: 'secret, month', source: priceList },

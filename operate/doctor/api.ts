@@ -46,7 +46,7 @@ export const apiChecks: readonly Check[] = [
       if (status === 200) return 'GET /device_profiles is 200';
       throw new CheckFailed(
         `GET /device_profiles is ${status}.`,
-        'Its functions may not reach Keystone, or policy takes away admin’s rights.',
+        "Its functions may not reach Keystone, or policy takes away admin's rights.",
       );
     },
   },

@@ -15,12 +15,12 @@ const deployAgain = 'Deploy the stack again.';
 
 export const iotChecks: readonly Check[] = [
   {
-    name: 'AWS IoT’s endpoint',
-    remedy: 'Check AWS’s credentials, region and the right iot:DescribeEndpoint.',
+    name: "AWS IoT's endpoint",
+    remedy: "Check AWS's credentials, region and the right iot:DescribeEndpoint.",
     look: ({ deps, aws }) => createRegistry(aws.iot, deps.settings.stage).endpoint(),
   },
   {
-    name: 'the hosts’ thing type',
+    name: "the hosts' thing type",
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const thingTypeName = computeNodeName(deps.settings.stage);
@@ -32,7 +32,7 @@ export const iotChecks: readonly Check[] = [
     },
   },
   {
-    name: 'the hosts’ policy',
+    name: "the hosts' policy",
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const policyName = computeNodeName(deps.settings.stage);

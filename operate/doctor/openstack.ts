@@ -33,7 +33,7 @@ export const openstackChecks: readonly Check[] = [
       if (url !== undefined && plain(listed) !== plain(url)) {
         throw new CheckFailed(
           `The catalog has ${listed}, and the stack is at ${url}.`,
-          'Set the endpoints of service type accelerator to the stack’s Endpoint.',
+          "Set the endpoints of service type accelerator to the stack's Endpoint.",
         );
       }
       return url === undefined ? `${listed}; not compared, as no --url was given` : listed;
@@ -49,7 +49,7 @@ export const openstackChecks: readonly Check[] = [
   },
   {
     name: 'Nova answers at 2.82',
-    remedy: `${inCatalog} Nova of Victoria or later is needed, and an admin’s eyes.`,
+    remedy: `${inCatalog} Nova of Victoria or later is needed, and an admin's eyes.`,
     look: async ({ deps }) => {
       try {
         await deps.clients.nova.someServers();
@@ -68,7 +68,7 @@ export const openstackChecks: readonly Check[] = [
       const sight = await checkVisibility(deps.clients);
       if (sight === 'none') throw new Undetermined('there is no server at all yet');
       if (sight === 'seen') return 'so the reaper can work';
-      throw new CheckFailed('Nova shows none but our own project’s, if any.', asAdmin);
+      throw new CheckFailed("Nova shows none but our own project's, if any.", asAdmin);
     },
   },
   {
@@ -87,7 +87,7 @@ export const openstackChecks: readonly Check[] = [
     look: async ({ deps }) => {
       if (!deps.settings.requireServiceToken) return 'not required, by requireServiceToken';
       throw new Undetermined(
-        'Nova’s own setting: [service_user] send_service_user_token = true, in the nova.conf of conductor, ' +
+        "Nova's own setting: [service_user] send_service_user_token = true, in the nova.conf of conductor, " +
           'compute and API. Binds without it are answered 403, which says so',
       );
     },

@@ -96,7 +96,7 @@ it('says on port 443 that it speaks MQTT with a certificate', async () => {
   expect(protocols).toEqual(['x-amzn-mqtt-ca']);
 });
 
-it('does not take a proxy’s certificate for the broker’s', async () => {
+it("does not take a proxy's certificate for the broker's", async () => {
   const server = await startTlsServer(() => {});
   const proxy = await proxyTo((server.address() as AddressInfo).port);
   const options = { host: 'abc-ats.iot.example.org', port: 443, thing, ...certificate };

@@ -123,7 +123,7 @@ function expectedOutcome(
   return wanted;
 }
 
-describe('CVE-2026-40213: what is the operator’s is no tenant’s', () => {
+describe("CVE-2026-40213: what is the operator's is no tenant's", () => {
   it.each([
     ['GET', '/v2/devices'],
     ['GET', '/v2/deployables'],
@@ -137,7 +137,7 @@ describe('CVE-2026-40213: what is the operator’s is no tenant’s', () => {
   });
 });
 
-describe('a deployment’s own policy', () => {
+describe("a deployment's own policy", () => {
   it('lets in whom it names, and nobody else', async () => {
     const { createDeps } = await import('#core/deps.ts');
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');

@@ -48,7 +48,7 @@ export function benchCold(asked: readonly string[]): boolean {
       return [name, `${kilobytes}`, `${ratio.toFixed(1)}x`, verdict];
     });
     printTable(
-      `Bundles; on Nova’s path at most ${targetKilobytes} KB and ${targetRatio}x bare Node’s start`,
+      `Bundles; on Nova's path at most ${targetKilobytes} KB and ${targetRatio}x bare Node's start`,
       ['function', 'KB', 'import', 'target'],
       rows,
     );

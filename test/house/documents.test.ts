@@ -17,6 +17,8 @@ describe('docs/upstream-failures.md', () => {
 
   it.each(named)('$file: $title', ({ file, title }) => {
     expect(existsSync(new URL(file, root))).toBe(true);
-    expect(textOf(file)).toContain(`'${title}'`);
+    // A title with an apostrophe stands in double quotes.
+    const quote = title.includes("'") ? '"' : "'";
+    expect(textOf(file)).toContain(`${quote}${title}${quote}`);
   });
 });

@@ -20,7 +20,7 @@ it('watch every dead-letter queue', () => {
   expect(watched.sort()).toEqual(dead.sort());
 });
 
-it('have an entry each in the operator’s handbook, which has no other', () => {
+it("have an entry each in the operator's handbook, which has no other", () => {
   const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const entries = [...handbook.matchAll(/^### `(.+)`$/gm)].map(([, name]) => name);
   expect(entries.sort()).toEqual([...names].sort());
@@ -79,7 +79,7 @@ describe('whoever is to be told', () => {
     expect(made.ofType('AWS::SNS::Topic')).toEqual([]);
   });
 
-  it('is the operator’s topic, of each change of state', () => {
+  it("is the operator's topic, of each change of state", () => {
     const alarmTopicArn = 'arn:aws:sns:us-east-1:111122223333:pager';
     const { made, actions } = actionsIn({ alarmTopicArn });
     for (const each of actions) expect(each).toEqual([alarmTopicArn, alarmTopicArn]);

@@ -88,7 +88,7 @@ function expectDocumented(name: FunctionName, file: string): void {
 }
 
 describe('a deployed bundle', () => {
-  it('is as small as is said, and small enough for Nova’s path', () => {
+  it("is as small as is said, and small enough for Nova's path", () => {
     expectDocumented('device-profiles', bundle);
     expect(statSync(bundle).size / 1024).toBeLessThanOrEqual(450);
   });

@@ -24,7 +24,7 @@ const titled = (title: string) =>
   JSON.stringify(graphs.find((each) => each.properties.title === title));
 
 describe('the dashboard', () => {
-  it('is the stage’s own', () => {
+  it("is the stage's own", () => {
     expect(dashboard?.properties.DashboardName).toBe(`${stage}-cyborg`);
   });
 
@@ -70,7 +70,7 @@ describe('the dashboard', () => {
     }
   });
 
-  it('shows bind latency and the API’s at the median and the worst', () => {
+  it("shows bind latency and the API's at the median and the worst", () => {
     for (const title of ['Bind latency where the host works, ms', 'Latency, ms']) {
       expect(titled(title)).toContain('p50');
       expect(titled(title)).toContain('p99');

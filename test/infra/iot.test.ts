@@ -54,7 +54,7 @@ describe('rules', () => {
   });
 });
 
-describe('what is the account’s', () => {
+describe("what is the account's", () => {
   const requests = stack.resources.filter(({ type }) => type.startsWith('Custom::'));
 
   it('is one setting: AWS IoT tells of jobs that end', () => {

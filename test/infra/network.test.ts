@@ -20,7 +20,7 @@ describe('a deployment with subnets', () => {
 
   const actions = [...interfaceActions].sort();
 
-  it('lets Lambda make network interfaces, and the function’s code not', () => {
+  it("lets Lambda make network interfaces, and the function's code not", () => {
     for (const name of names.filter((each) => access[each].callsOpenStack)) {
       const role = stack.functionNamed(name).properties.Role;
       const statements = stack

@@ -6,12 +6,12 @@ import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 const stack = synthesize();
 
 describe('in an account with much else', () => {
-  it('every resource is found by the stack’s tags, and the stack by its description', () => {
+  it("every resource is found by the stack's tags, and the stack by its description", () => {
     expect(stack.tags).toEqual({ application: 'cyborg-serverless', stage });
     expect(stack.description).toContain(stage);
   });
 
-  it('every log ends after the deployment’s time, and goes with the stack', () => {
+  it("every log ends after the deployment's time, and goes with the stack", () => {
     const logs = synthesize({ logRetentionDays: 30 }).ofType('AWS::Logs::LogGroup');
     for (const { properties, deletionPolicy, id } of logs) {
       expect([id, properties.RetentionInDays, deletionPolicy]).toEqual([id, 30, 'Delete']);
@@ -37,7 +37,7 @@ describe('in an account with much else', () => {
     ]);
   });
 
-  it('what is the account’s is switched on by the stack, and off by nobody', () => {
+  it("what is the account's is switched on by the stack, and off by nobody", () => {
     const [request] = stack.ofType('Custom::AWS');
     expect(Object.keys(request?.properties ?? {}).filter((key) => /elete/.test(key))).toEqual([]);
     const settings = stack.resources.filter(({ type }) =>

@@ -77,7 +77,7 @@ describe('privileges', () => {
     }
   });
 
-  it('to trace are nobody’s where tracing is off', () => {
+  it("to trace are nobody's where tracing is off", () => {
     const untraced = synthesize({ tracing: 'false' });
     for (const name of names) {
       expect(untraced.functionNamed(name).properties.TracingConfig).toBeUndefined();
@@ -93,7 +93,7 @@ describe('privileges', () => {
     expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
   });
 
-  it('are a role for each function, which is nobody else’s', () => {
+  it("are a role for each function, which is nobody else's", () => {
     const roles = names.map((name) => stack.functionNamed(name).properties.Role);
     expect(new Set(roles).size).toBe(names.length);
   });
@@ -121,7 +121,7 @@ describe('privileges', () => {
     ]);
   });
 
-  it('let nobody on Nova’s path after the answer read an index', () => {
+  it("let nobody on Nova's path after the answer read an index", () => {
     expect(access['nova-events'].indexes).toBeUndefined();
     expect(access.changes.tables).toBeUndefined();
   });

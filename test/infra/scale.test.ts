@@ -18,7 +18,7 @@ describe('virtual time', () => {
     expect(done).toEqual(done.toSorted());
   });
 
-  it('grants a quota’s burst, then its rate', () => {
+  it("grants a quota's burst, then its rate", () => {
     const timeline = new Timeline();
     const quota = new Quota(timeline, 10);
     const taken = () => Array.from({ length: 100 }, () => quota.take()).filter(Boolean).length;

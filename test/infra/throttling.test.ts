@@ -15,7 +15,7 @@ const keys = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => pr
 const novaPaths = ['/v2/device_profiles', '/v2/accelerator_requests', '/v2/accelerator_requests/x'];
 
 describe('throttling', () => {
-  it('knows the routes that Nova’s calls meet, below either mount', () => {
+  it("knows the routes that Nova's calls meet, below either mount", () => {
     const met = ['', '/accelerator'].flatMap((mount) => novaPaths.map((path) => mount + path));
     const keyOf = (path: string) =>
       keys.find((key) => key === `ANY ${path}`) ??
@@ -59,7 +59,7 @@ describe('throttling', () => {
 describe('the access log', () => {
   const format: Record<string, string> = JSON.parse(stage?.properties.AccessLogSettings.Format);
 
-  it('is JSON, and has the request’s id', () => {
+  it("is JSON, and has the request's id", () => {
     expect(format.request).toBe('$context.requestId');
   });
 

@@ -85,7 +85,7 @@ describe('a device', () => {
     expect(await bind('aaaaaaaa-0000-4000-8000-000000000003')).toBe(202);
   });
 
-  it('takes the specification’s patch, with a reason', async () => {
+  it("takes the specification's patch, with a reason", async () => {
     const { status, text } = await world.ask('PATCH', path, patch('disabled', { reason: 'fan' }));
     expect([status, text]).toEqual([204, '']);
     expect(await statusShown()).toBe('maintaining');

@@ -86,7 +86,7 @@ it('the refused job of an earlier boot takes nothing from an instance', async ()
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
-it('the late success of an earlier boot’s job binds nothing', async () => {
+it("the late success of an earlier boot's job binds nothing", async () => {
   const { instance } = await cmp1.bound();
   await cmp1.boot();
   const [old = ''] = [...cmp1.jobs.keys()];
@@ -102,7 +102,7 @@ it('the late success of an earlier boot’s job binds nothing', async () => {
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
-it('a success under another boot than the host’s is none', async () => {
+it("a success under another boot than the host's is none", async () => {
   const { instance } = await cmp1.bind();
   await cmp1.startBindOf(instance);
   await cmp1.boot();
@@ -286,7 +286,7 @@ it('nor is it while the host makes it again', async () => {
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-it('a boot’s report that comes again confirms no release that began since', async () => {
+it("a boot's report that comes again confirms no release that began since", async () => {
   const { instance } = await cmp1.bound();
   const again = await bootDying();
   await cmp1.end('reprovision'); // the mdev is there again

@@ -41,7 +41,7 @@ describe('a bind that needs the host', () => {
     });
   });
 
-  it('fails as a whole with the host’s reason, and Nova’s list is an error', async () => {
+  it("fails as a whole with the host's reason, and Nova's list is an error", async () => {
     const { instance, arq } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.end('bind', 'failed', { reason: 'ENOSPC' });
@@ -55,7 +55,7 @@ describe('a bind that needs the host', () => {
     expect(await cmp1.stateOf(instance)).toBeUndefined();
   });
 
-  it('fails by its deadline, and the host’s late success changes nothing', async () => {
+  it("fails by its deadline, and the host's late success changes nothing", async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await sweep({ ...cmp1.deps, clock: () => Date.now() + 2 * minutes });

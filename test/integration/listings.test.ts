@@ -65,7 +65,7 @@ it('a page is full while there is more, whatever has been deleted meanwhile', as
   expect(uuidsOf(await lagging.arqs(page, { projectId }))).toEqual([first, third]);
 });
 
-it('no row is shown that is another project’s by now', async () => {
+it("no row is shown that is another project's by now", async () => {
   const lagging = listingsWith(() =>
     client.send(
       new UpdateCommand({

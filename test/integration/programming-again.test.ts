@@ -76,7 +76,7 @@ describe('a host that boots', () => {
     expect((await cmp1.deps.store.inventory.provider(region))?.deployable.bitstreamId).toBe(id);
   });
 
-  it('is not believed to hold it still by a late report, where the boot’s own was not applied', async () => {
+  it("is not believed to hold it still by a late report, where the boot's own was not applied", async () => {
     const { id, instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: id }, { isSameBoot: true });
     const [late, first] = [cmp1.nextReport(), cmp1.nextReport({}, { isSameBoot: true })];
@@ -141,7 +141,7 @@ describe('a host that boots', () => {
     expect(listed.json.error_message).toContain(name);
   });
 
-  it('waits with what the boot’s first report does not describe', async () => {
+  it("waits with what the boot's first report does not describe", async () => {
     const { instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: loadedId }, { isDescribed: false });
     const { host } = await cmp1.deps.store.inventory.host('cmp1');

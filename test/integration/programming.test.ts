@@ -190,7 +190,7 @@ describe('staging', () => {
     return { staging, downloads: () => downloads };
   }
 
-  it('brings an image once, and compares it with Glance’s own hash', async () => {
+  it("brings an image once, and compares it with Glance's own hash", async () => {
     const data = aGbs();
     const { staging, downloads } = stagingOf(data);
     const value = createHash('sha512').update(data).digest('hex');

@@ -18,7 +18,7 @@ import { startWorld, type World } from '#test/support/world.ts';
 const provider = providerUuid('cmp1_FakeDevice');
 const minutes = 60_000;
 const handles = 12;
-const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'somebody else’s' };
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: "somebody else's" };
 
 let world: World;
 let instances = 0;
@@ -143,7 +143,7 @@ describe('the reaper', () => {
     expect(await isBound(instance)).toBe(true);
   });
 
-  it('trusts no eyes that see nobody else’s servers', async () => {
+  it("trusts no eyes that see nobody else's servers", async () => {
     const instance = await bound();
     const us = await ownIdentity(world.deps.clients.keystone);
     listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
@@ -192,7 +192,7 @@ describe('the reaper', () => {
   });
 });
 
-it('an ARQ that an admin has made for a tenant’s instance is the tenant’s', async () => {
+it("an ARQ that an admin has made for a tenant's instance is the tenant's", async () => {
   const { deps } = world;
   const created = await world.ask('POST', '/v2/accelerator_requests', {
     body: { device_profile_name: 'fpga' },

@@ -68,7 +68,7 @@ describe('once an hour', () => {
 });
 
 describe('on its way round', () => {
-  it('a device’s handles are counted, and its host, as of when it came round', async () => {
+  it("a device's handles are counted, and its host, as of when it came round", async () => {
     const counted: unknown[] = [];
     const metrics: ConsumerDeps['metrics'] = {
       put: (values, at) => void counted.push(...values.map((value) => ({ ...value, at }))),
@@ -251,7 +251,7 @@ describe('what is allocated of a class that the device no longer has', () => {
 });
 
 describe('our own rows', () => {
-  it('that are missing are written again from the host’s next report', async () => {
+  it("that are missing are written again from the host's next report", async () => {
     const stored = await deps.store.inventory.provider(provider);
     const { documents } = createDocuments();
     const Key = { pk: `RP#${provider}`, sk: `HANDLE#${stored?.handles[0]?.uuid}` };

@@ -123,7 +123,7 @@ it('goes from a delete to the host, and back', async () => {
   await eventually(() => said(id, 'Release confirmed.')).toHaveLength(1);
 });
 
-it('goes from an operator’s word about a device to Placement', async () => {
+it("goes from an operator's word about a device to Placement", async () => {
   const { json: listed } = await world.ask('GET', '/v2/devices');
   const uuid = listed.devices[0].uuid as DeviceUuid;
   const disabled = await world.ask('POST', `/v2/devices/${uuid}/disable`);

@@ -59,7 +59,7 @@ async function isMadeAgain(instance: string): Promise<void> {
 }
 
 describe('after a backup was put back', () => {
-  it('a release leaves alone on the host what may be somebody else’s by now', async () => {
+  it("a release leaves alone on the host what may be somebody else's by now", async () => {
     const { instance } = await cmp1.bound();
     await backups.take();
     await backups.restore();
@@ -101,7 +101,7 @@ describe('after a backup was put back', () => {
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
   });
 
-  it('a bind that was under way is not made ready on what may be somebody else’s', async () => {
+  it("a bind that was under way is not made ready on what may be somebody else's", async () => {
     const { instance } = await cmp1.bind();
     await backups.take();
     await backups.restore();

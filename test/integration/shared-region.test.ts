@@ -24,7 +24,7 @@ async function confirmReleases() {
 }
 
 describe('a bind beside another of the same region', () => {
-  it('is decided when the other’s image is in, whatever function it asks for', async () => {
+  it("is decided when the other's image is in, whatever function it asks for", async () => {
     const image = await cmp1.anImage({}, aGbs());
     const first = await cmp1.bind({ 'accel:bitstream_id': image });
     await cmp1.startBindOf(first.instance);
@@ -95,7 +95,7 @@ describe('a host that boots', () => {
     expect([await cmp1.stateOf(low), await cmp1.stateOf(high)]).toEqual(['Bound', 'Bound']);
   });
 
-  it('goes on to the second where the first’s image does not come in', async () => {
+  it("goes on to the second where the first's image does not come in", async () => {
     const [low, high] = await two();
     await cmp1.boot();
     await cmp1.reprovisionFor(low);

@@ -99,7 +99,7 @@ it('refuses a client that says it is another host, and leaves that host alone', 
 });
 
 it.each([
-  ['another host’s inventory', inventoryTopic('test', 'node-2'), 'x'],
+  ["another host's inventory", inventoryTopic('test', 'node-2'), 'x'],
   ['a lifecycle event of its own making', '$aws/events/presence/connected/node-1', 'x'],
   ['a message over 128 KB', inventory, 'x'.repeat(128 * 1024 + 1)],
 ])('disconnects a host that publishes %s', async (_what, topic, payload) => {
@@ -119,7 +119,7 @@ it('takes a message of 128 KB', async () => {
   expect(delivered.at(-1)?.payload).toHaveLength(128 * 1024);
 });
 
-it('refuses a subscription to what is not the host’s own', async () => {
+it("refuses a subscription to what is not the host's own", async () => {
   const client = await connect('node-1');
   await expect(
     client.subscribeAsync('$aws/things/node-2/jobs/notify', { qos: 1 }),
@@ -167,7 +167,7 @@ it('does not acknowledge what could not be delivered, and takes it when it comes
   expect(delivered.filter(({ payload }) => payload === 'report')).toHaveLength(1);
 });
 
-it('tells of each connection’s begin and end, with one identity for both', async () => {
+it("tells of each connection's begin and end, with one identity for both", async () => {
   const client = await connect('node-1');
   await eventually(() => presence('connected').length).toBe(1);
   await client.endAsync();
@@ -217,7 +217,7 @@ it('keeps what is sent to a host while it is away', async () => {
   await eventually(() => received).toEqual(['while you were away']);
 });
 
-it('brings reports and presence to their queues in the rules’ envelope', async () => {
+it("brings reports and presence to their queues in the rules' envelope", async () => {
   const engine = await startQueues();
   const sqs = sqsAt(engine.url);
   const queueUrls = await createQueues(sqs, 'test');

@@ -135,7 +135,7 @@ it('cancels what is queued, and what is in progress only by force', async () => 
   expect(job).toMatchObject({ status: 'CANCELED', forceCanceled: true });
 });
 
-it('refuses a comment with a line’s end, as AWS does', async () => {
+it("refuses a comment with a line's end, as AWS does", async () => {
   await system.create('job1');
   const cancel = new CancelJobCommand({ jobId: 'job1', comment: 'one\ntwo' });
   await expect(system.iot.send(cancel)).rejects.toMatchObject({ name: 'InvalidRequestException' });
@@ -172,7 +172,7 @@ it('deletes a job with its executions, by force while it goes on', async () => {
   await system.create('job1');
 });
 
-it('lists a thing’s executions, the newest first, in pages', async () => {
+it("lists a thing's executions, the newest first, in pages", async () => {
   for (const jobId of ['job1', 'job2', 'job3']) await system.create(jobId, both);
   await system.iot.send(new CancelJobCommand({ jobId: 'job2' }));
   const list = (more: object) =>
@@ -208,7 +208,7 @@ it('names the variable that chooses another port when its own is taken', async (
   );
 });
 
-it('is what the control plane’s own client expects', async () => {
+it("is what the control plane's own client expects", async () => {
   const client = createIotJobs({ stage: 'test', thingArnPrefix: thingArn(''), client: system.iot });
   const document = {
     version: 1,

@@ -28,7 +28,7 @@ describe('a request that is wrong', () => {
       'InvalidRequest',
     ],
     [
-      'with a line’s end in a detail',
+      "with a line's end in a detail",
       'job1/update',
       { ...update, statusDetails: { reason: 'one\ntwo' } },
       'InvalidRequest',
@@ -104,7 +104,7 @@ it('is answered whether or not the client has subscribed to answers', async () =
   expect(topic).toBe('$aws/things/node-1/jobs/get/accepted');
 });
 
-it('takes no request on another thing’s jobs', async () => {
+it("takes no request on another thing's jobs", async () => {
   await system.create('job1');
   const other = await system.connect('node-2', { reconnectPeriod: 0 });
   const closed = new Promise<void>((resolve) => other.client.once('close', () => resolve()));

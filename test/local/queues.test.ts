@@ -230,7 +230,7 @@ it('drops a message when its retention period is over', async () => {
   expect(await bodies(url)).toEqual([]);
 });
 
-it('sends and deletes in batches, where one entry’s fault is that entry’s alone', async () => {
+it("sends and deletes in batches, where one entry's fault is that entry's alone", async () => {
   const url = await aQueue();
   const sent = await sqs.send(
     new SendMessageBatchCommand({

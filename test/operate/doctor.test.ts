@@ -166,7 +166,7 @@ describe('what is wrong is named', () => {
     expect(named('Keystone takes the service user', found)).toMatch(/401.*password in Secrets/);
   });
 
-  it('the service user’s roles', async () => {
+  it("the service user's roles", async () => {
     const found = await findings({ settings: { CYBORG_OS_USERNAME: 'telemetry' } });
     expect(named('Keystone takes the service user', found)).toMatch(/lacks admin.*roles admin and/);
   });
@@ -252,8 +252,8 @@ describe('what is wrong is named', () => {
       return [200, body];
     });
     const found = await findings({ iot });
-    expect(named('the hosts’ thing type', found)).toMatch(/NotFound.*Deploy the stack again/);
-    expect(named('the hosts’ policy', found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named("the hosts' thing type", found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named("the hosts' policy", found)).toMatch(/NotFound.*Deploy the stack again/);
     expect(named('rule job_ended', found)).toMatch(/doctor_job_ended is disabled.*Enable it/);
     expect(named('AWS IoT tells of jobs that end', found)).toMatch(/update-event-configurations/);
     expect(wrong(found)).toHaveLength(7);

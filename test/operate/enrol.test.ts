@@ -271,7 +271,7 @@ it('is finished by whoever runs it again, wherever a removal died', async () => 
   }
 });
 
-it('waits until AWS knows that a thing’s certificates are gone', async () => {
+it("waits until AWS knows that a thing's certificates are gone", async () => {
   const client = iot.client();
   const pauses: number[] = [];
   let refusals = 2;
@@ -294,7 +294,7 @@ it('waits until AWS knows that a thing’s certificates are gone', async () => {
   await expect(registry.removeThing('test:late')).rejects.toThrow('still attached');
 });
 
-it('keeps the certificate that is named, if it is one of the host’s', async () => {
+it("keeps the certificate that is named, if it is one of the host's", async () => {
   const thing = 'test:cmp7:example';
   const registry = createRegistry(iot.client(), stage);
   const first = await enrol('cmp7.example', emptyFolder());
@@ -312,7 +312,7 @@ it('refuses settings with which the agent would not start', () => {
   expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
 });
 
-it('knows Amazon’s authorities', () => {
+it("knows Amazon's authorities", () => {
   expect(amazonAuthorities().match(/BEGIN CERTIFICATE/g)).toHaveLength(5);
 });
 

@@ -110,7 +110,7 @@ export class ShardReader {
     try {
       return succeededCount(records, await invoke(consumer, { Records: [...records] }));
     } catch (error) {
-      this.#log.error('The stream’s consumer failed.', { consumer: consumer.name, error });
+      this.#log.error("The stream's consumer failed.", { consumer: consumer.name, error });
       return 0;
     }
   }

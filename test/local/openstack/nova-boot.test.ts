@@ -20,7 +20,7 @@ describe('a server with an accelerator', () => {
     expect(await cloud.placement.allocationsOf(cloud.device)).toEqual({ [id]: { FPGA: 1 } });
   });
 
-  it('is asked for in the user’s name, with Nova’s service token and no microversion', async () => {
+  it("is asked for in the user's name, with Nova's service token and no microversion", async () => {
     await cloud.settled(await cloud.boot('accelerated'));
     for (const { headers } of cloud.accelerators.asked) {
       expect(headers['x-auth-token']).toBe('demo-token');

@@ -51,7 +51,7 @@ describe('a caller', () => {
 });
 
 describe('generations', () => {
-  it('go up with inventories, changed traits and claims, as Placement’s do', async () => {
+  it("go up with inventories, changed traits and claims, as Placement's do", async () => {
     const device = await aProvider('device');
     expect(await generation(device)).toBe(0);
     await inventories(device, { FPGA: { total: 2 } });
@@ -104,7 +104,7 @@ describe('a claim', () => {
 });
 
 describe('candidates', () => {
-  it('take each group from one provider of the host’s tree', async () => {
+  it("take each group from one provider of the host's tree", async () => {
     const host = await aHost('cmp1');
     const device = await aDevice('card', host, ['OWNER_CYBORG']);
     await aDevice('other card', host, []);

@@ -36,7 +36,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: 'a token that has expired is good beside Nova’s own, and not alone',
+    name: "a token that has expired is good beside Nova's own, and not alone",
     run: async (stage) => {
       const { plan } = stage.cloud;
       const user = await logIn(plan, demo, await stage.briefKeystone());
@@ -51,7 +51,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: 'an application credential, made by the guide’s command, is enough for us',
+    name: "an application credential, made by the guide's command, is enough for us",
     run: async (stage) => {
       const printed = await stage.guide('application-credential');
       const [applicationCredentialId = '', password = ''] = printed.trim().split('\n').slice(-2);

@@ -20,7 +20,7 @@ const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 
 export const servers: readonly Scenario[] = [
   {
-    name: 'the guide’s commands bring up a server with two accelerators, and take it away',
+    name: "the guide's commands bring up a server with two accelerators, and take it away",
     run: async (stage) => {
       await stage.guide('profile');
       const printed = await stage.guide('server', demo);
@@ -64,7 +64,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'no project sees or takes another’s accelerators',
+    name: "no project sees or takes another's accelerators",
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const [arq] = await assertHas(stage, built, 1);

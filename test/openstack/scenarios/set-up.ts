@@ -33,7 +33,7 @@ export const setUp: readonly Scenario[] = [
     },
   },
   {
-    name: 'the guide’s command prints the tree of providers',
+    name: "the guide's command prints the tree of providers",
     run: async (stage) => (await stage.guide('tree')).trim(),
   },
   {

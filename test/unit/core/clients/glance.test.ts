@@ -42,7 +42,7 @@ async function all(data: AsyncIterable<Uint8Array>): Promise<string> {
 describe('an image', () => {
   const byId = () => glance().findImage({ by: 'bitstream_id', value: id });
 
-  it('is known by its size and Glance’s own hash', async () => {
+  it("is known by its size and Glance's own hash", async () => {
     answer = () => ({ status: 200, body: image });
     const hash = { algorithm: 'sha512', value: image.os_hash_value };
     expect(await byId()).toEqual({ id, bytes: 4, hash });
@@ -77,7 +77,7 @@ describe('an image', () => {
       await expect(byName()).rejects.toThrow('Glance has no active image, public or of our own');
     });
 
-    it.each([{}, { visibility: 'private', owner: 'service' }])('but the operator’s', async (as) => {
+    it.each([{}, { visibility: 'private', owner: 'service' }])("but the operator's", async (as) => {
       answer = () => ({ status: 200, body: { images: [...tenants, { ...ours, ...as }] } });
       expect((await byName()).id).toBe(id);
     });
@@ -96,7 +96,7 @@ describe('an image', () => {
     await expect(byId()).rejects.toThrow(`Glance has no image ${id}.`);
   });
 
-  it('that we may not see is refused in Glance’s words', async () => {
+  it("that we may not see is refused in Glance's words", async () => {
     answer = () => ({ status: 403, body: '<h1>403 Forbidden</h1> Not allowed.' });
     const failed = await byId().catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(RequestRefused);

@@ -82,7 +82,7 @@ describe('a provider', () => {
 });
 
 describe('inventories', () => {
-  it('are replaced as a whole, with Placement’s defaults for what is left out', async () => {
+  it("are replaced as a whole, with Placement's defaults for what is left out", async () => {
     const { uuid } = await aProvider();
     const generation = await placement.putInventories(uuid, 0, { VGPU: { total: 4 } });
     await placement.putInventories(uuid, generation, { FPGA: { total: 2, reserved: 2 } });
@@ -116,7 +116,7 @@ describe('inventories', () => {
     await expect(emptied).rejects.toThrow(InventoryInUse);
   });
 
-  it('of an unknown class are refused in Placement’s words', async () => {
+  it("of an unknown class are refused in Placement's words", async () => {
     const { uuid } = await aProvider();
     const put = placement.putInventories(uuid, 0, { CUSTOM_NOBODY_MADE: { total: 1 } });
     await expect(put).rejects.toThrow(RequestRefused);

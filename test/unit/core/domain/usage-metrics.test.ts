@@ -44,7 +44,7 @@ describe('a handle is counted', () => {
     expect(handlesOf([given])).toEqual({ ...none, [use]: 1 });
   });
 
-  it('not at all when it is gone and nobody’s', () => {
+  it("not at all when it is gone and nobody's", () => {
     expect(handlesOf([{ isGone: true }])).toEqual(none);
   });
 

@@ -108,7 +108,7 @@ describe('a write that met another transaction', () => {
   });
 });
 
-describe('reads on Nova’s path', () => {
+describe("reads on Nova's path", () => {
   let engine: LocalDynamoDb;
   let clients: DocumentClients;
   beforeAll(async () => {

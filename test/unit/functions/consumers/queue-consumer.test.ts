@@ -57,7 +57,7 @@ async function consume(records: readonly SQSRecord[], { isAway = false } = {}) {
   return { seen, hidden, dead, failed: batchItemFailures.map((each) => each.itemIdentifier) };
 }
 
-describe('a queue’s consumer', () => {
+describe("a queue's consumer", () => {
   it('works on each record by itself', async () => {
     const { seen, failed } = await consume([
       aRecord('1', good),

@@ -78,14 +78,14 @@ describe('the registry', () => {
     expect(await registry.things()).toEqual(['prod:a', 'prod:b', 'prod:c']);
   });
 
-  it('takes no thing that is somebody else’s', async () => {
+  it("takes no thing that is somebody else's", async () => {
     iot.on(DescribeThingCommand).resolves({ thingName: 'prod:cmp1', thingTypeName: 'lamp' });
     await expect(registry.ensureThing('prod:cmp1')).rejects.toThrow(
       'Thing prod:cmp1 is there already, of lamp, not of prod-compute-node.',
     );
   });
 
-  it('does not take AWS’s refusal for absence', async () => {
+  it("does not take AWS's refusal for absence", async () => {
     const refusal = Object.assign(new Error('no'), { name: 'UnauthorizedException' });
     iot.on(DescribeThingCommand).rejects(refusal);
     await expect(registry.ensureThing('prod:cmp1')).rejects.toThrow('no');
