@@ -40,7 +40,7 @@ const policyOverrides = z
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
-  CYBORG_STAGE: z.string().refine(isStage, 'lower case, digits and hyphens'),
+  CYBORG_STAGE: z.string().refine(isStage, 'at most 15 lower case letters, digits and hyphens'),
   /** Microversion of requests without the header. Nova never sends one. */
   CYBORG_DEFAULT_MICROVERSION: z.enum(['2.0', '2.1', '2.2', '2.3']).default('2.0'),
   /** Base of `links`; without it the request's own host is used. */

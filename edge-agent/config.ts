@@ -56,7 +56,7 @@ const jsonText = z.string().transform((text, context): unknown => {
 
 const settings = z.strictObject({
   HOSTNAME: z.string().refine(isHostname, 'must be the name that Nova has for this compute node'),
-  STAGE: z.string().refine(isStage, 'must be lower case, digits and hyphens'),
+  STAGE: z.string().refine(isStage, 'must be at most 15 lower case letters, digits and hyphens'),
   ENDPOINT: endpoint,
   CERTIFICATE: absolutePath,
   KEY: absolutePath,

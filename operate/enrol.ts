@@ -90,7 +90,9 @@ async function main(): Promise<void> {
   const { stage } = given;
   if (stage === undefined) throw new WrongArguments('--stage is missing.');
   if (!isStage(stage)) {
-    throw new WrongArguments(`--stage ${stage} must be lower case, digits and hyphens.`);
+    throw new WrongArguments(
+      `--stage ${stage} must be at most 15 lower case letters, digits and hyphens.`,
+    );
   }
   refuseWrongOptions(verb, given, hostname);
   if (others.length > 0) {

@@ -73,7 +73,7 @@ describe('settings of the agent', () => {
 describe('wrong settings', () => {
   it.each([
     [{ CYBORG_AGENT_STAGE: '' }, 'CYBORG_AGENT_STAGE is missing.'],
-    [{ CYBORG_AGENT_STAGE: 'Dev' }, 'CYBORG_AGENT_STAGE: must be lower case'],
+    [{ CYBORG_AGENT_STAGE: 'Dev' }, 'CYBORG_AGENT_STAGE: must be at most 15 lower case letters'],
     [{ CYBORG_AGENT_HOSTNAME: 'a b' }, 'CYBORG_AGENT_HOSTNAME: must be the name'],
     [{ CYBORG_AGENT_ENDPOINT: 'https://x' }, 'CYBORG_AGENT_ENDPOINT: must be host:port'],
     [{ CYBORG_AGENT_PROXY: 'https://x:3128' }, 'CYBORG_AGENT_PROXY: must be http://host:port'],
