@@ -44,11 +44,11 @@ export async function createDeviceProfiles(
       createdAt,
     };
   });
-  refuseTwice(
+  refuseDuplicates(
     'name',
     profiles.map((profile) => profile.name),
   );
-  refuseTwice(
+  refuseDuplicates(
     'uuid',
     profiles.map((profile) => profile.uuid),
   );
@@ -57,8 +57,9 @@ export async function createDeviceProfiles(
   throw new DeviceProfileExists(outcome.taken, outcome.profile[outcome.taken]);
 }
 
-function refuseTwice(what: 'name' | 'uuid', values: readonly string[]): void {
-  const twice = values.find((value, index) => values.indexOf(value) !== index);
-  if (twice !== undefined)
-    throw new InvalidInput(`The ${what} ${twice} stands twice in the request.`);
+function refuseDuplicates(what: 'name' | 'uuid', values: readonly string[]): void {
+  const duplicate = values.find((value, index) => values.indexOf(value) !== index);
+  if (duplicate !== undefined) {
+    throw new InvalidInput(`Duplicate ${what} ${duplicate} in the request.`);
+  }
 }
