@@ -104,7 +104,7 @@ describe('the sequence of a bind', () => {
 
   it('has the order of a simulated bind', async () => {
     const acted: string[] = [];
-    await runOperation('a bind that needs its host', {
+    await runOperation('bind a vGPU', {
       trace: (line) => {
         if (line.includes('"Initial" → "BindStarted"')) acted.push('accelerator-requests');
         const [, part] = actor.exec(line) ?? [];

@@ -20,10 +20,10 @@ import {
   handles,
   instanceOf,
   jobs,
-  makeAllAgain,
   minutes,
   provider,
   remove,
+  reprovisionAll,
   startBindOf,
   startReleases,
   startVgpuHost,
@@ -61,7 +61,7 @@ async function bootDying(
   const report = aReport([gpu], { boot_id: boot_idOf(counts.boots), sequence: counts.sequence });
   const receivedAt = Date.now() + counts.boots;
   await applySettled(dying, 'cmp1', report, receivedAt).catch(() => {});
-  await makeAllAgain(d);
+  await reprovisionAll(d);
   return () => applyReport(deps, 'cmp1', report, receivedAt);
 }
 

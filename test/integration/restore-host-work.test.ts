@@ -21,10 +21,10 @@ import {
   gpu,
   handles,
   jobs,
-  makeAllAgain,
   minutes,
   provider,
   remove,
+  reprovisionAll,
   startBindOf,
   startReleases,
   startVgpuHost,
@@ -55,7 +55,7 @@ async function report(devices = [gpu], given: ConsumerDeps = deps): Promise<void
   const { host } = await deps.store.inventory.host('cmp1');
   const from = { boot_id: host.bootId as string, sequence: counts.sequence };
   await applyReport(given, 'cmp1', aReport(devices, from), Date.now());
-  await makeAllAgain();
+  await reprovisionAll();
 }
 
 /** Placement allocates nothing to anybody here. */

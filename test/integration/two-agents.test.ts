@@ -25,10 +25,10 @@ import {
   gpu,
   handles,
   jobs,
-  makeAllAgain,
   minutes,
   provider,
   remove,
+  reprovisionAll,
   startBindOf,
   startReleases,
   startVgpuHost,
@@ -69,7 +69,7 @@ async function says(boot_id: string, { afterMs = 1000, ...given }: Said = {}, de
   await again().catch((error: unknown) => {
     if (!(error instanceof RetryLater)) throw error;
   });
-  await makeAllAgain();
+  await reprovisionAll();
   return again;
 }
 
@@ -157,7 +157,7 @@ describe('a boot id that was replaced and comes back', () => {
     const { instance } = await bound();
     const again = await says(cloned());
     await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
+    await reprovisionAll();
     expect((await deps.store.arqs.binding(instance))?.state).toBe('provisioning');
     await says(original());
     await end('reprovision', 'rejected', {
@@ -249,7 +249,7 @@ describe('a report of a replaced boot that is only late', () => {
     expect((await deps.store.arqs.binding(instance))?.state).toBe('Bound');
     expect(await stateOf(instance)).toBe('provisioning');
     await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
+    await reprovisionAll();
     expect([...jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: cloned() }]);
   });
 });
@@ -301,7 +301,7 @@ describe('an operator ends the conflict', () => {
     const { instance } = await bound();
     const again = await says(cloned());
     await again({ ...deps, clock: () => Date.now() + minutes });
-    await makeAllAgain();
+    await reprovisionAll();
     await end('reprovision');
     expect((await deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
     await says(original());

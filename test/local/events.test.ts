@@ -112,7 +112,7 @@ describe('events', () => {
     expect(idsOf(delivered)).toEqual([uuidOf(0), uuidOf(2), uuidOf(1)]);
   });
 
-  it('are told apart: refused for ever, or failed for now', async () => {
+  it('are either refused for ever or failed for now', async () => {
     fails = ({ Detail }) => {
       if (Detail?.includes(uuidOf(0))) return 'ThrottlingException';
       return Detail?.includes(uuidOf(1)) ? 'NotAuthorizedForSourceException' : undefined;

@@ -201,7 +201,7 @@ it('receives nothing for a receiver that has disconnected', async () => {
   // After the second round trip the engine has seen the end of the first connection.
   await attributesOf(url);
   await attributesOf(url);
-  await send(url, 'for somebody');
+  await send(url, 'for the next receiver');
   expect(await receive(url, { WaitTimeSeconds: 5 })).toHaveLength(1);
 });
 

@@ -1,5 +1,5 @@
-// A host with one region of an FPGA, to be programmed. The agent's jobs are noted here and ended by the
-// test; everything else is real.
+// A host with one region of an FPGA. The test records the agent's jobs and ends them; everything
+// else is real.
 
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
@@ -31,7 +31,7 @@ export async function startFpgaHost(): Promise<void> {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
 }
 
-/** A host that has just booted, its region empty, so that nothing of the test before is left. */
+/** Boots the host with an empty region, so that no state of an earlier test is left. */
 export async function bootAfresh(): Promise<void> {
   jobs = new Map();
   const double: ConsumerDeps['clients']['jobs'] = {
@@ -50,7 +50,7 @@ interface Held {
   readonly function?: string;
 }
 
-/** A host that has just booted, its region with or without a function; two handles of one region, or one. */
+/** Boots the host, whose region has a function or none, and one handle or two. */
 export async function boot(
   held: Held = {},
   given: { isDescribed?: boolean; isSameBoot?: boolean; isShared?: boolean } = {},
@@ -60,7 +60,7 @@ export async function boot(
   await receive(isDescribed ? report : { ...report, devices: [] });
 }
 
-/** What the host says next, of its next boot or of the same. */
+/** The next report of the host, of the next boot or of the same one. */
 export function nextReport(
   held: Held = {},
   { isSameBoot = false, isShared = true } = {},
@@ -132,26 +132,26 @@ export async function bind(accel: Record<string, string>, count = 1) {
   return { instance, status, error: json?.error };
 }
 
-/** What the stream brings to the queue. */
+/** Starts the bind with the message that the stream would cause. */
 export async function startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
   const binding = await deps.store.arqs.binding(instance);
   const clients = { ...deps.clients, ...given };
   if (binding) await startBind({ ...deps, clients }, instance, binding.bindId as BindId);
 }
 
-/** What the stream brings to the queue for work that handles wait for: a release or a program. */
+/** Starts a release or a program with the message that the stream would cause. */
 export async function startAwaited(given: ConsumerDeps, id: string): Promise<void> {
   await startRelease(given, id);
   await startProgram(given, id);
 }
 
-/** What the stream brings to the queue after a boot. */
+/** Starts reprovisioning with the message that the stream would cause after a reboot. */
 export async function reprovisionFor(instance: string, attempt = 1): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
   if (binding?.jobUuid) await startReprovision(deps, binding.jobUuid, attempt);
 }
 
-/** The instance whose bind has ended well. */
+/** Binds an instance, and returns it when its bind has succeeded. */
 export async function bound(accel: Record<string, string>): Promise<string> {
   const { instance } = await bind(accel);
   await startBindOf(instance);
@@ -160,7 +160,7 @@ export async function bound(accel: Record<string, string>): Promise<string> {
   return instance;
 }
 
-/** Ids of what the region's handles wait for. */
+/** Ids of the work for which the region's handles wait. */
 export async function releases(): Promise<string[]> {
   const provider = await deps.store.inventory.provider(region);
   return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
@@ -183,7 +183,7 @@ export async function stateOf(instance: string): Promise<unknown> {
   return status === 200 ? json.arqs[0]?.state : status;
 }
 
-/** The one step that the host was asked for. */
+/** The only step of the only job. */
 export function theOnlyStep() {
   const steps = [...jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
   expect(steps).toHaveLength(1);
@@ -192,7 +192,7 @@ export function theOnlyStep() {
 
 export function theStep() {
   const step = theOnlyStep();
-  if (step?.kind !== 'program') throw new Error(`not to program, but to ${step?.kind}`);
+  if (step?.kind !== 'program') throw new Error(`expected a program step, got ${step?.kind}`);
   return step;
 }
 

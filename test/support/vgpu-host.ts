@@ -1,5 +1,5 @@
-// A host with a GPU whose mdevs are made by its agent. The agent's jobs are noted here and ended by the
-// test; everything else is real.
+// A host with a GPU that makes mdevs. The test records the agent's jobs and ends them; everything
+// else is real.
 
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -29,7 +29,7 @@ export const gpu = aDevice({
   type: 'GPU',
   provider_suffix: undefined,
   offers: undefined,
-  // A type of vGPU, as drivers report it.
+  // A vGPU type, as drivers report it.
   regions: [
     {
       name: 'fake-1',
@@ -47,7 +47,7 @@ export function startVgpuHost(): Promise<void> {
   return startVgpuHostWith({});
 }
 
-/** @param settings beside the usual ones */
+/** @param settings in addition to the usual ones */
 export async function startVgpuHostWith(settings: Record<string, string>): Promise<void> {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
   await world.ask('POST', '/v2/device_profiles', {
@@ -55,7 +55,7 @@ export async function startVgpuHostWith(settings: Record<string, string>): Promi
   });
 }
 
-/** A host that has just booted, so that nothing of the test before is left. */
+/** Boots the host, so that no state of an earlier test is left. */
 export async function bootAfresh(): Promise<void> {
   jobs = new Map();
   everMade = new Set();
@@ -83,7 +83,7 @@ export async function bootAfresh(): Promise<void> {
   await setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
 }
 
-/** From now on consumers see so many minutes more. */
+/** Sets the clock of the consumers ahead by so many minutes. */
 export function setClockAhead(count: number): void {
   deps = { ...deps, clock: () => Date.now() + count * minutes };
 }
@@ -93,7 +93,7 @@ export async function setPresence(presence: Presence): Promise<void> {
   await deps.store.inventory.putPresence('cmp1', presence, host.presence);
 }
 
-/** The agent has been gone for so long. */
+/** Disconnects the agent for so long. */
 export async function disconnect(forMs: number): Promise<void> {
   const at = new Date(Date.now() - forMs).toISOString();
   const { host } = await deps.store.inventory.host('cmp1');
@@ -103,7 +103,7 @@ export async function disconnect(forMs: number): Promise<void> {
   await setPresence({ isConnected: false, version: 1, at });
 }
 
-/** As a consumer of the host's reports. */
+/** Runs the work with the lease on the host's reports, as a consumer does. */
 export async function underLease(work: (holder: string) => Promise<boolean>): Promise<void> {
   const { inventory } = deps.store;
   const now = new Date().toISOString();
@@ -116,7 +116,7 @@ export async function boot(given: ConsumerDeps = deps): Promise<void> {
   counts.boots += 1;
   counts.sequence += 1;
   const boot_id = `bbbbbbbb-0000-4000-8000-${String(counts.boots).padStart(12, '0')}`;
-  // Some tests look ahead; a boot comes after whatever they have done.
+  // Some tests set the clock ahead; a boot must come after that.
   const later = { ...given, clock: () => Date.now() + 10 * minutes };
   await applySettled(
     later,
@@ -124,7 +124,7 @@ export async function boot(given: ConsumerDeps = deps): Promise<void> {
     aReport([gpu], { boot_id, sequence: counts.sequence }),
     Date.now() + counts.boots,
   );
-  await makeAllAgain(later);
+  await reprovisionAll(later);
 }
 
 export const instanceOf = (number: number) =>
@@ -147,8 +147,8 @@ export async function bind() {
   return { arq, instance, status, error: json?.error };
 }
 
-/** What the stream brings to the queue after a boot. */
-export async function makeAllAgain(given: ConsumerDeps = deps): Promise<void> {
+/** Starts reprovisioning with the messages that the stream would cause after a reboot. */
+export async function reprovisionAll(given: ConsumerDeps = deps): Promise<void> {
   const jobUuids = new Set<string>();
   for (let instance = 1; instance <= counts.instances; instance++) {
     const binding = await given.store.arqs.binding(instanceOf(instance));
@@ -157,7 +157,7 @@ export async function makeAllAgain(given: ConsumerDeps = deps): Promise<void> {
   for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
 }
 
-/** What the stream brings to the queue. */
+/** Starts the bind with the message that the stream would cause. */
 export async function startBindOf(instance: string): Promise<void> {
   const binding = await deps.store.arqs.binding(instance);
   if (binding) await startBind(deps, instance, binding.bindId as BindId);
@@ -182,7 +182,7 @@ export async function end(
   expect(ids.length).toBeGreaterThan(0);
   for (const jobId of ids) {
     const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
-    // Events come at least once.
+    // Deliver twice: events come at least once.
     for (const _ of [1, 2]) await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
     jobs.delete(jobId);
   }
@@ -205,7 +205,7 @@ export async function bound() {
   return made;
 }
 
-/** Jobs as they were, whose end is still to come. */
+/** Restores jobs whose events are still to come. */
 export function bringBackJobs(late: Map<string, JobDocument>): void {
   jobs = late;
 }

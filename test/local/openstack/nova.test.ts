@@ -16,10 +16,10 @@ describe('external events', () => {
   it('get the codes of Nova, and are recorded', async () => {
     await cloud.restartNova({ handOverMs: 60_000 });
     const early = await cloud.boot('accelerated');
-    const stranger = crypto.randomUUID();
+    const unknown = crypto.randomUUID();
     const events = [
       anEvent(early, 'a'),
-      anEvent(stranger, 'b'),
+      anEvent(unknown, 'b'),
       { ...anEvent(early), tag: undefined },
     ];
     const response = await cloud.call('POST', '/os-server-external-events', {
