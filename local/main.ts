@@ -1,5 +1,6 @@
-// `npm start`: the whole system on this machine, until Ctrl-C. State survives; `-- --fresh` starts
-// empty, `-- --state DIR` keeps it in another folder, `-- --port-base N` takes N and the ports after it.
+// `npm start`: the whole system on this machine, until Ctrl-C. State survives a stop; `-- --fresh`
+// starts empty, `-- --state DIR` uses another folder, `-- --port-base N` uses N and the ports
+// after it.
 
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
   const { fresh, directory, portBase } = readArguments();
   lockDirectory(directory);
   const layout = await chooseLayout({ stage: 'dev', directory, anyPorts: false, portBase });
-  // Only now: a system that still runs would lose what is below it.
+  // Delete after the lock is held: a running system would lose its files.
   if (fresh) rmSync(directory, { recursive: true, force: true });
   let system: System | undefined;
   stopOnSignals(() => system, shown(directory));
@@ -77,7 +78,7 @@ async function main(): Promise<void> {
     onLine: (part, line) => {
       if (part === 'consumers' && line.message === 'Inventory changed.') devices.look();
     },
-    onRestart: (name) => say(`${name} has died; it is started again`),
+    onRestart: (name) => say(`${name} ended unexpectedly; restarting it`),
   });
   if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
     await announceHost(layout, demoHostname);
@@ -96,12 +97,12 @@ function stopOnSignals(system: () => System | undefined, state: string): void {
   let stoppingSince: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      // One Ctrl-C comes twice: from the terminal, and by npm.
+      // One Ctrl-C arrives twice: from the terminal and from npm.
       if (stoppingSince !== undefined && performance.now() - stoppingSince > 1000) process.exit(1);
       if (stoppingSince !== undefined) return;
       stoppingSince = performance.now();
       console.log(`\nStopping. State stays in ${state}; \`npm start -- --fresh\` starts empty.`);
-      // Before it is up, its processes end as soon as we do.
+      // While the system starts, its processes end with this one.
       void Promise.resolve(system()?.stop()).then(() => process.exit(0));
     });
   }

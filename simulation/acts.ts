@@ -14,7 +14,7 @@ export const boot =
   (name: string): Act =>
   (world) => {
     const profile = world.profiles.find((each) => each.name === name);
-    if (!profile) throw new Error(`There is no profile ${name}.`);
+    if (!profile) throw new Error(`Unknown profile: ${name}`);
     return world.nova.boot(profile);
   };
 
@@ -163,7 +163,7 @@ export const enableDevices: Act = (world) => {
 
 export function first({ nova }: World): Server {
   const [server] = nova.servers;
-  if (!server) throw new Error('There is no server.');
+  if (!server) throw new Error('No server has been created.');
   return server;
 }
 

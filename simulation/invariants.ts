@@ -150,7 +150,7 @@ export function checkConvergence(world: World): void {
     if (servers.get(arq.split(' ')[0] ?? '')?.hasLostArqs) continue;
     // A reboot of the host may end a completed bind. A failed bind never completes.
     if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
-      throw new Violation('L2', `Nova was told of ARQ ${arq}: ${said.join(', ')}`);
+      throw new Violation('L2', `Nova got contradicting events for ARQ ${arq}: ${said.join(', ')}`);
   }
   for (const release of stored.releases) {
     if (!release.quarantine) throw new Violation('L3', `release ${release.id} never ends`);

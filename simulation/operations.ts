@@ -317,7 +317,7 @@ export async function runOperation(
   options: Pick<WorldOptions, 'interrupt' | 'strip' | 'trace'> = {},
 ): Promise<OperationOutcome> {
   const operation = operations[name];
-  if (!operation) throw new Error(`There is no operation ${name}.`);
+  if (!operation) throw new Error(`Unknown operation: ${name}`);
   const world = createWorld(seed, { rates: operation.rates ?? quietRates, ...options });
   try {
     const check = createSafetyCheck(world);

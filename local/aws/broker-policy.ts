@@ -1,5 +1,5 @@
-// What a host may do at the broker, as the IoT policy in infra/ says it: its own inventory, its own
-// jobs, nothing else.
+// What a host may do at the broker, as in the IoT policy of infra/: use the topics of its own
+// inventory and its own jobs.
 
 import { inventoryTopic } from '#core/contracts/topics.ts';
 
@@ -13,7 +13,7 @@ export function maySubscribe(thing: string, filter: string): boolean {
   return isJobsTopic(thing, filter);
 }
 
-/** Below a host's own jobs; of these none is for the rules. */
+/** Whether the topic is one of the host's jobs topics. Messages there do not go to the rules. */
 export function isJobsTopic(thing: string, topic: string): boolean {
   return topic.startsWith(`$aws/things/${thing}/jobs/`);
 }

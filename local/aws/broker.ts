@@ -1,13 +1,13 @@
-// AWS IoT Core's message broker on this machine: MQTT 3.1.1 over mutual TLS. A host is who its
-// certificate says, and its client id must say the same.
+// A fake AWS IoT Core message broker: MQTT 3.1.1 over mutual TLS. The certificate names the host,
+// and the client id must be the same name.
 //
 // INVARIANTS
-// - A message with QoS 1 is acknowledged only after `deliver` has taken it: whoever kills us in
-//   between finds that the host sends it again. (The broker library acknowledges between its
+// - A message with QoS 1 is acknowledged only after `deliver` has taken it: if this process dies in
+//   between, the host sends it again. (The broker library acknowledges between its
 //   authorizePublish and published hooks, so delivery happens in the first.)
-// - What one host sends reaches no other: it goes to the rules, or to the jobs, whose answers go to
-//   the one who asked.
-// - Of one client id at most one connection is open; the newer one wins.
+// - A message of a host never reaches another host: it goes to the rules, or to the jobs, whose
+//   answers go to the host that asked.
+// - A client id has at most one open connection; a newer one ends the older.
 // - Each connection has one `connected` and one `disconnected` event.
 
 import { X509Certificate } from 'node:crypto';
@@ -25,17 +25,17 @@ import type { DeviceJobs } from './iot-jobs/start.ts';
 import { certificateId, type ThingRegistry } from './iot-registry/registry.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
 
-/** Stands on what was taken from a host; no host may subscribe to it. */
+/** The topic of messages that were delivered; no host may subscribe to it. */
 const takenTopic = 'taken';
 
 export interface BrokerOptions extends Partial<ListenOptions> {
   readonly stage: string;
   readonly certificates: CertificateFiles;
-  /** Where messages go: the rules. While it rejects, nothing is acknowledged. */
+  /** Takes messages for the rules. While it rejects, no message is acknowledged. */
   readonly deliver: (topic: string, payload: Buffer) => Promise<void>;
-  /** Takes what hosts publish on their jobs topics; without it that goes to the rules as well. */
+  /** Takes messages on the jobs topics of hosts; without it they go to the rules as well. */
   readonly jobs?: DeviceJobs;
-  /** Who may connect; without it, whoever has a certificate of the authority. */
+  /** Says who may connect; without it, every host with a certificate of the authority. */
   readonly registry?: ThingRegistry;
   readonly log?: Log;
 }
@@ -43,7 +43,7 @@ export interface BrokerOptions extends Partial<ListenOptions> {
 export interface LocalBroker extends Running {
   readonly host: string;
   readonly port: number;
-  /** Sends to a host, which gets it when it next connects if it is away. */
+  /** Sends to a host; an absent host gets the message when it connects. */
   publish(topic: string, payload: string): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
     ca: readFileSync(certificates.authorityFile),
     requestCert: true,
     rejectUnauthorized: true,
-    // Without it each small answer waits for the acknowledgement of the one before: 130 ms a job.
+    // Without it each small answer waits 40 ms or more for an acknowledgement: 130 ms a job.
     noDelay: true,
   });
   server.on('secureConnection', (socket) => {
@@ -69,7 +69,7 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
     socket.once('close', () => sockets.delete(socket));
     aedes.handle(socket);
   });
-  // AWS takes a few minutes for it.
+  // AWS takes a few minutes to end the connection.
   options.registry?.onEnded((ended) => {
     for (const socket of sockets) {
       if (certificateOf(socket) === ended) socket.destroy();
@@ -83,7 +83,7 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
     publish: (topic, payload) => publish(aedes, topic, payload),
     stop: async () => {
       server.close();
-      // Each connection's end is told of when its socket closes, and not before.
+      // Wait for the sockets: the `disconnected` event of a connection follows its socket's end.
       await Promise.all([...sockets].map((socket) => closeOf(socket, presence)));
       await new Promise<void>((resolve) => aedes.close(resolve));
       await presence.settled();
@@ -99,41 +99,41 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
       const { subject, raw } = socketOf(client).getPeerCertificate();
       const isNamed = subject?.CN === packet.clientId && packet.clientId !== '';
       const isWho = isNamed && (options.registry?.admits(packet.clientId, raw) ?? true);
-      // As AWS does: no reason given, the connection is gone.
+      // AWS also ends the connection without a reason.
       if (!isWho) client.conn.destroy();
       callback(null, isWho);
     },
     authorizePublish: (client, packet, callback) => {
       admit(client, packet).then(() => {
-        // The library now brings it to whoever has subscribed; to this nobody can have.
+        // The library now sends the message to subscribers of this topic; it has none.
         packet.topic = takenTopic;
         packet.retain = false;
         callback(null);
       }, callback);
     },
     authorizeSubscribe: (client, subscription, callback) =>
-      // Without a subscription it is answered with a failure (0x80).
+      // `null` instead of a subscription answers with a failure (0x80).
       callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
   });
   options.jobs?.connect(({ thing, topic, payload }) =>
-    delivery.bring(thing, () => publish(aedes, topic, payload)),
+    delivery.enqueue(thing, () => publish(aedes, topic, payload)),
   );
   aedes.on('keepaliveTimeout', (client) =>
     presence.blame(socketOf(client), 'MQTT_KEEP_ALIVE_TIMEOUT'),
   );
-  // The library ends the older connection of a client itself, and tells of ends; but it forgets a
-  // client whose predecessor was still closing. So both hang on the sockets.
+  // The library ends the older connection of a client and reports ends, but it forgets a client
+  // whose older connection is still closing. So both events depend on the sockets.
   aedes.on('client', (client) =>
     presence.connected(client.id, socketOf(client), certificateOf(socketOf(client)), () =>
       ownReason(client),
     ),
   );
-  // Its types do not know of this event; unheard, it would end the process.
-  (aedes as EventEmitter).on('error', (error: Error) => log.error('The broker failed.', { error }));
+  // The library's types lack this event; without a listener it would end the process.
+  (aedes as EventEmitter).on('error', (error: Error) => log.error('Broker failed', { error }));
   return aedes;
 }
 
-/** Takes a host's message or throws, which ends the connection without acknowledging it. */
+/** Takes a host's message, or throws: then the connection ends without an acknowledgement. */
 function createAdmission(
   { stage, deliver, jobs }: BrokerOptions,
   presence: Presence,
@@ -144,42 +144,42 @@ function createAdmission(
     client: Client | null,
     packet: Parameters<AuthorizePublishHandler>[1],
   ): Promise<void> => {
-    if (client === null) throw new Error('Nobody published this.');
+    if (client === null) throw new Error('A message without a client.');
     const refuse = (reason: DisconnectReason, text: string, cause?: unknown): never => {
       presence.blame(socketOf(client), reason);
       log.warn(text, { thing: client.id, topic: packet.topic, cause });
       throw new Error(text, { cause });
     };
     if (!mayPublish(stage, client.id, packet.topic)) {
-      refuse('FORBIDDEN_ACCESS', 'A host published to what is not its own.');
+      refuse('FORBIDDEN_ACCESS', 'Publish refused: topic of another host');
     }
     const payload = Buffer.from(packet.payload);
     if (payload.length > reportBytesMax) {
-      refuse('CLIENT_ERROR', `A message was larger than ${reportBytesMax} bytes.`);
+      refuse('CLIENT_ERROR', `Publish refused: larger than ${reportBytesMax} bytes`);
     }
-    if (packet.qos === 2) refuse('CLIENT_ERROR', 'QoS 2 is not supported.');
+    if (packet.qos === 2) refuse('CLIENT_ERROR', 'Publish refused: QoS 2 is not supported');
     try {
       if (jobs !== undefined && isJobsTopic(client.id, packet.topic)) {
         jobs.receive(client.id, packet.topic, payload, (reply) =>
-          delivery.bring(client.id, () => send(client, reply.topic, reply.payload)),
+          delivery.enqueue(client.id, () => send(client, reply.topic, reply.payload)),
         );
         return;
       }
       await deliver(packet.topic, payload);
     } catch (error) {
-      refuse('SERVER_ERROR', 'A message could not be delivered.', error);
+      refuse('SERVER_ERROR', 'Delivery failed', error);
     }
   };
 }
 
-/** To whom has subscribed. */
+/** Sends to the subscribers of the topic. */
 function publish(aedes: Aedes, topic: string, payload: string): Promise<void> {
   return new Promise((resolve, reject) => {
     aedes.publish(packetOf(topic, payload), (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** To this client alone, subscribed or not. */
+/** Sends to this client alone, subscribed or not. */
 function send(client: Client, topic: string, payload: string): Promise<void> {
   return new Promise((resolve, reject) => {
     client.publish(packetOf(topic, payload), (error) => (error ? reject(error) : resolve()));
@@ -201,12 +201,12 @@ function certificateOf(socket: TLSSocket): string {
   return certificateId(new X509Certificate(socket.getPeerCertificate().raw));
 }
 
-/** It is one: we gave it to the library. */
+/** The stream of a client is the socket that was given to the library. */
 function socketOf(client: Client): TLSSocket {
   return client.conn as TLSSocket;
 }
 
-/** The library notes a DISCONNECT packet, but does not show it. */
+/** The library records a DISCONNECT packet, but does not expose it. */
 function ownReason(client: Client): DisconnectReason {
   const saidGoodbye = (client as Client & { readonly _disconnected?: boolean })._disconnected;
   return saidGoodbye ? 'CLIENT_INITIATED_DISCONNECT' : 'CONNECTION_LOST';

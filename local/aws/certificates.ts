@@ -1,6 +1,6 @@
-// The certificates of one machine's system: an authority of its own, one certificate for the
-// broker, and one per host whose common name is the host's thing name. All are files, and are used
-// again at the next start, so that an agent started by hand keeps working.
+// The certificates of one local system: an authority, one certificate for the broker, and one per
+// host, whose common name is the thing name of the host. They are files and are used again at the
+// next start, so that an agent started by hand keeps working.
 
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { generateKeyPair, type Issuer, issueCertificate } from './x509.ts';
 
 const authorityName = 'cyborg local authority';
 const authorityDays = 3650;
-/** The longest that some TLS clients accept. */
+/** The longest validity that some TLS clients accept. */
 const certificateDays = 398;
-/** One that ends sooner than this is replaced at start. */
+/** A certificate that ends sooner is replaced at start. */
 const renewDays = 30;
 
-/** Paths, in the form in which an agent is configured. */
+/** Paths, as in the configuration of an agent. */
 export interface CertificateFiles {
   readonly certificateFile: string;
   readonly keyFile: string;
@@ -23,15 +23,15 @@ export interface CertificateFiles {
 }
 
 export interface Certificates {
-  /** For 127.0.0.1, localhost, and the other names that were asked for. */
+  /** Valid for 127.0.0.1, localhost, and further names. */
   readonly server: CertificateFiles;
-  /** May be called again for the same thing: gives the same certificate until it needs renewal. */
+  /** Returns the certificate of the thing, and renews it if it ends soon. */
   issueHostCertificate(thing: string): CertificateFiles;
-  /** For a client whose key is its own; PEM. */
+  /** Signs a certificate for a client with its own key; PEM. */
   sign(commonName: string, publicKey: KeyObject): string;
 }
 
-/** @param names further names and addresses by which agents reach the broker */
+/** @param names further names and addresses at which agents reach the broker */
 export function openCertificates(directory: string, names: readonly string[] = []): Certificates {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const authorityFile = join(directory, 'authority.pem');
@@ -67,8 +67,8 @@ export function openCertificates(directory: string, names: readonly string[] = [
       ...names,
     ]),
     issueHostCertificate: (thing) => {
-      // It becomes part of a path.
-      if (!/^[a-zA-Z0-9:_-]{1,128}$/.test(thing)) throw new Error(`${thing} is no thing name.`);
+      // The name becomes part of a path.
+      if (!/^[a-zA-Z0-9:_-]{1,128}$/.test(thing)) throw new Error(`invalid thing name: ${thing}`);
       return issue(join(directory, 'hosts', thing), 'client', thing);
     },
     sign: (commonName, publicKey) =>
@@ -90,7 +90,7 @@ function openAuthority(certificateFile: string, keyFile: string): Issuer {
   return issuer;
 }
 
-/** Undefined unless there is one, with its key, that is good for a while yet. */
+/** Undefined unless the certificate and its key exist and the certificate does not end soon. */
 function readCertificate(certificateFile: string, keyFile: string): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(readFileSync(certificateFile));

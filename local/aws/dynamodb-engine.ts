@@ -1,8 +1,9 @@
-// DynamoDB on this machine: the dynoxide engine from its npm platform package, in a process of its
-// own. It loads none of AWS's clients, which the process that keeps it running has no use for.
+// A local DynamoDB: the dynoxide engine from its npm platform package, in a process of its own.
+// This file loads no AWS client: the process that supervises the engine needs none.
 //
-// With a file, items and stream records are in one SQLite database and are committed together: both
-// survive the death of the engine at any moment. Without a file, both live as long as the engine.
+// With a file, items and stream records are in one SQLite database and are committed together:
+// both survive the death of the engine at any moment. Without a file, both live as long as the
+// engine.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,24 +14,26 @@ import { freePort, type ListenOptions, type Running } from '../process/ports.ts'
 import { type EngineFile, openEngineFile } from './dynamodb-file.ts';
 import type { EngineWrites } from './dynamodb-writes.ts';
 
-/** Measured: 13 to 90 ms. The rest is for a machine that is very busy. */
+/** The engine was measured to start in 13 to 90 ms; a busy machine needs longer. */
 const readyWithinMs = 60_000;
 
 export interface DynamoDbOptions extends Partial<ListenOptions> {
-  /** SQLite file; its directory is made. Without it all is in memory, for short tests only. */
+  /** SQLite file; its directory is created. Without a file all is in memory, for short tests. */
   readonly file?: string;
 }
 
 export interface LocalDynamoDb extends Running {
   readonly url: string;
   readonly port: number;
-  /** By which a stream's reader knows when to ask the engine. Only with a file. */
+  /** Tells the readers of the streams about writes. Only with a file. */
   readonly writes?: EngineWrites;
-  /** Resolves when the engine has ended, for whatever reason. */
+  /** Resolves when the engine has ended, for any reason. */
   readonly ended: Promise<void>;
 }
 
-/** The platform has no engine, or it did not start. The message is one line for the user. */
+/**
+ * The platform has no engine, or the engine did not start. The message is one line for the user.
+ */
 export class EngineUnavailable extends Error {
   override readonly name = 'EngineUnavailable';
 }
@@ -68,7 +71,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Loca
   }
 }
 
-/** Path of the engine for this platform. Linux and macOS have one; elsewhere another can be used. */
+/** Path of the engine for this platform: Linux or macOS. Other platforms need another DynamoDB. */
 export function engineBinary(platform = `${process.platform}-${process.arch}`): string {
   const name = `@dynoxide/${platform}`;
   try {
@@ -76,8 +79,8 @@ export function engineBinary(platform = `${process.platform}-${process.arch}`): 
     return join(dirname(packageJson), 'dynoxide');
   } catch {
     throw new EngineUnavailable(
-      `There is no DynamoDB engine here (npm package ${name}): install it, or set ` +
-        'AWS_ENDPOINT_URL_DYNAMODB to a DynamoDB that already runs.',
+      `No DynamoDB engine for this platform (npm package ${name}): install it, or set ` +
+        'AWS_ENDPOINT_URL_DYNAMODB to a running DynamoDB.',
     );
   }
 }

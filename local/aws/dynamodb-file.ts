@@ -1,9 +1,9 @@
-// What we do to the engine's SQLite file beside the engine. Measured with version 1.2.1:
+// Changes to the engine's SQLite file beside the engine. Measured with version 1.2.1:
 //
-// - Each write to a table with a stream looks for the stream's last number without an index: 5 ms
-//   more per write, and per read of the stream, after 20,000 records. We add the index.
-// - Stream records are never removed. DynamoDB keeps them for a day; so do we, from start to start.
-//   The last record of each table stays: the engine counts on from it.
+// - Each write to a table with a stream looks up the last number of the stream without an index:
+//   5 ms more per write, and per read of the stream, after 20,000 records. This file adds the index.
+// - The engine never removes stream records. DynamoDB keeps them for a day, so each start removes
+//   older ones. The last record of each table stays: the engine continues its numbers.
 
 import { DatabaseSync } from 'node:sqlite';
 import { type EngineWrites, watchWrites } from './dynamodb-writes.ts';
@@ -12,9 +12,9 @@ const keptSeconds = 24 * 60 * 60;
 
 export interface EngineFile {
   addIndex(): void;
-  /** Before the engine opens the file, so that the two never wait for each other. */
+  /** Call it before the engine opens the file, so that the two never wait for each other. */
   trim(): void;
-  /** Of other connections than this one, that is of the engine. */
+  /** Reports writes of other connections, that is of the engine. */
   readonly writes: EngineWrites;
   close(): void;
 }
@@ -32,7 +32,7 @@ export function openEngineFile(path: string): EngineFile {
           ON _stream_records (table_name, CAST(sequence_number AS INTEGER))
       `),
     trim: () => {
-      // An engine killed in its first moments leaves a file without tables.
+      // An engine killed right after its start leaves a file without tables.
       if (schema.get('_stream_records') === undefined) return;
       database.exec(`
         DELETE FROM _stream_records

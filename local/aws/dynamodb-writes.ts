@@ -1,25 +1,25 @@
-// Tells when the engine has written, so that readers of its streams neither ask it nor look at its file
-// all the time. The kernel says that the file changed; SQLite's own counter says whether a commit did it.
+// Reports writes of the engine, so that readers of its streams need not poll. The kernel reports
+// that the file changed; SQLite's own counter says whether a commit changed it.
 
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
 export interface EngineWrites {
-  /** Another number after each commit of the engine's; asking costs microseconds. */
+  /** A number that changes with each commit of the engine; reading it takes microseconds. */
   version(): number;
   /**
-   * Resolves when there was a commit after that version, when nothing was heard for so long that it is
-   * time to look all the same, or at the signal.
+   * Resolves after a commit later than that version, after a time without any report of a change,
+   * or at the signal.
    */
   changedSince(version: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The file changes just before its commit can be seen: looked for again after 1, 2, 4 ... ms. */
+/** The file changes just before its commit is visible: check again after 1, 2, 4 ... ms. */
 const soonMs = 1;
 const soonMsMax = 64;
-/** Not every file system tells of changes. */
+/** Not every file system reports changes. */
 const unheardMs = 500;
-/** Even when nothing seems to have changed: a missed hint must not cost a record. */
+/** Read the stream this often even without a change, so that a missed one costs no record. */
 const lookAnywayMs = 10_000;
 
 export interface WatchedWrites extends EngineWrites {
@@ -31,7 +31,7 @@ export function watchWrites(file: string, version: () => number): WatchedWrites 
   let watcher: FSWatcher | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  /** @param delayMs after how long to look again for those who still wait */
+  /** @param delayMs how long to wait before the next check */
   function look(delayMs: number): void {
     clearTimeout(timer);
     if (waiting.size === 0) return;
@@ -52,7 +52,7 @@ export function watchWrites(file: string, version: () => number): WatchedWrites 
         if (name === null || name.startsWith(basename(file))) look(soonMs);
       }).on('error', () => {});
     } catch {
-      // No watch is to be had: the timer is enough, if later.
+      // No watch is available: the timer is enough, only slower.
     }
   }
 

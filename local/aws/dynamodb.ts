@@ -1,4 +1,5 @@
-// DynamoDB on this machine: the engine, and the tables of core/store/tables.ts in it or in any other.
+// A local DynamoDB: the engine, and the tables of core/store/tables.ts in it or in another
+// DynamoDB.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -17,7 +18,9 @@ export {
   startDynamoDb,
 } from './dynamodb-engine.ts';
 
-/** Makes the stage's tables, and returns the ARN of each stream. Tables already there stay as they are. */
+/**
+ * Creates the stage's tables and returns the ARN of each stream. Existing tables stay unchanged.
+ */
 export async function createTables(
   client: DynamoDBClient,
   stage: string,
@@ -39,7 +42,7 @@ async function createTable(
   } catch (error) {
     if (!(error instanceof Error && error.name === 'ResourceInUseException')) throw error;
   }
-  // Another endpoint than our engine may take its time to make a table.
+  // AWS and other endpoints may take a while to create a table.
   for (;;) {
     const { Table } = await client.send(new DescribeTableCommand({ TableName: input.TableName }));
     if (Table?.TableStatus === 'ACTIVE') return Table.LatestStreamArn;
@@ -47,7 +50,7 @@ async function createTable(
   }
 }
 
-/** What CreateTable is given for one row of the table of tables. */
+/** The input of CreateTable for one row of the table of tables. */
 export function tableInput(stage: string, table: TableDefinition): CreateTableCommandInput {
   const key = table.hasSortKey ? ['pk', 'sk'] : ['pk'];
   const attributes = new Set(

@@ -1,5 +1,5 @@
-// As much of EventBridge as announcing needs: PutEvents, for the unmodified AWS client. Each event is a
-// line of a file, in the form in which AWS delivers it. Development only: requests are not
+// A fake EventBridge: PutEvents only, for the unmodified AWS client. Each event becomes one line
+// of a file, in the form in which AWS delivers it to a target. Development only: requests are not
 // authenticated, and there are no rules.
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 
@@ -11,7 +11,7 @@ import { json } from 'node:stream/consumers';
 import * as z from 'zod';
 import { type ListenOptions, listen, type Running } from '../process/ports.ts';
 
-/** As targets of a rule are given it. */
+/** An event as the target of a rule gets it. */
 export interface DeliveredEvent {
   readonly version: '0';
   readonly id: string;
@@ -25,10 +25,10 @@ export interface DeliveredEvent {
 }
 
 export interface EventsOptions extends ListenOptions {
-  /** Events are added to it; without it nothing is kept. */
+  /** Events are appended to it; without it no event is kept. */
   readonly file?: string;
   readonly onEvent?: (event: DeliveredEvent, bus: string) => void;
-  /** A code of EventBridge's for an entry that it does not take. */
+  /** Returns an error code of EventBridge for an entry that is to fail. */
   readonly fails?: (entry: Entry) => string | undefined;
 }
 
@@ -55,18 +55,19 @@ export async function startEvents(options: EventsOptions): Promise<Running & { u
   function put(input: unknown): object {
     const { Entries } = request.parse(input);
     const bytes = Entries.reduce((sum, each) => sum + bytesOf(each), 0);
-    if (bytes > requestBytesMax) throw new TypeError(`${bytes} bytes are more than 256 KB.`);
+    if (bytes > requestBytesMax)
+      throw new TypeError(`The entries have ${bytes} bytes, more than 256 KB.`);
     const answers = Entries.map((each) => {
       const code = fails?.(each) ?? faultOf(each);
       return code
-        ? { ErrorCode: code, ErrorMessage: 'It was not taken.' }
+        ? { ErrorCode: code, ErrorMessage: 'The entry was refused.' }
         : { EventId: keep(each) };
     });
     const FailedEntryCount = answers.filter((answer) => 'ErrorCode' in answer).length;
     return { FailedEntryCount, Entries: answers };
   }
 
-  /** To a bus that is not there as well: EventBridge takes that, and drops it without a word. */
+  /** EventBridge also accepts an entry for a missing bus, and drops it silently. */
   function keep(each: Entry): string {
     const event = deliveredEvent(each);
     if (file !== undefined) appendFileSync(file, `${JSON.stringify(event)}\n`);

@@ -1,4 +1,4 @@
-// The IoT rules engine: what a host publishes goes, in the envelope of core/contracts/rules.ts, to
+// A fake IoT rules engine: sends a host's message, in the envelope of core/contracts/rules.ts, to
 // the queue that the rule names.
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { type RuleRow, rules } from '#core/contracts/rules.ts';
 import { ruleName } from '#core/contracts/topics.ts';
 import { type Log, silentLog } from '#core/log.ts';
 
-/** Waits between tries; then the message's sender has to keep it, and to send it again. */
+/** Waits between attempts; after the last, the sender keeps the message and sends it again. */
 const retryDelaysMs = [50, 200, 800];
 
 export interface RuleEngineOptions {
@@ -21,8 +21,8 @@ export interface RuleEngineOptions {
 
 export interface RuleEngine {
   /**
-   * Resolves when every rule that the topic meets has put the message in its queue. May have put it
-   * in one of them when it rejects: queues deliver at least once anyway.
+   * Resolves when every rule that matches the topic has put the message in its queue. When it
+   * rejects, some queues may have the message: queues deliver at least once.
    * @throws RuleActionFailed
    */
   deliver(topic: string, payload: Buffer): Promise<void>;
@@ -45,9 +45,9 @@ export function createRuleEngine(options: RuleEngineOptions): RuleEngine {
         await sqs.send(command);
         return;
       } catch (error) {
-        log.warn('A rule could not send.', { rule: rule.name, topic: envelope.topic, error });
+        log.warn('Rule action failed', { rule: rule.name, topic: envelope.topic, error });
         if (delayMs === undefined) {
-          throw new RuleActionFailed(`${rule.name} could not send.`, { cause: error });
+          throw new RuleActionFailed(`Action of rule ${rule.name} failed.`, { cause: error });
         }
         await delay(delayMs);
       }
@@ -73,9 +73,9 @@ export function createRuleEngine(options: RuleEngineOptions): RuleEngine {
 }
 
 /**
- * The rules for a topic as it was published, and the topic as rules see it. Below
- * `$aws/rules/<name>/` a message goes to the rule of that name alone, whatever its filter, and
- * `topic()` does not show that part.
+ * The rules for a published topic, and the topic as rules see it. A message below
+ * `$aws/rules/<name>/` goes to the rule of that name alone, whatever the filter, and `topic()`
+ * does not show that part.
  * https://docs.aws.amazon.com/iot/latest/developerguide/iot-basic-ingest.html
  */
 export function rulesFor(stage: string, published: string): { topic: string; rows: RuleRow[] } {
@@ -92,7 +92,7 @@ export function rulesFor(stage: string, published: string): { topic: string; row
   return { topic: published, rows: rules.filter(isMet) };
 }
 
-/** Whether a topic meets an MQTT filter. */
+/** Whether a topic matches an MQTT filter. */
 export function matches(filter: string, topic: string): boolean {
   const wanted = filter.split('/');
   const given = topic.split('/');

@@ -1,12 +1,13 @@
-// Lifecycle events: AWS IoT tells of each connection's begin and end. They may arrive in any order;
-// `versionNumber` is the same in both events of one connection and greater in a later connection's.
+// Lifecycle events: AWS IoT reports the begin and end of each connection. The events may arrive in
+// any order; `versionNumber` is the same in both events of a connection and greater in later
+// connections.
 // https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
 
 import type { Socket } from 'node:net';
 import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
 import type { Log } from '#core/log.ts';
 
-/** Those of AWS that can happen here. */
+/** AWS's reasons that can occur here. */
 export type DisconnectReason =
   | 'CLIENT_ERROR'
   | 'CLIENT_INITIATED_DISCONNECT'
@@ -30,7 +31,7 @@ export class Presence {
   readonly #open = new Map<string, Socket>();
   readonly #reasons = new WeakMap<Socket, DisconnectReason>();
   readonly #latestVersions = new Map<string, number>();
-  readonly #telling = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
 
   constructor(deliver: (topic: string, payload: Buffer) => Promise<void>, log: Log) {
     this.#deliver = deliver;
@@ -38,8 +39,8 @@ export class Presence {
   }
 
   /**
-   * The client has connected; an older connection of the same client ends now. The socket's own
-   * event says when this one ends, and then `reason` says why unless somebody is to blame.
+   * Call it when a client has connected; an older connection of the client ends. The end of the
+   * new one is read from its socket, and `reason` gives its reason unless `blame` was called.
    */
   connected(
     clientId: string,
@@ -54,28 +55,31 @@ export class Presence {
     }
     this.#open.set(clientId, socket);
     const session = this.#newSession(clientId, certificate);
-    this.#tell('connected', session, { ipAddress: socket.remoteAddress });
+    this.#report('connected', session, { ipAddress: socket.remoteAddress });
     socket.once('close', () => {
       if (this.#open.get(clientId) === socket) this.#open.delete(clientId);
       const disconnectReason = this.#reasons.get(socket) ?? reason();
-      this.#tell('disconnected', session, {
+      this.#report('disconnected', session, {
         disconnectReason,
         clientInitiatedDisconnect: disconnectReason === 'CLIENT_INITIATED_DISCONNECT',
       });
     });
   }
 
-  /** What the connection's end, which follows, will be put down to. */
+  /** Sets the reason of the connection's end, which follows. */
   blame(socket: Socket, reason: DisconnectReason): void {
     this.#reasons.set(socket, reason);
   }
 
-  /** When all events so far have been delivered or given up. */
+  /** Resolves when all events so far have been delivered or have failed. */
   async settled(): Promise<void> {
-    await Promise.all(this.#telling);
+    await Promise.all(this.#inProgress);
   }
 
-  /** AWS counts from 0 for each client; we begin with the time, so a restart never counts back. */
+  /**
+   * AWS counts from 0 for each client; the fake starts with the time, so a restart never counts
+   * back.
+   */
   #newSession(clientId: string, principalIdentifier: string): Session {
     const versionNumber = Math.max(Date.now(), (this.#latestVersions.get(clientId) ?? 0) + 1);
     this.#latestVersions.set(clientId, versionNumber);
@@ -83,16 +87,16 @@ export class Presence {
     return { clientId, sessionIdentifier, versionNumber, principalIdentifier };
   }
 
-  #tell(
+  #report(
     eventType: PresenceEvent['eventType'],
     session: Session,
     more: Readonly<Record<string, unknown>>,
   ): void {
     const topic = `$aws/events/presence/${eventType}/${session.clientId}`;
     const event = { ...session, timestamp: Date.now(), eventType, ...more } satisfies PresenceEvent;
-    const told = this.#deliver(topic, Buffer.from(JSON.stringify(event)))
-      .catch((error: unknown) => this.#log.error('A lifecycle event was lost.', { topic, error }))
-      .finally(() => this.#telling.delete(told));
-    this.#telling.add(told);
+    const delivered = this.#deliver(topic, Buffer.from(JSON.stringify(event)))
+      .catch((error: unknown) => this.#log.error('Lifecycle event lost', { topic, error }))
+      .finally(() => this.#inProgress.delete(delivered));
+    this.#inProgress.add(delivered);
   }
 }

@@ -1,5 +1,5 @@
-// SQS on this machine, over HTTP for the unmodified AWS client, kept in SQLite. Development only:
-// requests are not authenticated. What it does is in queues/.
+// A fake SQS over HTTP for the unmodified AWS client, kept in SQLite. Development only: requests
+// are not authenticated. The actions are in queues/.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -29,11 +29,11 @@ import { QueueStorage } from './queues/storage.ts';
 
 const actions: Readonly<Record<string, Action>> = { ...queueActions, ...messageActions };
 
-/** Two weeks, the longest there is: time to find out and to redrive. */
+/** Two weeks, the longest that SQS allows: time to find a failure and to redrive. */
 const deadLettersKeptSeconds = 14 * 24 * 60 * 60;
 
 export interface QueuesOptions extends Partial<ListenOptions> {
-  /** SQLite file; what was acknowledged survives kill -9. Without it all is in memory. */
+  /** SQLite file; acknowledged changes survive kill -9. Without it all is in memory. */
   readonly file?: string;
   readonly now?: () => number;
 }
@@ -65,13 +65,13 @@ export async function startQueues(options: QueuesOptions = {}): Promise<LocalQue
       .then(async (body) => {
         const perform = actions[target];
         if (perform === undefined) {
-          throw new SqsError('UnsupportedOperation', `There is no action ${target} here.`);
+          throw new SqsError('UnsupportedOperation', `The fake SQS does not support ${target}.`);
         }
         answer(request, response, 200, await perform(context, JSON.parse(body.toString() || '{}')));
       })
       .catch((error: unknown) => answerError(request, response, error));
   });
-  // A client that reuses a connection must not find it closed under its request.
+  // A client that reuses a connection must not meet a closed one.
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, { ...options, port: options.port ?? 0, host });
   return {
@@ -109,7 +109,7 @@ function answer(request: IncomingMessage, response: ServerResponse, status: numb
   response.end(bytes);
 }
 
-/** Makes the stage's queues with their dead-letter queues; returns the URL of each. */
+/** Creates the stage's queues with their dead-letter queues; returns the URL of each. */
 export async function createQueues(
   client: SQSClient,
   stage: string,
@@ -141,7 +141,7 @@ function createDeadQueue(
   });
 }
 
-/** A queue that is there with other attributes, of an earlier version of ours, gets these. */
+/** Creates a queue. An existing queue with other attributes, of an earlier version, gets these. */
 async function createQueue(
   client: SQSClient,
   name: string,

@@ -1,5 +1,5 @@
-// As much of S3 as staging needs: objects put in one piece, asked about and fetched, by a signed
-// request or by a presigned URL, whose signature and expiry are verified. Buckets need no making.
+// A fake S3 with what staging needs: PUT in one piece, HEAD and GET, by a signed request or a
+// presigned URL, whose signature and expiry are verified. Buckets need not be created.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
@@ -58,7 +58,7 @@ export async function startS3(options: S3Options): Promise<LocalS3> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
     authorize(request, url, clock());
-    // A digest is a file's name, whatever is in a key.
+    // The file's name is a digest, because a key may have any characters.
     const path = join(directory, createHash('sha256').update(url.pathname).digest('hex'));
     switch (request.method) {
       case 'PUT':
@@ -82,7 +82,7 @@ export async function startS3(options: S3Options): Promise<LocalS3> {
   };
 }
 
-/** A signed request is believed; who fetches by a URL alone has to prove it. */
+/** Accepts every signed request, and verifies the signature of a presigned URL. */
 function authorize(request: IncomingMessage, url: URL, now: number): void {
   if (request.headers.authorization?.startsWith('AWS4-HMAC-SHA256 ')) return;
   const signature = Buffer.from(url.searchParams.get('X-Amz-Signature') ?? '');
@@ -140,7 +140,7 @@ async function put(
   response: ServerResponse,
   path: string,
 ): Promise<void> {
-  // The SDK's own framing of a stream whose digest it does not know.
+  // The SDK's framing of a stream with an unknown digest.
   if (request.headers['content-encoding'] === 'aws-chunked')
     throw new Refusal(501, 'NotImplemented');
   const partial = `${path}.${crypto.randomUUID()}`;

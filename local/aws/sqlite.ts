@@ -1,4 +1,4 @@
-// A SQLite database with its statements prepared once. Synchronous: a statement takes microseconds.
+// A SQLite database with cached prepared statements. Synchronous: a statement takes microseconds.
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -11,7 +11,7 @@ export class Sqlite {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  /** Without a file: in memory. Its directory is made. */
+  /** Without a file the database is in memory. The directory of a file is created. */
   constructor(file: string | undefined, schema: string) {
     if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
     this.#database = new DatabaseSync(file ?? ':memory:', { timeout: 5000 });

@@ -1,6 +1,6 @@
-// X.509 certificates (RFC 5280) with ECDSA P-256 keys, just enough of them for TLS on one machine.
-// Node can sign and read certificates but not make them; the libraries that can need far more than
-// this page. OpenSSL checks each one whenever it is used.
+// X.509 certificates (RFC 5280) with ECDSA P-256 keys, enough for TLS on one machine. Node can
+// sign and read certificates but not create them, and libraries that can are far larger than this
+// file. OpenSSL checks each certificate when it is used.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -19,7 +19,7 @@ import {
 export interface CertificateRequest {
   readonly commonName: string;
   readonly kind: 'authority' | 'server' | 'client';
-  /** DNS names and IPv4 addresses that the certificate is good for. */
+  /** DNS names and IPv4 addresses for which the certificate is valid. */
   readonly names?: readonly string[];
   readonly days: number;
   readonly publicKey: KeyObject;
@@ -38,7 +38,7 @@ export function generateKeyPair() {
 /** The certificate as PEM. An authority is its own issuer. */
 export function issueCertificate(request: CertificateRequest, issuer: Issuer): string {
   const day = 24 * 60 * 60 * 1000;
-  // A day back: the clock of a client in a virtual machine may be a little behind.
+  // Valid from one day ago: the clock of a client in a virtual machine may be slow.
   const validity = sequence(time(Date.now() - day), time(Date.now() + request.days * day));
   const contents = sequence(
     tagged(0xa0, integer(Buffer.of(2))),
@@ -91,7 +91,7 @@ function keyIdentifier(key: KeyObject): Buffer {
   return createHash('sha1').update(publicKeyInfo(key)).digest();
 }
 
-/** UTCTime, which is the form until 2049. */
+/** UTCTime, which is the form for dates until 2049. */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));

@@ -9,5 +9,5 @@ export async function announceHost(layout: Layout, hostname: string): Promise<vo
     signal: AbortSignal.timeout(10_000),
   });
   if (response.ok || response.status === 409) return;
-  throw new Error(`The stand-in for Nova refused host ${hostname}: ${await response.text()}`);
+  throw new Error(`The fake Nova refused host ${hostname}: ${await response.text()}`);
 }

@@ -1,21 +1,21 @@
-// How the demo asks the services, and waits for what they do.
+// The HTTP client of the demo, and its waits for results.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long nothing may move. How long a step takes while something does is the machine's affair. */
+/** The longest time without any change. A step may take longer while something changes. */
 const stillSecondsMax = 120;
 
 let movedAt = performance.now();
 
-/** Tells those who wait that the system is at work: a part has said something, for instance. */
+/** Extends the waits: call it when the system shows progress, for instance with a log line. */
 export function noteProgress(): void {
   movedAt = performance.now();
 }
 
 export type Client = ReturnType<typeof client>;
 
-/** Asks as a user would; Nova's own token comes along, as it does from Nova. */
+/** Calls as a user does. The user's token comes with Nova's service token, as from Nova. */
 export function client(base: string) {
   async function ask<T>(method: string, path: string, token: string, body?: unknown): Promise<T> {
     const response = await fetch(`${base}${path}`, {
@@ -45,10 +45,10 @@ export function client(base: string) {
 }
 
 /**
- * The first value that holds. Waits for as long as the values change or progress is noted.
+ * Returns the first value that holds. Waits as long as the values change or progress is noted.
  *
- * @param what is waited for, as it follows "Waited for"
- * @throws Error with that and the last value
+ * @param what completes the message "Waited for"
+ * @throws Error with the message and the last value
  */
 export async function eventually<T>(
   what: string,
@@ -65,7 +65,7 @@ export async function eventually<T>(
     const stillSeconds = (performance.now() - movedAt) / 1000;
     assert.ok(
       stillSeconds < stillSecondsMax,
-      `Waited for ${what}; nothing has moved for ${stillSecondsMax} s. Last: ${seen}`,
+      `Waited for ${what}; no change for ${stillSecondsMax} s. Last: ${seen}`,
     );
     await sleep(20);
   }

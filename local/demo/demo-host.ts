@@ -1,5 +1,6 @@
-// The compute node of `npm start` and `npm run demo`: the fake driver's device, a fake GPU on which
-// mdevs can be made, a fake FPGA that can be programmed, and a sysfs tree with a GPU and a network card that has two virtual functions.
+// The compute node of `npm start` and `npm run demo`: the fake driver's device, a fake GPU that
+// makes mdevs, a fake programmable FPGA, and a sysfs tree with a GPU and a network card with two
+// virtual functions.
 
 import { existsSync } from 'node:fs';
 import type { AgentOptions } from '../process/system.ts';
@@ -7,7 +8,7 @@ import { SysfsTree } from './sysfs-tree.ts';
 
 export const demoHostname = 'cmp1';
 
-/** What Cyborg is given of the host; the rest is Nova's. */
+/** The PCI devices that Cyborg may use; the others are Nova's. */
 const allowList = [
   { vendor_id: '10de', product_id: '1eb8', device_type: 'GPU', resource_class: 'PGPU' },
   {
@@ -19,7 +20,7 @@ const allowList = [
   },
 ];
 
-/** Makes the tree unless it is there. */
+/** Creates the tree, unless it exists. */
 export function demoAgent(sysfsRoot: string): AgentOptions {
   if (!existsSync(sysfsRoot)) {
     new SysfsTree(sysfsRoot)

@@ -1,7 +1,7 @@
 import type { Client } from './demo-client.ts';
 import { demoHostname } from './demo-host.ts';
 
-/** What Placement says of a provider of the demo host: how many there are, and how many are used. */
+/** Inventory and usage of one provider of the demo host. */
 export async function inventoryOf(placement: Client, provider: string, resourceClass: string) {
   const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
     `/resource_providers?name=${demoHostname}_${provider}`,

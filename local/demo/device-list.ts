@@ -1,4 +1,4 @@
-// What `npm start` shows of the hosts' devices: the list of the API, as often as it has changed.
+// The devices of the hosts, as `npm start` prints them: the list of the API, each time it changes.
 
 import * as z from 'zod';
 import { type Layout, urlOf } from '../process/layout.ts';
@@ -10,11 +10,11 @@ const listing = z.object({
 });
 
 export interface DeviceList {
-  /** Asks soon, and says the devices if they are others than it last said. */
+  /** Asks the API soon, and prints the devices if they have changed. */
   look(): void;
 }
 
-/** Several reports of a host come at once; one look is enough for them. */
+/** Several reports of a host come at once; one request is enough for them. */
 const gatherMs = 200;
 
 export function showDevices(layout: Layout, say: (sentence: string) => void): DeviceList {
@@ -37,14 +37,15 @@ export function showDevices(layout: Layout, say: (sentence: string) => void): De
   return {
     look: () => {
       clearTimeout(timer);
-      // With another Keystone our token is unknown, and while the system stops nothing answers.
+      // Ignore errors: a real Keystone does not know our token, and a stopping system does not
+      // answer.
       timer = setTimeout(() => void show().catch(() => {}), gatherMs);
       timer.unref();
     },
   };
 }
 
-/** One for each host. */
+/** One sentence for each host. */
 function sentencesOf(devices: z.infer<typeof listing>['devices']): string[] {
   const byHost = Map.groupBy(devices, ({ hostname }) => hostname);
   return [...byHost].map(

@@ -1,4 +1,4 @@
-// GBS images, as Intel's packager makes them.
+// GBS images in the format of Intel's packager.
 
 export const fakeInterface = '9926ab6d-6c92-5a68-aabc-a7d84c545738';
 export const aFunction = 'd8424dc4-a4a3-c413-f89e-433683f9040b';

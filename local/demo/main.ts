@@ -1,5 +1,5 @@
-// `npm run demo`: a server with two accelerators, from the host's report to the last handle set free,
-// against a system of its own on free ports. Exits 0 only if every step holds.
+// `npm run demo`: boots servers with accelerators, from the host's report to the release of the
+// last handle, on a system of its own on free ports. Exits 0 only if every step succeeds.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ takeNoArguments(
   'npm run -s demo    one server with two accelerators, from report to release, on this machine',
 );
 
-/** The fake GPU's provider for the smaller of its two types of mdev. */
+/** The provider of the fake GPU for the smaller of its two mdev types. */
 const vgpuProvider = '0000:0e:00.0_fake-1';
 
 interface Arq {
@@ -117,13 +117,13 @@ async function boot(layout: Layout): Promise<void> {
   assert.equal(new Set(listed.arqs.map((arq) => arq.attach_handle_uuid)).size, 2);
   done(`both ARQs are resolved, with handles ${listed.arqs.map(addressOf).join(' and ')}`);
 
-  const told = await eventually(
+  const sent = await eventually(
     'one event for each ARQ at Nova',
     () => nova.get<{ events: { tag: string; status: string }[] }>('/_events', 'admin-token'),
     ({ events }) => listed.arqs.every(({ uuid }) => events.some(({ tag }) => tag === uuid)),
   );
-  assert.ok(told.events.every(({ status }) => status === 'completed'));
-  done(`Nova has received ${told.events.length} events, one per ARQ, all completed`);
+  assert.ok(sent.events.every(({ status }) => status === 'completed'));
+  done(`Nova has received ${sent.events.length} events, one per ARQ, all completed`);
 
   await nova.delete(`/servers/${server.id}`, 'demo-token');
   await eventually(
@@ -143,7 +143,7 @@ async function boot(layout: Layout): Promise<void> {
   await bootWithFpga(api, nova, placement, client(urlOf(layout, 'glance')));
 }
 
-/** Whether a handle is free shows when somebody binds them all. */
+/** Binds all handles at once, because the API does not show whether a handle is free. */
 async function exhaust(api: Client, released: number): Promise<void> {
   const { deployables } = await api.get<{ deployables: { name: string; rp_uuid: string }[] }>(
     '/deployables',
@@ -169,7 +169,7 @@ async function exhaust(api: Client, released: number): Promise<void> {
   done(`all 16 handles can be claimed at once: the ${released} of the server are free again`);
 }
 
-/** Makes a profile and its flavor; the server's id, once it is up. */
+/** Creates a profile, its flavor and a server; returns the server's id when it is ACTIVE. */
 async function bootServer(
   api: Client,
   nova: Client,
@@ -194,7 +194,7 @@ async function bootServer(
   return server.id;
 }
 
-/** The host has to make an mdev for this one, and to remove it afterwards. */
+/** Boots a server for which the host creates an mdev, and deletes it, which removes the mdev. */
 async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
   const groups = [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }];
   const vm = await bootServer(api, nova, { flavor: 'f2', profile: 'vgpu', groups });
@@ -215,7 +215,7 @@ async function bootWithVgpu(api: Client, nova: Client): Promise<void> {
   done('and is gone again: the host has confirmed that the mdev is removed');
 }
 
-/** The host has to program its FPGA for this one, with an image from Glance. */
+/** Boots a server for which the host programs its FPGA with an image from Glance. */
 async function bootWithFpga(
   api: Client,
   nova: Client,
@@ -275,7 +275,7 @@ async function programByOperator(api: Client, glance: Client): Promise<void> {
   done('an operator has had it programmed with another image');
 }
 
-/** Whether a release is confirmed shows in no answer of the API. */
+/** Reads the handle's row, because the API does not show whether a release is confirmed. */
 async function handleOf(uuid: string): Promise<AttachHandle | undefined> {
   const { store } = createStore(createDocuments(), 'demo');
   const provider = await store.inventory.provider(providerUuid(`${demoHostname}_${vgpuProvider}`));
@@ -291,9 +291,9 @@ try {
   await demo(directory);
   rmSync(directory, { recursive: true, force: true });
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  console.log(`\nAll ${steps} steps hold; ${seconds} s in all.`);
+  console.log(`\nAll ${steps} steps succeeded; ${seconds} s in all.`);
 } catch (error) {
   console.error(`\nThe demo failed after ${steps} steps. ${(error as Error).message}`);
-  console.error(`Its logs are in ${join(directory, 'logs')}.`);
+  console.error(`The logs are in ${join(directory, 'logs')}.`);
   process.exitCode = 1;
 }

@@ -1,5 +1,5 @@
-// `npm run demo:record`: runs the demo and keeps what it printed, as docs/demo.md and as docs/demo.svg,
-// in which each line appears when it did.
+// `npm run demo:record`: runs the demo and stores its output as docs/demo.md and docs/demo.svg, in
+// which each line appears at its time.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ async function recordDemo(): Promise<readonly Line[]> {
     lines.push({ text, atMs: performance.now() - startedAt });
   }
   const [code] = await closed;
-  if (code !== 0) throw new Error(`The demo ended with ${code}; nothing is recorded.`);
+  if (code !== 0) throw new Error(`The demo ended with exit code ${code}; nothing is recorded.`);
   return lines;
 }
 
@@ -48,7 +48,7 @@ ${lines.map(({ text }) => text).join('\n')}
 `;
 }
 
-/** A line is hidden until its time: a viewer without animation shows all. */
+/** Hides each line until its time; a viewer without animation shows all lines. */
 function drawing(lines: readonly Line[]): string {
   const all = [{ text: '$ npm run -s demo', atMs: 0 }, ...lines];
   const height = all.length * 20 + 24;

@@ -1,5 +1,5 @@
-// Builds sysfs trees as the kernel shapes them: entries of bus/pci/devices are links, attributes
-// end in a newline, what is not there is missing rather than empty.
+// Builds sysfs trees in the kernel's form: entries of bus/pci/devices are links, attributes end in
+// a newline, and an attribute without a value is missing instead of empty.
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 
 export interface PciFunctionGiven {
   readonly address: string;
-  /** Four hexadecimal digits, like all ids here. */
+  /** Four hexadecimal digits, like all ids in this file. */
   readonly vendor?: string;
   readonly product?: string;
   readonly subsystem?: string;
@@ -15,7 +15,7 @@ export interface PciFunctionGiven {
   readonly classCode?: string;
   /** `undefined` for a function without a driver. */
   readonly driver?: string | undefined;
-  /** `undefined` where the IOMMU is off; by default a group of its own. */
+  /** `undefined` if the IOMMU is off; by default a new group. */
   readonly iommuGroup?: number | undefined;
   readonly numaNode?: number;
   readonly revision?: string;
@@ -59,14 +59,14 @@ export class SysfsTree {
     this.write(
       `${path}/uevent`,
       (driver === undefined ? '' : `DRIVER=${driver}\n`) +
-        // As the kernel's %04X: no leading zeros beyond four digits.
+        // The kernel formats with %04X: no leading zeros beyond four digits.
         `PCI_CLASS=${classCode.replace(/^0{1,2}/, '').toUpperCase()}\n` +
         `PCI_ID=${vendor.toUpperCase()}:${product.toUpperCase()}\n` +
         `PCI_SUBSYS_ID=${subsystem.toUpperCase()}\n` +
         `PCI_SLOT_NAME=${address}\n` +
         `MODALIAS=pci:v0000${vendor.toUpperCase()}d0000${product.toUpperCase()}\n`,
     );
-    // A virtual function's own configuration space says 0xffff for both ids.
+    // The configuration space of a virtual function has 0xffff for both ids.
     const ids = given.physicalFunction ? 'ffffffff' : vendor + product;
     const config = Buffer.from(ids, 'hex').swap16();
     this.write(`${path}/config`, given.config ?? Buffer.concat([config, Buffer.alloc(252)]));
@@ -88,7 +88,7 @@ export class SysfsTree {
     return this;
   }
 
-  /** Virtual functions 1, 2, ... of a physical one, eight functions to a device number. */
+  /** Adds virtual functions 1, 2, ... of a physical one, eight functions to a device number. */
   addVirtualFunctions(
     physical: string,
     count: number,
@@ -111,7 +111,7 @@ export class SysfsTree {
     return this;
   }
 
-  /** Path of a function's own directory, below the root. */
+  /** The directory of a function, relative to the root. */
   pathOf(address: string): string {
     return this.#pathOf(address);
   }

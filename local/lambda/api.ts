@@ -1,4 +1,4 @@
-// The API as API Gateway serves it: the resources' own handlers, one function each, behind the gateway's
+// The API behind a local API Gateway: the deployed handlers of the resources behind the gateway's
 // routes.
 
 import type { Log } from '#core/log.ts';

@@ -1,5 +1,5 @@
-// The event sources of the deployed stack, from the same tables: a poller per queue, one per stream,
-// and the schedule, each invoking the very handler that is deployed.
+// The event sources of the deployed stack, from the same tables: a poller per queue, one per
+// stream, and the schedule. They invoke the deployed handlers.
 
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -36,7 +36,7 @@ const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'job-events': jobEvents,
 };
 
-/** Each reads the tables' streams by itself. */
+/** Each consumer reads the streams of the tables by itself. */
 const streamReaders: Readonly<Record<StreamConsumerName, StreamHandler>> = {
   changes,
   announcements,
@@ -46,18 +46,18 @@ export const streamTimeoutSeconds = 30;
 
 export interface ConsumersOptions {
   readonly log: Log;
-  /** Where the streams' positions are kept; without it as long as the process. */
+  /** Stores the positions in the streams; without it positions last as long as the process. */
   readonly checkpointDirectory?: string;
-  /** The local engine's, by which its streams' reader knows that there is nothing new. */
+  /** The local engine's file, which shows the readers of the streams that there is nothing new. */
   readonly engineFile?: string;
 }
 
 export interface Consumers extends Running {
-  /** Runs the sweep now. */
+  /** Runs the sweep at once. */
   sweep(): Promise<void>;
 }
 
-/** Settings and endpoints come from the process's environment, as in Lambda. */
+/** As in Lambda, settings and endpoints come from the environment of the process. */
 export async function startConsumers({
   log,
   checkpointDirectory,

@@ -1,4 +1,4 @@
-// Between HTTP and a Lambda function: payload format 2.0 of API Gateway's HTTP API.
+// Converts between HTTP and payload format 2.0 of API Gateway's HTTP API.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
@@ -42,8 +42,8 @@ export function httpEvent(request: IncomingMessage, body: Buffer): APIGatewayPro
 }
 
 /**
- * API Gateway gives the path decoded, whatever its name promises. What cannot be decoded stays as
- * it came.
+ * API Gateway passes the decoded path, although the field is called `rawPath`. A path that cannot
+ * be decoded stays unchanged.
  */
 function decodedPath(path: string): string {
   try {
@@ -60,7 +60,7 @@ function headersOf(request: IncomingMessage) {
     if (name === 'cookie') cookies = values.flatMap((value) => value.split(/;\s*/));
     else headers[name] = values.join(',');
   }
-  // The gateway tells functions how the caller spoke to it.
+  // The gateway tells functions the caller's protocol.
   headers['x-forwarded-proto'] = 'http';
   return { headers, cookies };
 }
@@ -82,7 +82,7 @@ function bodyOf(body: Buffer, contentType: string) {
     : { body: body.toString('base64'), isBase64Encoded: true };
 }
 
-/** As in a web server's log: `12/Mar/2020:19:03:58 +0000`. */
+/** The time in the format of a web server's log: `12/Mar/2020:19:03:58 +0000`. */
 function logTime(time: Date): string {
   const [, day, month, year, clock] = /, (\d+) (\w+) (\d+) ([\d:]+)/.exec(time.toUTCString()) ?? [];
   return `${day}/${month}/${year}:${clock} +0000`;
@@ -97,8 +97,8 @@ const structuredResult = z.object({
 });
 
 /**
- * Writes what a function returned. An object without `statusCode` is itself the JSON body.
- * @throws ZodError where API Gateway would answer 500: the result has not the form of a response.
+ * Writes the result of a function. An object without `statusCode` is itself the JSON body.
+ * @throws ZodError for an invalid response, for which API Gateway answers 500
  */
 export function writeResult(response: ServerResponse, result: unknown, requestId: string): void {
   const isStructured = typeof result === 'object' && result !== null && 'statusCode' in result;

@@ -1,4 +1,4 @@
-// API Gateway's HTTP API on this machine: node:http on one side, payload format 2.0 on the other.
+// A fake API Gateway with an HTTP API: node:http outside, payload format 2.0 inside.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,13 +7,13 @@ import { type ListenOptions, listen, type Running } from '../process/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
 import { invoke, type LambdaHandler } from './lambda.ts';
 
-/** API Gateway's own. What the API itself allows is less, and checked behind it. */
+/** The limit of API Gateway. The limit of the API is lower, and the handlers check it. */
 const bodyBytesMax = 10 * 1024 * 1024;
 
 export interface HttpServerOptions extends ListenOptions {
-  /** The function that answers a path; without one API Gateway's own 404 is given. */
+  /** Returns the function for a path; without one the answer is API Gateway's own 404. */
   readonly resolve: (path: string) => LambdaHandler | undefined;
-  /** API Gateway gives up on a function after this. */
+  /** The time after which API Gateway answers 503 for the function. */
   readonly timeoutSeconds?: number;
   readonly log?: Log;
 }
@@ -28,7 +28,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Local
   const { host, resolve, timeoutSeconds = 30, log = silentLog } = options;
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
-      log.error('The function failed.', { error, path: request.url });
+      log.error('Function failed', { error, path: request.url });
       fail(response, 500, 'Internal Server Error');
     });
   });
@@ -43,7 +43,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Local
     writeResult(response, result, event.requestContext.requestId);
   }
 
-  // Longer than a client keeps an idle connection, so that none is closed under its next request.
+  // Longer than a client keeps an idle connection, so that a reused connection is open.
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);
   return {
@@ -51,15 +51,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Local
     port,
     stop: () =>
       new Promise((stopped) => {
-        // Requests under way are answered; idle connections end now.
+        // Requests in progress are answered; idle connections end at once.
         server.close(() => stopped());
       }),
   };
 }
 
 /**
- * Undefined when it is too large. It is read to its end all the same: most clients listen for an
- * answer only when they have sent all.
+ * Undefined for a body that is too large. It is read to its end, because most clients read the
+ * answer only after they have sent the whole body.
  */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
@@ -71,7 +71,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return bytes <= bodyBytesMax ? Buffer.concat(chunks) : undefined;
 }
 
-/** An answer of API Gateway itself. */
+/** Sends an error of API Gateway itself. */
 function fail(response: ServerResponse, status: number, message: string): void {
   if (response.headersSent) {
     response.destroy();

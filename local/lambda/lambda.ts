@@ -1,4 +1,4 @@
-// What Lambda is to a handler: an event, a context, and a time limit.
+// The Lambda runtime of a handler: an event, a context, and a time limit.
 
 import type { Context } from 'aws-lambda';
 
@@ -13,7 +13,7 @@ export interface LambdaFunction<Event, Result> {
   readonly timeoutSeconds: number;
 }
 
-/** Lambda stops the function's process; all we can do is to wait no longer. */
+/** Lambda would stop the process of the function; the local runtime only stops waiting. */
 export class TaskTimedOut extends Error {
   override readonly name = 'TaskTimedOut';
 }
@@ -26,7 +26,7 @@ export async function invoke<Event, Result>(
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new TaskTimedOut(`${name} took more than ${timeoutSeconds} seconds.`)),
+      () => reject(new TaskTimedOut(`${name} timed out after ${timeoutSeconds} seconds.`)),
       timeoutSeconds * 1000,
     );
   });

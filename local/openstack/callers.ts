@@ -1,5 +1,5 @@
-// Who calls a stand-in, as keystonemiddleware tells the service behind it: Keystone is asked with
-// the service's own token, and the answers without a valid token are the middleware's.
+// Authenticates the callers of a fake service, as keystonemiddleware does: it asks Keystone with
+// the service's own token, and answers requests without a valid token itself.
 
 import { createKeystone, type Keystone, type TokenIdentity } from '#core/clients/keystone.ts';
 import { silentLog } from '#core/log.ts';
@@ -7,9 +7,9 @@ import { type Answer, type Ask, header } from './http-service.ts';
 import { serviceCredentials } from './keystone.ts';
 
 export interface Callers {
-  /** The middleware's answer where the caller is nobody, or cannot be asked about. */
+  /** The middleware's answer for an invalid token, or while Keystone does not answer. */
   identify(ask: Ask): Promise<{ caller: TokenIdentity } | { answer: Answer }>;
-  /** The service itself, towards other services. */
+  /** The service's own client of Keystone. */
   readonly own: Keystone;
 }
 

@@ -1,12 +1,12 @@
-// The people of the demo cloud: projects, users and tokens that every stand-in, test and page of
-// documentation means by the same names. Nothing here is secret; nothing here is for production.
+// The catalog of the demo cloud: the projects, users and tokens of all fakes, tests and documents.
+// Nothing in this file is secret, and nothing is for production.
 
 import { createHash } from 'node:crypto';
 
 export const domain = { id: 'default', name: 'Default' } as const;
 export const region = 'RegionOne';
 
-/** Of every user here. */
+/** The password of every user. */
 export const password = 'demo-secret';
 
 export const projectNames = ['admin', 'service', 'demo', 'alt'] as const;
@@ -14,9 +14,9 @@ export type ProjectName = (typeof projectNames)[number];
 
 export interface User {
   readonly name: string;
-  /** What was assigned; {@link effectiveRoles} adds what that implies. */
+  /** The assigned roles; {@link effectiveRoles} adds implied ones. */
   readonly roles: Readonly<Partial<Record<ProjectName, readonly string[]>>>;
-  /** Scope of a login that asks for none. */
+  /** Scope of a login without a scope. */
   readonly defaultProject?: ProjectName;
   readonly systemRoles?: readonly string[];
 }
@@ -37,7 +37,7 @@ export const users: readonly User[] = [
   serviceUser('placement'),
   serviceUser('glance'),
   serviceUser('cyborg'),
-  // A service that was not made an admin, as newer deployments have it.
+  // A service without the role admin, as in newer deployments.
   { name: 'telemetry', roles: { service: ['service'] }, defaultProject: 'service' },
 ];
 
@@ -49,11 +49,11 @@ export type Scope =
 export interface StaticToken {
   readonly user: string;
   readonly scope: Scope;
-  /** Keystone knows it only with `allow_expired`. */
+  /** Keystone accepts the token only with `allow_expired`. */
   readonly isExpired?: boolean;
 }
 
-/** Tokens that need no login; each always has an hour left, save the expired one. */
+/** Tokens that need no login; each always has an hour left, except the expired one. */
 export const staticTokens: Readonly<Record<string, StaticToken>> = {
   'admin-token': { user: 'admin', scope: { project: 'admin' } },
   'demo-token': { user: 'demo', scope: { project: 'demo' } },
@@ -68,19 +68,19 @@ export const staticTokens: Readonly<Record<string, StaticToken>> = {
   'expired-token': { user: 'demo', scope: { project: 'demo' }, isExpired: true },
 };
 
-/** Ids look like Keystone's, and are the same in every run. */
+/** Ids in Keystone's form, the same in every run. */
 export function idOf(kind: 'user' | 'project' | 'role' | 'service' | 'endpoint', name: string) {
   return createHash('sha256').update(`${kind} ${name}`).digest('hex').slice(0, 32);
 }
 
-// As `keystone-manage bootstrap` makes them.
+// The implied roles that `keystone-manage bootstrap` creates.
 const implies: Readonly<Record<string, string>> = {
   admin: 'manager',
   manager: 'member',
   member: 'reader',
 };
 
-/** The assigned roles and all that they imply. */
+/** The assigned roles and the roles that they imply. */
 export function effectiveRoles(assigned: readonly string[]): string[] {
   const roles = new Set<string>();
   for (const role of assigned) {

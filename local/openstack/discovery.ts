@@ -1,19 +1,19 @@
-// The version documents of the services, which clients read before they have a token, and without which
-// `openstack server list` and `image list` ask for nothing else.
+// The version documents of the services. Clients read them before they have a token; without them
+// `openstack server list` and `image list` send no request.
 
 import type { Answer, Ask } from './http-service.ts';
 
 interface Discovery {
-  /** Paths at which the list of versions is, and its status. */
+  /** The paths of the list of versions, with the status of each. */
   readonly lists: Readonly<Record<string, number>>;
-  /** Path of the version itself; undefined where the service has no document for it. */
+  /** Path of the version's own document; undefined for a service without one. */
   readonly ownDocument?: string;
   readonly version: Readonly<Record<string, unknown>>;
-  /** Where the version begins. */
+  /** The root path of the version. */
   readonly root: string;
 }
 
-/** The microversions of our fake Nova. */
+/** The latest microversion of the fake Nova. */
 export const computeMinorMax = 93;
 
 export const computeDiscovery: Discovery = {
@@ -36,7 +36,7 @@ export const imageDiscovery: Discovery = {
   version: { id: 'v2.9', status: 'CURRENT' },
 };
 
-/** Undefined where the request is for something else. */
+/** Undefined for a request that is not for a version document. */
 export function discoveryAnswer(discovery: Discovery, ask: Ask): Answer | undefined {
   if (ask.method !== 'GET' && ask.method !== 'HEAD') return undefined;
   const href = `http://${ask.headers.host}${discovery.root}`;

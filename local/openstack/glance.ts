@@ -1,5 +1,5 @@
-// A stand-in for Glance over HTTP: images with their own properties and their data. An image becomes
-// active when its data has come, and never changes from then on.
+// A fake Glance over HTTP: images with custom properties and data. An image becomes active when
+// its data is uploaded, and does not change afterwards.
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -42,12 +42,12 @@ type Image = z.infer<typeof image>;
 
 const glanceState = z.object({
   images: z.record(z.string(), image).default({}),
-  /** Of active images, as base64: images for trying are small. */
+  /** Data of active images, as base64: images of a local system are small. */
   data: z.record(z.string(), z.string()).default({}),
 });
 type GlanceState = z.infer<typeof glanceState>;
 
-/** The name, and whatever properties the image shall have. */
+/** The name and any properties of a new image. */
 const newImage = z
   .object({ id: z.guid().optional(), name: z.string().optional() })
   .catchall(z.string());
@@ -108,7 +108,7 @@ const routes: Routes<Context> = {
     Object.assign(found, {
       status: 'active',
       size: ask.bytes.length,
-      // What Glance uses unless it is told otherwise.
+      // Glance's default.
       os_hash_algo: 'sha512',
       os_hash_value: createHash('sha512').update(ask.bytes).digest('hex'),
     });

@@ -1,5 +1,5 @@
-// What the stand-ins share: HTTP in, JSON out, a table of routes. How a service spells its errors
-// and whom it believes is the service's own.
+// The HTTP server of the fake services: a table of routes, JSON bodies. Each service has its own
+// format of errors and its own authentication.
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
@@ -10,11 +10,11 @@ export interface Ask {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** What stands for `{name}` in the route's path. */
+  /** The values of `{name}` in the route's path. */
   readonly params: Readonly<Record<string, string>>;
   /** Parsed JSON, undefined without a body. */
   readonly body: unknown;
-  /** The body as it came. */
+  /** The unparsed body. */
   readonly bytes: Buffer;
   readonly requestId: string;
 }
@@ -22,11 +22,11 @@ export interface Ask {
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON; text and bytes as they are. */
+  /** An object is sent as JSON; text and bytes are sent unchanged. */
   readonly body?: unknown;
 }
 
-/** Thrown by a handler: the service says no. */
+/** Thrown by a handler: the service refuses the request. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: number;
@@ -122,7 +122,7 @@ function readJson(bytes: Buffer): unknown {
   }
 }
 
-/** Header's value; of a repeated one the last. */
+/** The value of a header; the last one of a repeated header. */
 export function header(ask: Ask, name: string): string | undefined {
   const value = ask.headers[name.toLowerCase()];
   return Array.isArray(value) ? value.at(-1) : value;
@@ -130,15 +130,15 @@ export function header(ask: Ask, name: string): string | undefined {
 
 export type Handler<Context> = (ask: Ask, context: Context) => Answer | Promise<Answer>;
 
-/** `GET /resource_providers/{uuid}` → what answers it. */
+/** The handler of `GET /resource_providers/{uuid}`, and so on. */
 export type Routes<Context> = Readonly<Record<string, Handler<Context>>>;
 
 export type Found<Context> =
   | { readonly handler: Handler<Context>; readonly params: Record<string, string> }
-  /** The path is there, the method is not. */
+  /** A route has the path, but not the method. */
   | { readonly allowed: readonly string[] };
 
-/** Undefined where no route has the path. */
+/** Undefined if no route has the path. */
 export function findRoute<Context>(
   routes: Routes<Context>,
   method: string,

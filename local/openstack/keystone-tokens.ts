@@ -1,4 +1,4 @@
-// The tokens of the Keystone stand-in: logging in, and what is known about a token.
+// The tokens of the fake Keystone: logins and validation.
 
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
@@ -118,7 +118,7 @@ export class Tokens {
     const { auth } = parsed.data;
     const user = this.#authenticated(auth.identity);
     const scope = user && scopeOf(user, auth.scope);
-    // Keystone does not tell which part was wrong.
+    // Keystone does not tell which part of a login was wrong.
     if (!user || !scope) throw new Refusal(401, authenticationNeeded);
     const token = `gAAAA${randomBytes(24).toString('base64url')}`;
     const issuedAt = this.#clock();
@@ -154,7 +154,7 @@ export class Tokens {
 
 export const authenticationNeeded = 'The request you have made requires authentication.';
 
-/** Undefined where the user has no role there. */
+/** Undefined if the user has no role in the scope. */
 function scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined {
   if (wanted === 'unscoped') return {};
   if (wanted === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
@@ -167,7 +167,7 @@ function scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined 
   return project && user.roles[project] ? { project } : undefined;
 }
 
-/** As in Keystone's answers, without the catalog. */
+/** The token as in Keystone's answers, without the catalog. */
 export function describeToken(known: KnownToken): Record<string, unknown> {
   const { user, scope, methods, issuedAt, expiresAt } = known;
   const roles = rolesOf(user, scope).map((name) => ({ id: idOf('role', name), name }));

@@ -1,5 +1,5 @@
-// A stand-in for Keystone: logins, tokens and the catalog of the demo cloud, over HTTP as Keystone
-// speaks it. Anything else (users, projects, roles) is fixed; see catalog.ts.
+// A fake Keystone over HTTP: logins, tokens and the catalog of the demo cloud. Users, projects and
+// roles are fixed; see catalog.ts.
 
 import type { ListenOptions } from '../process/ports.ts';
 import { domain, idOf, password, region, rolesOf } from './catalog.ts';
@@ -32,7 +32,7 @@ const serviceNames: Readonly<Record<string, string>> = {
 };
 
 export interface FakeKeystone extends Service {
-  /** Puts a service into the catalog (of tokens described from now on), or moves it. */
+  /** Adds a service to the catalog, or moves it. Tokens described later have the change. */
   announce(serviceType: string, url: string): void;
 }
 
@@ -64,7 +64,7 @@ export async function startKeystone(options: FakeKeystoneOptions): Promise<FakeK
   return { ...service, url, announce: (type, where) => void endpoints.set(type, where) };
 }
 
-/** What a service needs to speak to the stand-in in its own name. */
+/** The credentials of a service for the fake Keystone. */
 export function serviceCredentials(
   user: 'cyborg' | 'nova' | 'placement' | 'glance',
   keystoneUrl: string,
@@ -84,7 +84,7 @@ export function serviceCredentials(
 async function answer(ask: Ask, context: Context): Promise<Answer> {
   try {
     const found = findRoute(routes, ask.method, ask.path);
-    // Not in Keystone's own words: it is the web framework that knows no such path.
+    // Not in Keystone's own words: its web framework answers unknown paths.
     if (!found) return { status: 404, body: '<!doctype html><title>404 Not Found</title>' };
     if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
     const answered = await found.handler(ask, context);
@@ -141,7 +141,7 @@ function showToken(ask: Ask, context: Context): Answer {
 }
 
 function tokenAnswer(known: KnownToken, ask: Ask, context: Context): Answer {
-  // An unscoped token comes without a catalog.
+  // An unscoped token has no catalog.
   const isScoped = Object.keys(known.scope).length > 0;
   const hasCatalog = isScoped && !ask.query.has('nocatalog');
   return {
@@ -151,14 +151,14 @@ function tokenAnswer(known: KnownToken, ask: Ask, context: Context): Answer {
   };
 }
 
-/** Who asks. @throws Refusal 401 */
+/** The caller. @throws Refusal 401 */
 function callerOf(ask: Ask, { tokens }: Context): KnownToken {
   const caller = tokens.find(header(ask, 'X-Auth-Token') ?? '', { allowExpired: false });
   if (!caller) throw new Refusal(401, authenticationNeeded);
   return caller;
 }
 
-/** The token that is asked about. @throws Refusal 401, 403, 404 */
+/** The token in question. @throws Refusal 401, 403, 404 */
 function subjectOf(ask: Ask, context: Context, action: string): KnownToken {
   const caller = callerOf(ask, context);
   const token = header(ask, 'X-Subject-Token');

@@ -1,6 +1,6 @@
-// How Nova calls the accelerator API (nova/accelerator/cyborg.py), measured on a real Nova: the URL
-// of the catalog as it is, no microversion, the user's token beside Nova's service token on every
-// call, and nothing tried twice.
+// Nova's requests to the accelerator API (nova/accelerator/cyborg.py), as recorded from a real
+// Nova: the URL of the catalog, no microversion, the user's token beside Nova's service token on
+// every request, and no retries.
 
 import http from 'node:http';
 import https from 'node:https';
@@ -9,7 +9,7 @@ import * as z from 'zod';
 import type { Keystone } from '#core/clients/keystone.ts';
 import { type Arq, arq } from './nova-state.ts';
 
-/** Which of Nova's services calls; the User-Agent starts with it. */
+/** The Nova service that calls; the User-Agent starts with it. */
 export type NovaService = 'nova-api' | 'nova-conductor' | 'nova-compute';
 
 export interface Binding {
@@ -18,7 +18,7 @@ export interface Binding {
   readonly instance_uuid: string;
 }
 
-/** What Nova makes of an answer of 400 or more, or of none; the message is its own. */
+/** Nova's error for an answer of 400 or more, or for no answer. The message is Nova's own. */
 export class AcceleratorCallFailed extends Error {
   override readonly name = 'AcceleratorCallFailed';
 }
@@ -34,7 +34,7 @@ export interface AcceleratorApi {
   deleteByUuids(by: NovaService, uuids: readonly string[]): Promise<void>;
 }
 
-/** In the name of the user who called Nova. */
+/** Calls in the name of the user who called Nova. */
 export function createAcceleratorApi(own: Keystone, userToken: string): AcceleratorApi {
   async function call(by: NovaService, method: string, path: string, body?: unknown) {
     let answer: { readonly status: number; readonly text: string };
@@ -71,7 +71,7 @@ export function createAcceleratorApi(own: Keystone, userToken: string): Accelera
       return arqs;
     },
     bindArqs: async (by, bindings) => {
-      // Always these three, in this order: no /project_id, which needs 2.1.
+      // Always these three, in this order. There is no /project_id, which needs 2.1.
       const patch = (binding: Binding) =>
         (['hostname', 'device_rp_uuid', 'instance_uuid'] as const).map((field) => {
           return { path: `/${field}`, op: 'add', value: binding[field] };
@@ -113,7 +113,8 @@ function parsed(text: string): unknown {
   }
 }
 
-// Not by fetch: it refuses port 6666, which is Cyborg's own. https://fetch.spec.whatwg.org/#port-blocking
+// Not by fetch: it refuses port 6666, which is Cyborg's own.
+// https://fetch.spec.whatwg.org/#port-blocking
 async function send(
   method: string,
   url: string,

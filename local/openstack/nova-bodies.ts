@@ -1,9 +1,9 @@
-// What comes in to the Nova stand-in.
+// The bodies of requests to the fake Nova.
 
 import * as z from 'zod';
 import { type Ask, Refusal } from './http-service.ts';
 
-// What clients send beside these (images, networks) means nothing here.
+// Clients also send images, networks and so on; the fake ignores them.
 export const serverBody = z.object({
   server: z.object({ name: z.string(), flavorRef: z.string() }),
 });

@@ -1,6 +1,6 @@
-// How Nova boots, reboots and deletes a server with accelerators, call by call in a real Nova's
-// order: nova-conductor schedules, makes the ARQs and asks for the bind; nova-compute claims the
-// server, registers for the events, looks once, waits, and looks again.
+// Boots, reboots and deletes servers with accelerators, with the requests and order of a real
+// Nova: nova-conductor schedules, creates the ARQs and starts the bind; nova-compute claims the
+// server, registers for the events, lists the ARQs, waits, and lists them again.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Keystone } from '#core/clients/keystone.ts';
@@ -24,8 +24,8 @@ export interface BuildOptions {
   /** Nova's [compute] arq_binding_timeout. */
   readonly arqBindingTimeoutMs: number;
   /**
-   * From conductor to compute, through the message bus: some 100 ms in a real Nova, and events that
-   * arrive within get 422.
+   * The time from conductor to compute through the message bus: some 100 ms in a real Nova. Events
+   * that arrive meanwhile get 422.
    */
   readonly handOverMs: number;
 }
@@ -33,18 +33,21 @@ export interface BuildOptions {
 export interface Builder {
   build(server: Server, groups: readonly ProfileGroup[], userToken: string): Promise<void>;
   reboot(server: Server, userToken: string): Promise<void>;
-  /** Without a user's token (a restarted Nova finds a delete half done) in Nova's own name. */
+  /**
+   * Without a user's token, in Nova's own name: a restarted Nova continues a delete that was
+   * begun.
+   */
   remove(server: Server, userToken?: string): Promise<void>;
-  /** As a kill: what is under way goes no further, and nothing is cleaned up. */
+  /** Stops all tasks without cleanup, as a kill does. */
   stop(): void;
 }
 
-// States in which an ARQ counts as resolved; Nova does not ask the API for them, it filters.
+// The states that Nova counts as resolved. Nova filters the list itself.
 const resolvedStates = ['Bound', 'BindFailed', 'Deleting'];
 
 export function createBuilder(options: BuildOptions): Builder {
   const { state, own, scheduler, waiters } = options;
-  // One thing at a time for each server, as under nova-compute's lock.
+  // One task at a time for each server, as under nova-compute's lock.
   const lastTask = new Map<string, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -53,7 +56,7 @@ export function createBuilder(options: BuildOptions): Builder {
     const before = lastTask.get(server.id) ?? Promise.resolve();
     const after = before.then(task).catch((error: unknown) => {
       if (signal.aborted) return;
-      // Whatever goes wrong in Nova ends in the server's fault.
+      // An unexpected error in Nova becomes the server's fault.
       update(server, { status: 'ERROR', taskState: null, fault: String(error) });
     });
     lastTask.set(server.id, after);
@@ -76,7 +79,7 @@ export function createBuilder(options: BuildOptions): Builder {
     try {
       arqUuids = await createAndBind(server, destination, api);
     } catch (error) {
-      // This Nova leaves the allocation in place until the server is deleted.
+      // Like Nova, keep the allocation until the server is deleted.
       update(server, { status: 'ERROR', taskState: null, fault: messageOf(error) });
       return;
     }
@@ -120,14 +123,15 @@ export function createBuilder(options: BuildOptions): Builder {
     return uuids;
   }
 
-  /** nova-compute; throws where the build must be aborted. */
+  /** nova-compute's part; throws if the build must be aborted. */
   async function boundArqs(server: Server, uuids: readonly string[], api: AcceleratorApi) {
     const expected = new Map(uuids.map((uuid) => [uuid, waiters.expect(server.id, uuid)]));
     const all = [...expected.values()];
     try {
       const arqs = await api.arqsOf('nova-compute', server.id);
       const resolved = arqs.filter(({ state: now }) => resolvedStates.includes(now));
-      // Their events may have come before anybody waited. BindFailed counts as well: nobody looks.
+      // Their events may have come before the wait. BindFailed counts as well: Nova does not check
+      // it.
       for (const { uuid } of resolved) expected.delete(uuid);
       await allCompleted([...expected.values()], options.arqBindingTimeoutMs, signal);
       return isSameSet(resolved, uuids) ? resolved : api.arqsOf('nova-compute', server.id);
@@ -137,7 +141,7 @@ export function createBuilder(options: BuildOptions): Builder {
   }
 
   async function cleanUp(server: Server, arqUuids: readonly string[], api: AcceleratorApi) {
-    // Twice the same ARQs: the 404 of the second is logged and no more.
+    // The second delete is for the same ARQs: Nova only logs its 404.
     await ignoringFailure(api.deleteByInstance('nova-compute', server.id));
     await ignoringFailure(api.deleteByUuids('nova-compute', arqUuids));
     await scheduler.release(server.id);
@@ -151,7 +155,7 @@ export function createBuilder(options: BuildOptions): Builder {
       inTurn(server, async () => {
         const api = createAcceleratorApi(own, userToken);
         if (profileName(server) !== undefined) {
-          // With the fake virt driver it ends ACTIVE even if this fails.
+          // With the fake virt driver the server ends ACTIVE even if this fails.
           await ignoringFailure(api.arqsOf('nova-compute', server.id));
         }
         update(server, { status: 'ACTIVE', taskState: null });
@@ -160,10 +164,10 @@ export function createBuilder(options: BuildOptions): Builder {
     remove: (server, userToken) =>
       inTurn(server, async () => {
         const api = createAcceleratorApi(own, userToken ?? (await own.ownToken()));
-        // A server without a host is deleted by nova-api itself.
+        // nova-api itself deletes a server without a host.
         const by = server.host === null ? 'nova-api' : 'nova-compute';
         if (profileName(server) !== undefined) {
-          // Nova deletes the server all the same, and never asks again.
+          // If this fails, Nova deletes the server anyway, and never repeats the request.
           await ignoringFailure(api.deleteByInstance(by, server.id));
         }
         await scheduler.release(server.id);

@@ -1,13 +1,13 @@
-// External events of the Nova stand-in: which it accepts, and who in nova-compute waits for them.
+// External events of the fake Nova: which it accepts, and the waiters in nova-compute.
 
 import * as z from 'zod';
 import { Refusal } from './http-service.ts';
 import { type NovaState, recordEvent } from './nova-state.ts';
 
-/** One wait for one event; the promise gives the event's status. */
+/** A wait for one event; the promise resolves with the event's status. */
 export interface Waiter {
   readonly arrived: Promise<string>;
-  /** Nobody needs it any more. */
+  /** Ends the wait. */
   cancel(): void;
 }
 
@@ -20,7 +20,7 @@ export class Waiters {
     return { arrived, cancel: () => void this.#waiting.delete(key) };
   }
 
-  /** An event that nobody waits for is dropped, as nova-compute does with a warning. */
+  /** Like nova-compute, drops an event without a waiter. */
   deliver(serverId: string, tag: string, status: string): void {
     const key = `${serverId} ${tag}`;
     this.#waiting.get(key)?.(status);
@@ -30,7 +30,7 @@ export class Waiters {
 
 const bound = 'accelerator-request-bound';
 
-// Names by the microversion (its minor number) that brought them.
+// Event names by the microversion (its minor number) that added them.
 const namesSince: Readonly<Record<string, number>> = {
   'network-changed': 1,
   'network-vif-plugged': 1,
@@ -78,7 +78,7 @@ export function takeEvents(
     const status = event.status ?? 'completed';
     recordEvent(state, { ...event, status, code, receivedAt: new Date().toISOString() });
     if (code === 200) waiters.deliver(event.server_uuid, event.tag ?? '', status);
-    // Nova overwrites the status that was sent with what became of the event.
+    // Nova replaces the status in the request with the outcome of the event.
     return { ...event, status: code === 200 ? 'completed' : 'failed', code };
   });
   return {

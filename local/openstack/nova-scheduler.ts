@@ -1,5 +1,5 @@
-// Where the Nova stand-in puts a server: request groups of flavor and device profile, Placement's
-// candidates for them, and the claim of the first that is still free.
+// The scheduler of the fake Nova: request groups of flavor and device profile, Placement's
+// candidates for them, and the claim of the first candidate that is still free.
 
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
@@ -12,15 +12,15 @@ import { standardClasses } from './placement-names.ts';
 
 export interface Destination {
   readonly host: string;
-  /** Provider by the group's requester id, `device_profile_<index>`. */
+  /** Provider by requester id of the group, `device_profile_<index>`. */
   readonly providers: Readonly<Record<string, string>>;
 }
 
 export interface Scheduler {
-  /** Undefined: no valid host. */
+  /** Undefined for "No valid host". */
   claim(server: Server, groups: readonly ProfileGroup[]): Promise<Destination | undefined>;
   release(serverId: string): Promise<void>;
-  /** As nova-compute does when it starts. Returns the provider's uuid. */
+  /** Adds a compute node, as nova-compute does at its start. Returns the uuid of its provider. */
   addHost(name: string): Promise<string>;
 }
 
@@ -32,7 +32,7 @@ export function createScheduler(own: Keystone, state: NovaState): Scheduler {
   return {
     claim: (server, groups) => claim(call, state, server, groups),
     release: async (serverId) => {
-      // 404: there was nothing.
+      // 404: the server had no allocation.
       await call('DELETE', `/allocations/${serverId}`);
     },
     addHost: (name) => addHost(placement, name),
@@ -46,7 +46,7 @@ async function claim(
   groups: readonly ProfileGroup[],
 ): Promise<Destination | undefined> {
   const { answer } = await call('GET', `/allocation_candidates?${candidateQuery(server, groups)}`);
-  // Placement refuses groups it cannot read; to Nova that is no candidate, too.
+  // Placement refuses invalid groups; Nova then has no candidate.
   if (answer.status !== 200) return undefined;
   for (const { allocations, mappings } of candidates.parse(answer.body).allocation_requests) {
     const root = mappings['']?.[0];
@@ -91,7 +91,7 @@ function candidateQuery(server: Server, groups: readonly ProfileGroup[]): URLSea
   return query;
 }
 
-/** `accel:` keys are not Nova's; a class that Placement does not know is dropped with a warning. */
+/** Nova ignores `accel:` keys, and drops a class that Placement does not know with a warning. */
 function requestGroup(group: ProfileGroup): { resources: string; required: string } {
   const resources: string[] = [];
   const required: string[] = [];

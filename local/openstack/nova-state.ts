@@ -1,4 +1,4 @@
-// What the Nova stand-in holds: flavors, hosts, servers, and the events it was told.
+// The state of the fake Nova: flavors, hosts, servers, and the events it got.
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -14,7 +14,7 @@ const flavor = z.object({
 });
 export type Flavor = z.infer<typeof flavor>;
 
-/** What the accelerator API says of an ARQ; more than Nova looks at is kept, but not looked at. */
+/** An ARQ in the accelerator API's answer. Nova stores the whole answer and reads a part of it. */
 export const arq = z.looseObject({
   uuid: z.string(),
   state: z.string(),
@@ -29,16 +29,16 @@ const server = z.object({
   name: z.string(),
   projectId: z.string(),
   userId: z.string(),
-  /** A copy: a flavor may be deleted while servers have it. */
+  /** A copy: a flavor may be deleted while servers use it. */
   flavor,
   status: z.enum(['BUILD', 'ACTIVE', 'ERROR', 'SHUTOFF', 'REBOOT', 'HARD_REBOOT']),
   taskState: z.string().nullable(),
-  /** Set when nova-compute claims the server; events before that find nobody. */
+  /** Set when nova-compute claims the server; events before that get 422. */
   host: z.string().nullable(),
   fault: z.string().nullable(),
   createdAt: z.string(),
   updatedAt: z.string(),
-  /** What the virt driver was given. */
+  /** The ARQs that the virt driver got. */
   arqs: z.array(arq),
 });
 export type Server = z.infer<typeof server>;
@@ -48,7 +48,7 @@ const event = z.object({
   server_uuid: z.string(),
   tag: z.string().optional(),
   status: z.string(),
-  /** What Nova answered for it. */
+  /** The code that Nova answered for the event. */
   code: z.number(),
   receivedAt: z.string(),
 });
@@ -70,7 +70,7 @@ export function recordEvent(state: NovaState, received: ReceivedEvent): void {
   if (state.events.length > eventsMax) state.events.shift();
 }
 
-/** Others' servers do not exist, save for an admin. */
+/** The server, unless it is of another project and the caller is no admin. */
 export function visibleServer(
   state: NovaState,
   id: string,
@@ -85,7 +85,7 @@ export function profileName(server: Server): string | undefined {
   return server.flavor.extra_specs['accel:device_profile'];
 }
 
-/** As Nova shows it, as far as anybody here looks. */
+/** The server in Nova's form, with the fields that clients of the local system read. */
 export function viewServer(server: Server, caller: TokenIdentity): Record<string, unknown> {
   const { id, flavor: has } = server;
   const isRunning = server.status === 'ACTIVE' || server.status.endsWith('REBOOT');

@@ -1,6 +1,6 @@
-// A stand-in for Nova over HTTP: external events with Nova's codes, servers that boot as a real
-// Nova boots them (nova-build.ts), and just enough of flavors and hosts for that. Paths that begin
-// with an underscore are not Nova's: they tell a demo or a test what happened inside.
+// A fake Nova over HTTP: external events with Nova's codes, servers that boot as in a real Nova
+// (nova-build.ts), and the part of flavors and hosts that this needs. Paths that begin with an
+// underscore are not Nova's: they show a demo or a test the state inside.
 
 import type { TokenIdentity } from '#core/clients/keystone.ts';
 import type { ListenOptions } from '../process/ports.ts';
@@ -44,12 +44,12 @@ export interface FakeNovaOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
   readonly arqBindingTimeoutMs?: number;
-  /** Between conductor and compute; see nova-build.ts. */
+  /** The time between conductor and compute; see nova-build.ts. */
   readonly handOverMs?: number;
 }
 
 export interface FakeNova extends Service {
-  /** What was posted to os-server-external-events, oldest first. */
+  /** The events posted to os-server-external-events, oldest first. */
   events(): readonly ReceivedEvent[];
 }
 
@@ -64,7 +64,7 @@ interface Nova {
 interface Context extends Nova {
   readonly caller: TokenIdentity;
   readonly userToken: string;
-  /** 82 of 2.82. */
+  /** 82 for 2.82. */
   readonly minor: number;
 }
 
@@ -78,7 +78,7 @@ export async function startNova(options: FakeNovaOptions): Promise<FakeNova> {
   const parts = { state, own: callers.own, scheduler, waiters };
   const builder = createBuilder({ ...parts, arqBindingTimeoutMs, handOverMs });
   const nova = { state, callers, waiters, scheduler, builder };
-  takeUpServers(nova);
+  resumeServers(nova);
   const service = await startService({ ...options, answer: (ask) => answer(ask, nova) });
   return {
     url: `${service.url}/v2.1`,
@@ -90,8 +90,8 @@ export async function startNova(options: FakeNovaOptions): Promise<FakeNova> {
   };
 }
 
-/** What a restarted nova-compute does with servers that it finds half done. */
-function takeUpServers({ state, builder }: Nova): void {
+/** Continues servers in progress, as nova-compute does after a restart. */
+function resumeServers({ state, builder }: Nova): void {
   for (const server of Object.values(state.now.servers)) {
     if (server.taskState === 'deleting') {
       void builder.remove(server);
@@ -210,7 +210,7 @@ const routes: Routes<Context> = {
     return { status: 200, body: { extra_specs } };
   },
 
-  // A nova-compute that starts. Not an API of Nova's; again for the same name changes nothing.
+  // The start of a nova-compute. Not an API of Nova. The same name again changes nothing.
   'POST /hosts': async (ask, { caller, state, scheduler }) => {
     allow(caller, ['admin'], 'os-hosts');
     const { name } = read(hostBody, ask);

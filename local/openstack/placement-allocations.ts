@@ -1,4 +1,4 @@
-// Allocations of the Placement stand-in: who holds how much of what.
+// Allocations of the fake Placement.
 
 import { Refusal } from './http-service.ts';
 import {
@@ -12,11 +12,11 @@ import {
 
 export interface WantedAllocations extends Omit<Consumer, 'generation'> {
   readonly uuid: string;
-  /** As the writer knows it; null: there is none yet. */
+  /** The generation that the writer knows; null for a new consumer. */
   readonly generation: number | null;
 }
 
-/** Replaces what the consumer holds; nothing at all forgets the consumer. */
+/** Replaces the allocations of the consumer; an empty set deletes the consumer. */
 export function setAllocations(state: PlacementState, wanted: WantedAllocations): void {
   const { uuid, generation, allocations, project_id, user_id } = wanted;
   const known = state.consumers[uuid];
@@ -53,7 +53,10 @@ export function setAllocations(state: PlacementState, wanted: WantedAllocations)
   }
 }
 
-/** Unlike {@link setAllocations} with nothing, this leaves the providers' generations alone. */
+/**
+ * Unlike {@link setAllocations} with an empty set, this leaves the providers' generations
+ * unchanged.
+ */
 export function removeAllocations(state: PlacementState, consumerUuid: string): void {
   if (!state.consumers[consumerUuid]) {
     throw new Refusal(404, `No allocations for consumer '${consumerUuid}'`);
@@ -61,7 +64,7 @@ export function removeAllocations(state: PlacementState, consumerUuid: string): 
   delete state.consumers[consumerUuid];
 }
 
-/** Why so much cannot be had, in Placement's words; `own` is what the consumer holds already. */
+/** Placement's error if the amount is not available; `own` is the consumer's present amount. */
 export function faultOf(
   state: PlacementState,
   provider: StoredProvider,

@@ -1,10 +1,10 @@
-// The bodies of the Placement stand-in: what comes in, what goes out, how a refusal is spelled.
+// The request bodies of the fake Placement, its answers, and the format of its errors.
 
 import * as z from 'zod';
 import { type Answer, type Ask, Refusal } from './http-service.ts';
 import { type PlacementState, rootOf, type StoredProvider } from './placement-state.ts';
 
-/** The one microversion spoken here. */
+/** The only supported microversion. */
 export const spoken = '1.36';
 
 export const versionHeaders = {

@@ -1,6 +1,5 @@
-// GET /allocation_candidates of the Placement stand-in: where a server's request groups fit.
-// Simpler than Placement in two ways: candidates lie in one tree (nothing is shared through
-// aggregates), and the unsuffixed group is taken from one provider.
+// GET /allocation_candidates of the fake Placement. Simpler than Placement in two ways: candidates
+// lie in one tree (no sharing through aggregates), and one provider serves the unsuffixed group.
 
 import { Refusal } from './http-service.ts';
 import { faultOf } from './placement-allocations.ts';
@@ -57,7 +56,7 @@ export function allocationCandidates(state: PlacementState, query: URLSearchPara
   };
 }
 
-/** All ways to give each group a provider of the tree, by trying one group after the other. */
+/** All combinations that give each group a provider of the tree. */
 function collect(
   state: PlacementState,
   tree: readonly StoredProvider[],
@@ -92,7 +91,7 @@ function hasTraits({ traits }: StoredProvider, { required, forbidden }: Group): 
   );
 }
 
-/** Several groups may take from the same provider: what counts is the sum. */
+/** Several groups may use the same provider, so the sum of their amounts must fit. */
 function fits(
   state: PlacementState,
   provider: StoredProvider,
@@ -153,7 +152,10 @@ function readGroups(state: PlacementState, query: URLSearchParams): Group[] {
       });
     } else if (kind === 'required') traits.set(suffix, value);
     else if (key !== 'group_policy' && key !== 'limit') {
-      throw new Refusal(400, `Invalid query string parameters: '${key}' is not offered here.`);
+      throw new Refusal(
+        400,
+        `Invalid query string parameters: '${key}' is not supported by the fake.`,
+      );
     }
   }
   if (groups.size === 0) {

@@ -1,5 +1,5 @@
-// Resource classes and traits that Placement knows by itself. Of the several hundred standard
-// traits, those that concern accelerators and their owners.
+// The standard resource classes, and the standard traits that concern accelerators and their
+// owners; a real Placement knows several hundred more.
 // https://docs.openstack.org/os-resource-classes/latest/ https://docs.openstack.org/os-traits/latest/
 
 export const standardClasses: ReadonlySet<string> = new Set([

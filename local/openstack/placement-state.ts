@@ -1,5 +1,5 @@
-// What the Placement stand-in holds, and the rules by which it changes. Each refusal is worded and
-// coded as Placement's own.
+// The state of the fake Placement, and the rules by which it changes. Each refusal has Placement's
+// own text and code.
 
 import * as z from 'zod';
 import { Refusal } from './http-service.ts';
@@ -37,7 +37,7 @@ export type Consumer = z.infer<typeof consumer>;
 export const placementState = z.object({
   providers: z.record(z.string(), provider).default({}),
   consumers: z.record(z.string(), consumer).default({}),
-  /** Custom ones; the standard ones are always there. */
+  /** Custom traits; the standard ones always exist. */
   traits: z.array(z.string()).default([]),
   classes: z.array(z.string()).default([]),
 });
@@ -152,7 +152,7 @@ export function setInventories(
     }
   }
   provider.inventories = inventories;
-  // Also where nothing is different.
+  // Also if the inventory is unchanged.
   provider.generation += 1;
 }
 
@@ -170,12 +170,12 @@ export function setTraits(
   const unknown = traits.filter((name) => !knowsTrait(state, name));
   if (unknown.length > 0) throw new Refusal(400, `No such trait ${unknown.join(', ')}`);
   const wanted = [...new Set(traits)].sort();
-  // Unlike an inventory, the same traits again are no change.
+  // Unlike an inventory, an unchanged set of traits keeps the generation.
   if (wanted.join() !== provider.traits.join()) provider.generation += 1;
   provider.traits = wanted;
 }
 
-/** Returns whether it is new. */
+/** Returns whether the name is new. */
 export function ensureName(known: string[], name: string): boolean {
   if (known.includes(name)) return false;
   known.push(name);

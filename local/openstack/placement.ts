@@ -1,6 +1,6 @@
-// A stand-in for Placement over HTTP: providers in trees, inventories, traits, allocations and
-// candidates, with Placement's generations and refusals. It speaks microversion 1.36 alone, which
-// is what Cyborg asks for, and says so to everybody else.
+// A fake Placement over HTTP: providers in trees, inventories, traits, allocations and candidates,
+// with Placement's generations and errors. It supports microversion 1.36 only, which Cyborg uses,
+// and answers every other with 406.
 
 import * as z from 'zod';
 import type { ListenOptions } from '../process/ports.ts';
@@ -66,7 +66,7 @@ async function answer(ask: Ask, state: State<PlacementState>, callers: Callers):
   return answerTo(identified.caller.roles, ask, state);
 }
 
-/** What Placement answers to somebody with these roles. */
+/** Placement's answer to a caller with these roles. */
 export async function answerTo(
   roles: readonly string[],
   ask: Ask,
@@ -100,7 +100,7 @@ const version = {
 function refuseOtherVersions(ask: Ask): void {
   const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
   const own = entries.flatMap((text) => /^\s*placement\s+(\S+)\s*$/.exec(text)?.[1] ?? []).at(-1);
-  // Without the header Placement speaks 1.0.
+  // Without the header, Placement uses 1.0.
   const wanted = own ?? '1.0';
   if (wanted === spoken || wanted === 'latest') return;
   if (!/^\d+\.\d+$/.test(wanted)) {
@@ -240,7 +240,7 @@ function listProviders(query: URLSearchParams, state: PlacementState): StoredPro
     else
       throw new Refusal(
         400,
-        `Invalid query string parameters: ${key}=${value} is not offered here.`,
+        `Invalid query string parameters: ${key}=${value} is not supported by the fake.`,
       );
   }
   return rows;

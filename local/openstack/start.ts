@@ -1,4 +1,4 @@
-// The stand-ins that no real service takes the place of.
+// Starts the fake services that are not replaced by real ones.
 
 import { join } from 'node:path';
 import { host, type Layout, type PortName, urlOf } from '../process/layout.ts';

@@ -1,17 +1,17 @@
-// A stand-in's state: in memory, and if a file is given, written through before a change is
-// answered, so that a process killed at any moment comes back with all that it ever confirmed.
+// The state of a fake service: in memory and, if a file is given, written before each answer, so
+// that a process killed at any moment keeps every confirmed change.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type * as z from 'zod';
 
 export interface State<T> {
-  /** Change it in place, then {@link save}. */
+  /** Change the state in place, then call {@link save}. */
   readonly now: T;
   save(): void;
 }
 
-/** The schema's defaults are the initial state: it must accept `{}`. */
+/** The defaults of the schema are the initial state: the schema must accept `{}`. */
 export function openState<T>(schema: z.ZodType<T>, file: string | undefined): State<T> {
   if (file === undefined) return { now: schema.parse({}), save: () => {} };
   mkdirSync(dirname(file), { recursive: true });

@@ -1,12 +1,12 @@
-// Engines in processes of their own. None outlives the process that started it, however that ended:
-// an engine left behind would hold its port and its database file against the next start.
+// Engines in processes of their own. An engine always ends with the process that started it: a
+// remaining engine would keep its port and its database file from the next start.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Runs the engine, and kills it when standard input closes: the kernel closes the pipe even when
- * its writer was killed. Standard input of a background command would be /dev/null, hence fd 3.
+ * Runs the engine, and kills it when standard input closes: the kernel closes the pipe even if its
+ * writer was killed. Standard input of a background command would be /dev/null, hence fd 3.
  */
 const guard = `
   exec 3<&0
@@ -17,17 +17,18 @@ const guard = `
 `;
 
 export interface GuardedProcess {
-  /** What it wrote to standard error, the last 2,000 characters. */
+  /** The last 2,000 characters of the engine's standard error. */
   complaint(): string;
   hasEnded(): boolean;
-  /** Resolves when it has, whoever ended it. */
+  /** Resolves when the engine has ended, for any reason. */
   readonly ended: Promise<void>;
-  /** Kills at once. All engines are crash-safe, so there is nothing to be gained by asking. */
+  /** Kills the engine at once. All engines are crash-safe, so a graceful stop gains nothing. */
   kill(): Promise<void>;
 }
 
 export function startGuarded(command: string, args: readonly string[]): GuardedProcess {
-  // Of its own process group, so that Ctrl-C in a terminal reaches us alone, and we stop in order.
+  // In a process group of its own, so that Ctrl-C reaches the parent alone, which stops all in
+  // order.
   const child = spawn('/bin/sh', ['-c', guard, 'sh', command, ...args], {
     stdio: ['pipe', 'ignore', 'pipe'],
     detached: true,
@@ -41,13 +42,13 @@ export function startGuarded(command: string, args: readonly string[]): GuardedP
     () => {},
     () => {},
   );
-  // The guard's own reader holds on to the pipe until we let go.
+  // The guard's reader keeps the pipe open until this end closes.
   child.once('exit', () => child.stdin?.destroy());
   return {
     complaint: () => complaint.trim(),
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-    // By way of the guard, which ends when the kernel has taken the engine's sockets, too.
+    // Kill through the guard, which ends after the kernel has closed the engine's sockets.
     kill: async () => {
       child.stdin?.destroy();
       await ended;

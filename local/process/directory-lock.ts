@@ -1,16 +1,15 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** One system works on one directory. The message is one line, fit to be all that a user sees. */
+/** Another system uses the directory. The message is one line for the user. */
 export class DirectoryInUse extends Error {
   override readonly name = 'DirectoryInUse';
 }
 
 /**
- * Holds the directory until this process ends, however it ends: what a dead process has left is not in
- * anybody's way.
+ * Locks the directory until this process ends. The lock of a dead process does not count.
  *
- * @throws DirectoryInUse naming the process that works on it
+ * @throws DirectoryInUse naming the process that uses the directory
  */
 export function lockDirectory(directory: string): void {
   const file = `${directory}.pid`;

@@ -1,21 +1,21 @@
-// The environment of every local process: where the engines are, and the deployment's settings.
-// AWS's own variables, so that the unmodified SDK finds the engines, and LocalStack or AWS as well.
+// The environment of every local process: the addresses of the engines and the settings of the
+// stage, in AWS's own variables, so that the unmodified SDK finds the engines, LocalStack or AWS.
 
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import { serviceCredentials } from '../openstack/keystone.ts';
 
-/** SQS names its account in queue URLs; the engine has one. */
+/** The account in queue URLs; the engine has only one. */
 const account = '000000000000';
 
 export interface Endpoints {
   readonly dynamoDb: string;
   readonly sqs: string;
-  /** Where jobs are created; left out where nothing makes jobs. */
+  /** Where jobs are created; left out if no jobs are created. */
   readonly iot?: string;
-  /** Where images are staged; left out where none are. */
+  /** Where images are staged; left out if no images are staged. */
   readonly s3?: string;
-  /** Where events are put; left out where nobody announces any. */
+  /** Where events are put; left out if no events are announced. */
   readonly events?: string;
   readonly keystone: string;
 }
@@ -27,7 +27,7 @@ export function environmentFor(
   const credentials = serviceCredentials('cyborg', endpoints.keystone);
   return {
     CYBORG_STAGE: stage,
-    // The stand-in for Nova attaches anything.
+    // The fake Nova attaches every type.
     CYBORG_ATTACH_TYPES: 'PCI,TEST_PCI,MDEV',
     KEYSTONE_URL: credentials.url,
     CYBORG_OS_USERNAME: credentials.username,

@@ -1,5 +1,5 @@
-// Where each part of one local system is: its directory, ports and stage. Every process of the
-// system is given the same layout and finds the others by it.
+// The places of one local system: its directory, ports and stage. Every process of the system gets
+// the same layout and finds the others by it.
 
 import { join } from 'node:path';
 import { environmentFor } from './environment.ts';
@@ -25,13 +25,13 @@ export interface Layout {
   readonly directory: string;
   readonly ports: Readonly<Record<PortName, number>>;
   readonly logDirectory: string;
-  /** Engines and stand-ins that are not started: a variable names somebody else's. */
+  /** Engines and fakes that are not started, because a variable names another one. */
   readonly replaced: readonly PortName[];
 }
 
 export const host = '127.0.0.1';
 
-// What the real services use, where there is such a thing.
+// The port of the real service, if it has one.
 const usualPorts: Readonly<Record<PortName, number>> = {
   api: 6666,
   keystone: 5000,
@@ -46,7 +46,7 @@ const usualPorts: Readonly<Record<PortName, number>> = {
   events: 9327,
 };
 
-/** The variable by which somebody else's engine or service takes the place of ours. */
+/** The variable that replaces an engine or fake by another service. */
 export const replacedBy: Readonly<Partial<Record<PortName, string>>> = {
   dynamodb: 'AWS_ENDPOINT_URL_DYNAMODB',
   sqs: 'AWS_ENDPOINT_URL_SQS',
@@ -58,12 +58,12 @@ export const replacedBy: Readonly<Partial<Record<PortName, string>>> = {
   glance: 'GLANCE_URL',
 };
 
-/** Environment variable that moves a part to another port. */
+/** The variable that moves a part to another port. */
 export function portVariable(name: PortName): string {
   return `LOCAL_${name.toUpperCase()}_PORT`;
 }
 
-/** The message is one line, fit to be all that a user sees. */
+/** The message is one line for the user. */
 export class PortsTaken extends Error {
   override readonly name = 'PortsTaken';
 
@@ -79,13 +79,13 @@ export class PortsTaken extends Error {
 
 export const portBaseMax = 65_535 - portNames.length + 1;
 
-/** @throws PortsTaken naming all that are, and the variables that choose others */
+/** @throws PortsTaken naming all ports in use, and the variables that choose others */
 export async function chooseLayout(options: {
   readonly stage: string;
   readonly directory: string;
-  /** Ports that nothing listens on, whatever they are. */
+  /** Use any free ports. */
   readonly anyPorts: boolean;
-  /** The first of as many ports as there are names, in place of the usual ones. */
+  /** The first of consecutive ports, one per name, instead of the usual ones. */
   readonly portBase?: number | undefined;
 }): Promise<Layout> {
   const ports: Partial<Record<PortName, number>> = {};
@@ -95,7 +95,7 @@ export async function chooseLayout(options: {
     const variable = portVariable(name);
     const usual = options.portBase === undefined ? usualPorts[name] : options.portBase + at;
     const port = options.anyPorts ? 0 : portOf(variable, usual);
-    // Nothing of ours will listen there.
+    // A replaced part needs no port.
     const isFree = !options.anyPorts && replaced.includes(name);
     try {
       ports[name] = isFree ? port : await freePort({ host, port, variable });
@@ -126,15 +126,15 @@ export function urlOf(layout: Layout, name: PortName): string {
 }
 
 /**
- * What the parts' processes run with. Whatever the caller's environment says comes first: so each
- * stand-in and each engine is replaced by a real one through its own variable.
+ * The environment of the parts' processes. The caller's environment takes precedence: so a
+ * variable replaces each fake and each engine by a real service.
  */
 export function environmentOf(layout: Layout): Record<string, string> {
   const given = Object.entries(process.env).filter(([, value]) => value !== undefined);
   return { ...settingsOf(layout), ...Object.fromEntries(given as [string, string][]) };
 }
 
-/** The same without the caller's: what operators' commands are given, too. */
+/** The same without the caller's environment: operators' commands get it, too. */
 export function settingsOf(layout: Layout): Readonly<Record<string, string>> {
   return environmentFor(layout.stage, {
     dynamoDb: urlOf(layout, 'dynamodb'),

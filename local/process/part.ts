@@ -1,5 +1,5 @@
-// One part of the local system in a process of its own: `node local/process/part.ts <name> <layout as JSON>`.
-// Tells its parent when it is ready, and ends when the parent has.
+// One part of the local system in a process of its own: `node local/process/part.ts <name> <layout
+// as JSON>`. Reports to its parent when it is ready, and ends with its parent.
 
 import { createLog } from '#core/log.ts';
 import type { Layout } from './layout.ts';

@@ -1,5 +1,5 @@
-// The parts of the local system, each of which can be killed and started again by itself. Modules are
-// loaded by the part that needs them alone.
+// The parts of the local system, each of which can be killed and restarted by itself. Each part
+// loads only its own modules.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export const partNames = [
 ] as const;
 export type PartName = (typeof partNames)[number];
 
-/** Makes the stage's tables and queues, before what needs them. */
+/** Creates the stage's tables and queues, before the parts that need them. */
 export const setupName = 'setup';
 
 export async function startPart(
@@ -99,7 +99,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       file: join(layout.directory, 'iot-registry.db'),
       sign: certificates.sign,
     });
-    // In one process, as devices reach their jobs through the broker.
+    // In one process with the broker, through which devices reach their jobs.
     const jobs = await startIotJobs({
       host,
       port: layout.ports.iot,
@@ -153,12 +153,12 @@ export function certificateDirectory(layout: Layout): string {
   return join(layout.directory, 'certificates');
 }
 
-/** What was announced, a line each. */
+/** The announced events, one a line. */
 export function eventsFile(layout: Layout): string {
   return join(layout.directory, 'events.jsonl');
 }
 
-/** How far the consumers have read the tables' streams. */
+/** The positions of the consumers in the streams of the tables. */
 export function checkpointDirectory(layout: Layout): string {
   return join(layout.directory, 'streams');
 }
@@ -167,7 +167,7 @@ export function engineFile(layout: Layout): string {
   return join(layout.directory, 'dynamodb.db');
 }
 
-/** Where the accelerator API is, as the catalog names it. */
+/** The accelerator API's URL in the catalog. */
 export function apiUrl(layout: Layout): string {
   return `${urlOf(layout, 'api')}/accelerator/v2`;
 }

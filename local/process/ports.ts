@@ -1,14 +1,14 @@
-// Sockets of the local engines: all on loopback, none silently shared with another program.
+// Sockets of the local engines: all on loopback, none shared with another program.
 
 import { createServer, type Server } from 'node:net';
 
-/** What every start function gives back, with the engine's address beside it. */
+/** The result of every start function, together with the engine's address. */
 export interface Running {
-  /** Resolves when the engine has ended and its port is free again. May be called twice. */
+  /** Resolves when the engine has ended and its port is free. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** The message is one line, fit to be all that a user sees. */
+/** The message is one line for the user. */
 export class PortTaken extends Error {
   override readonly name = 'PortTaken';
   readonly port: number;
@@ -22,10 +22,10 @@ export class PortTaken extends Error {
 }
 
 export interface ListenOptions {
-  /** 0 for one that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly host: string;
-  /** Environment variable that chooses the port; named when the port is taken. */
+  /** The variable that chooses the port; named if the port is taken. */
   readonly variable?: string;
 }
 
@@ -42,17 +42,18 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
   });
 }
 
-// Below the ports that a system takes for its outgoing connections (32768 on Linux, 49152 on macOS).
-// Had an engine one of those, then while it is down a client that tries to reach it could be given the
-// very port it calls, and the engine could not come back.
+// Below the ports that a system uses for outgoing connections (32768 on Linux, 49152 on macOS).
+// While an engine on such a port is down, the kernel could give its port to a client that connects
+// to it, and the engine could not restart.
 const firstFreePort = 16_384;
 const blockSize = 64;
 const blockCount = 256;
 
 /**
- * Gives ports that nobody listens on. They come from blocks, and a block is held by listening on its
- * first port: so no other process of ours takes the port of an engine that is down for a moment, and
- * the kernel gives the block back when we die. `begin` only spreads those that look at the same time.
+ * Gives ports on which no process listens. They come from blocks, and a listener on the first port
+ * holds a block: so no other process of the system takes the port of an engine that is down for a
+ * moment, and the kernel frees the block when this process dies. `begin` only spreads processes
+ * that start together.
  */
 export function createPortGiver(begin: number): (options: ListenOptions) => Promise<number> {
   let block = begin % blockCount;
@@ -92,8 +93,8 @@ export function createPortGiver(begin: number): (options: ListenOptions) => Prom
 const givePort = createPortGiver(process.pid);
 
 /**
- * A port that nobody listens on now, for an engine in a process of its own, which cannot tell us
- * which it got; it stays good for an engine that is started again. @throws PortTaken
+ * A free port for an engine in a process of its own, which cannot tell its port; the port stays
+ * reserved for a restart of the engine. @throws PortTaken
  */
 export async function freePort(options: ListenOptions): Promise<number> {
   return options.port === 0 ? givePort(options) : probe(options);

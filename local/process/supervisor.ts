@@ -1,39 +1,39 @@
-// Keeps one process running: starts it, and starts it again when it has ended by itself.
+// Keeps one process running: starts it, and restarts it when it ends unexpectedly.
 
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Launched {
-  /** Rejects when the process ended before it was ready. */
+  /** Rejects if the process ends before it is ready. */
   readonly ready: Promise<void>;
-  /** Resolves when the process has ended, for whatever reason. Never rejects. */
+  /** Resolves when the process has ended, for any reason. Never rejects. */
   readonly ended: Promise<void>;
   /** Resolves when the process has ended. */
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
 export interface Supervised {
-  /** Resolves when it is ready. @throws what it failed with */
+  /** Resolves when the process is ready. @throws the error of the start */
   start(): Promise<void>;
-  /** Ends the process, and does not start it again. */
+  /** Ends the process and does not restart it. */
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface SupervisorOptions {
-  /** Asked when the process has ended by itself. */
+  /** Called when the process has ended unexpectedly. */
   readonly mayRestart: () => boolean;
   readonly onRestart?: () => void;
 }
 
 const firstDelayMs = 500;
 const longestDelayMs = 5000;
-/** A process that was asked to end and does not is killed. */
+/** The time after which a process that does not end is killed. */
 const endWithinMs = 10_000;
 
 export function supervise(launch: () => Launched, options: SupervisorOptions): Supervised {
   let running: Launched | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isWanted = false;
-  /** A process that never was ready is its first starter's to deal with. */
+  // If the process was never ready, `start` rejects, and its caller decides.
   let wasReady = false;
   let failures = 0;
 
@@ -43,8 +43,8 @@ export function supervise(launch: () => Launched, options: SupervisorOptions): S
     if (running === undefined) {
       const launched = launch();
       running = launched;
-      // The only place that starts it again. A process that ends while it starts rejects `ready` as
-      // well: were that a second place, each such end would double the processes.
+      // The only place that restarts the process. A process that ends during its start rejects
+      // `ready` as well: a restart there would double the processes.
       void launched.ended.then(() => {
         if (running !== launched) return;
         running = undefined;
@@ -59,7 +59,8 @@ export function supervise(launch: () => Launched, options: SupervisorOptions): S
   function startLater(): void {
     const delayMs = Math.min(firstDelayMs * 2 ** failures, longestDelayMs);
     failures += 1;
-    // One signal may end the processes and then us: what is said and done waits for that.
+    // Wait: one signal may end the processes first and this one next, which then must not restart
+    // them.
     timer = setTimeout(() => {
       if (!isWanted || !wasReady || !options.mayRestart()) return;
       options.onRestart?.();

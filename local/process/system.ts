@@ -1,5 +1,5 @@
-// The whole system on one machine: every part in a process of its own, as in the cloud, so that each
-// can be killed and started again while the others go on.
+// The whole system on one machine: every part in a process of its own, as in the cloud, so that
+// each can be killed and restarted while the others continue.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
@@ -19,24 +19,24 @@ export interface AgentOptions {
   readonly sysfsRoot?: string;
   readonly pciAllowList?: unknown;
   readonly intervalSeconds?: number;
-  /** Started by {@link System.start} only. */
+  /** Only {@link System.start} starts it. */
   readonly startsLater?: boolean;
 }
 
-/** A JSON line that a part has written. */
+/** Called with each JSON line that a part writes. */
 export type LineListener = (part: string, line: Readonly<Record<string, unknown>>) => void;
 
 export interface SystemOptions {
   readonly layout: Layout;
   readonly agents: readonly AgentOptions[];
-  /** Start a part again that has died, as AWS would. */
+  /** Whether a part that dies is restarted, as by AWS. */
   readonly restart: boolean;
   readonly onLine?: LineListener;
-  /** A process has died and is started again. */
+  /** Called when a process has died and is restarted. */
   readonly onRestart?: (name: ProcessName) => void;
-  /** What has been reached while the system starts, as a clause. */
+  /** Called at each step of the start, with a clause. */
   readonly onProgress?: (reached: string) => void;
-  /** Beside those that the layout gives. */
+  /** Variables in addition to the layout's. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
@@ -46,20 +46,20 @@ export type ProcessName = string;
 export interface System {
   readonly layout: Layout;
   readonly processes: readonly ProcessName[];
-  /** Kills at once, as a crash would. */
+  /** Kills the process at once, as a crash would. */
   kill(name: ProcessName): Promise<void>;
   start(name: ProcessName): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** V8 keeps 16 MB for new objects unless told otherwise; idle processes need none of it. */
+/** V8 reserves 16 MB for new objects by default; idle processes need far less. */
 const heapFlags = ['--max-semi-space-size=1'];
 
 /** @throws EngineUnavailable, PortTaken, or what a part failed with */
 export async function startSystem(options: SystemOptions): Promise<System> {
   const { layout, onProgress = () => {} } = options;
   mkdirSync(layout.logDirectory, { recursive: true });
-  // Clients of our own process speak to the engines themselves.
+  // AWS clients of this process use the engines, too.
   Object.assign(process.env, environmentOf(layout));
   const environment = { ...environmentOf(layout), ...options.variables };
   let isStopping = false;
@@ -81,7 +81,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   onProgress('compiling the parts');
   const isOurs = (name: PortName) => !layout.replaced.includes(name);
   if (isOurs('dynamodb')) add('dynamodb', () => engine(layout));
-  // The engine starts meanwhile. What it fails with is told where the system waits for it.
+  // The engine starts in parallel. Its error is reported where the start waits for it.
   processes
     .get('dynamodb')
     ?.start()
@@ -104,7 +104,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   const named = (name: ProcessName): Supervised => {
     const found = processes.get(name);
     if (!found)
-      throw new Error(`There is no ${name}; there are ${[...processes.keys()].join(', ')}.`);
+      throw new Error(`Unknown process ${name}; known are ${[...processes.keys()].join(', ')}.`);
     return found;
   };
   const system: System = {
@@ -114,7 +114,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     start: (name) => named(name).start(),
     stop: async () => {
       isStopping = true;
-      // Those that make work first, the engines last.
+      // Stop the sources of work first, the engines last.
       const order = [...processes.keys()].reverse();
       for (const name of order) await named(name).kill('SIGTERM');
     },
@@ -127,7 +127,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
       }),
     );
   try {
-    // What needs tables and queues comes when they are there.
+    // Parts that need tables and queues start after them.
     const engines = ['dynamodb', 'queues'];
     const isAgent = (name: ProcessName) => name.startsWith('agent-');
     await Promise.all([
@@ -150,7 +150,7 @@ function agentName({ hostname }: AgentOptions): ProcessName {
   return `agent-${hostname}`;
 }
 
-/** In a process of its own, which takes its AWS clients with it when it ends. */
+/** Runs in a process of its own, which frees the memory of the AWS clients when it ends. */
 async function setUp(
   layout: Layout,
   command: readonly string[],
@@ -172,7 +172,7 @@ function engine(layout: Layout): Launched {
   });
   return {
     ready: started.then(() => {}),
-    // Its guard is to be gone, too, before it is started again.
+    // The guard must end as well, before a restart.
     ended: started.then(
       async ({ ended, stop }) => {
         await ended;
@@ -224,7 +224,7 @@ interface ChildOptions {
 function child({ name, command, environment, layout, log, onLine }: ChildOptions): Launched {
   const started = spawn(process.execPath, [...heapFlags, ...command], {
     cwd: join(import.meta.dirname, '../..'),
-    // Compiled modules are kept between starts.
+    // Compiled modules are cached between starts.
     env: { NODE_COMPILE_CACHE: join(layout.directory, 'compiled'), ...environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
@@ -238,7 +238,7 @@ function child({ name, command, environment, layout, log, onLine }: ChildOptions
   started.stderr?.on('data', (text) => log.write(text));
   const ended = new Promise<void>((resolve) => {
     started.once('exit', () => resolve());
-    // It could not even be started.
+    // The process could not be started.
     started.once('error', () => resolve());
   });
   return {
@@ -259,7 +259,7 @@ function readyMessage(started: ChildProcess, name: string): Promise<void> {
       else reject(new Error(message.failed));
     });
     started.once('error', reject);
-    started.once('exit', (code) => reject(new Error(`${name} ended at start (${code}).`)));
+    started.once('exit', (code) => reject(new Error(`${name} ended during its start (${code}).`)));
   });
 }
 

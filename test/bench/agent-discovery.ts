@@ -1,5 +1,5 @@
-// One look of driver pci at a tree, and the plan of its reports, in a process of its own: nothing is
-// compiled yet, as at the agent's start. Arguments: the tree's root, the allow-list.
+// One discovery of driver pci in a tree, and the plan of its reports, in a process of its own
+// without compiled code, as at the agent's start. Arguments: the tree's root, the allow-list.
 
 import { systemClock } from '#agent/clock.ts';
 import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';

@@ -1,5 +1,6 @@
-// What a large host costs the agent: 512 devices, every other one with 16 virtual functions. CPU is
-// that of one look and its plan; memory is that of the bundled agent, connected, over several looks (median).
+// The agent's cost on a large host: 512 devices, every other one with 16 virtual functions. CPU is
+// that of one discovery and its plan; memory is that of the bundled, connected agent, the median
+// of several times.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -51,7 +52,9 @@ function largeHost(): SysfsTree {
   return tree;
 }
 
-/** In a process of its own, from one file as the agent is: the compiler's work is not counted. */
+/**
+ * Runs the discovery in a process of its own, bundled like the agent: compilation is not counted.
+ */
 function lookElsewhere(scratch: string, sysfsRoot: string): Looked {
   const file = join(scratch, 'look.mjs');
   const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -65,7 +68,7 @@ function lookElsewhere(scratch: string, sysfsRoot: string): Looked {
     ].concat(['--platform=node', '--format=esm', '--target=node20', '--log-level=error']),
     { stdio: 'inherit' },
   );
-  if (bundled.status !== 0) throw new Error('The look could not be bundled.');
+  if (bundled.status !== 0) throw new Error('The discovery could not be bundled.');
   const { stdout, stderr } = spawnSync(
     process.execPath,
     [file, sysfsRoot, JSON.stringify(allowList)],

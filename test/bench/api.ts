@@ -1,11 +1,11 @@
-// A client of the API that measures. Global fetch refuses port 6666, where Cyborg listens; and Nova,
-// too, keeps its connections open.
+// The API client of the bench. Global fetch refuses port 6666, on which Cyborg listens. Like Nova,
+// it keeps connections open.
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
 export interface ApiTarget {
-  /** Up to and with `/accelerator/v2`. */
+  /** Ends with `/accelerator/v2`. */
   readonly url: string;
   readonly token: string;
   readonly serviceToken?: string;
@@ -14,7 +14,7 @@ export interface ApiTarget {
 export interface Answer {
   readonly status: number;
   readonly text: string;
-  /** From the request's first byte to the answer's last. */
+  /** From the first byte of the request to the last byte of the answer. */
   readonly ms: number;
 }
 
@@ -23,7 +23,7 @@ export interface Api {
   close(): void;
 }
 
-/** Deployed Cyborg takes minutes for some answers where many ARQs are stored. */
+/** Deployed Cyborg takes minutes for some answers if many ARQs are stored. */
 const timeoutMs = 120_000;
 
 export function createApi({ url, token, serviceToken }: ApiTarget): Api {
@@ -65,7 +65,7 @@ export function createApi({ url, token, serviceToken }: ApiTarget): Api {
   };
 }
 
-/** @throws Error naming the call, where the status is not the wanted one */
+/** @throws Error naming the request, if the answer has another status */
 export async function expectAnswer(
   api: Api,
   wanted: number,

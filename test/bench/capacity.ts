@@ -1,5 +1,5 @@
-// What one server costs: DynamoDB's request units as the engine accounts for them, messages and
-// jobs, by the calls of Nova and by what follows from them in the consumers.
+// What one server costs: DynamoDB's request units as the engine counts them, messages and jobs,
+// for each request of Nova and for the consumers.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentFor } from '#local/process/environment.ts';
@@ -17,17 +17,17 @@ type Phase = CallName | 'consumers' | 'not counted';
 type Unit = keyof typeof capacityTargets;
 type Cost = Record<Unit, number>;
 
-/** By whom it was caused. */
+/** By the request, or the consumers, that caused the cost. */
 export type Costs = Map<Phase, Cost>;
 
-/** Attach handles of the provider that is bound from: a bind reads them all. */
+/** Attach handles of the bound provider: a bind reads all of them. */
 const handleCounts = [1, 16, 64] as const;
-/** Of which all is printed: as many as Cyborg's fake driver has. */
+/** The number whose table is printed: that of Cyborg's fake driver. */
 const handlesUsual = 16;
-/** Work that neither ends nor counts anything for so long has failed. */
+/** If nothing ends or is counted for so long, the bench fails. */
 const stillSecondsMax = 120;
 
-/** Prints what was counted. False where a target is missed. */
+/** Prints the counts. Returns false if a target is missed. */
 export async function benchCapacity(): Promise<boolean> {
   const meter = new Meter();
   const own = await startOwnSystem({
@@ -44,11 +44,11 @@ export async function benchCapacity(): Promise<boolean> {
       const costs = await costsOf(own, index, meter);
       if (handles === handlesUsual) printCosts(handles, costs);
       else printTotals(handles, costs);
-      // What was not counted is within any target.
+      // Counts of 0 would be within any target.
       refuseUncounted(costs);
       isWithin = isWithinTargets(costs) && isWithin;
     }
-    console.log(isWithin ? 'Within the targets.' : 'MISSED: more than a target allows.');
+    console.log(isWithin ? 'All targets are met.' : 'MISSED: a target is exceeded.');
     return isWithin;
   } finally {
     await own.stop();
@@ -57,12 +57,12 @@ export async function benchCapacity(): Promise<boolean> {
 }
 
 /**
- * The consumers are started only when Nova waits, so that what they ask for cannot be taken for what
- * a call asks for.
+ * Starts the consumers only while Nova waits, so that their requests are not counted for a request
+ * of Nova.
  */
 async function costsOf(own: OwnSystem, index: number, meter: Meter): Promise<Costs> {
   const place = own.places[index];
-  if (!place) throw new RangeError(`There is no place ${index}.`);
+  if (!place) throw new RangeError(`No place with index ${index}.`);
   const api = createApi(own.target);
   await own.system.kill('consumers');
   meter.reset();
@@ -90,7 +90,9 @@ class Meter {
   #streams: StreamProgress | undefined;
   #proxies: CountingProxy[] = [];
 
-  /** Returns the variables by which the system's processes find us in place of the engines. */
+  /**
+   * Returns the variables by which the system's processes find the proxies instead of the engines.
+   */
   async start(layout: Layout): Promise<Record<string, string>> {
     const [dynamoDb, sqs, jobs] = await Promise.all([
       startCountingProxy({
@@ -108,7 +110,7 @@ class Meter {
     const keystone = `${urlOf(layout, 'keystone')}/v3`;
     return {
       ...environmentFor(stage, { dynamoDb: dynamoDb.url, sqs: sqs.url, keystone }),
-      // Reading a stream costs a Lambda function nothing.
+      // A Lambda function reads a stream for free.
       AWS_ENDPOINT_URL_DYNAMODB_STREAMS: urlOf(layout, 'dynamodb'),
       AWS_ENDPOINT_URL_IOT: jobs.url,
     };
@@ -122,13 +124,13 @@ class Meter {
     this.#streams = streams;
   }
 
-  /** Resolves when the streams are read to their ends and every message has been consumed. */
+  /** Resolves when the streams are read to their ends and every message is consumed. */
   async settled(): Promise<void> {
     this.#lastAt = Date.now();
     while (!this.#isSettled()) {
       if (Date.now() - this.#lastAt > stillSecondsMax * 1000) {
         throw new Error(
-          `The consumers do not come to an end: ${this.#messagesUnderWay} messages are under way, ` +
+          `The consumers do not finish: ${this.#messagesUnderWay} messages are in progress, ` +
             `and nothing was counted for ${stillSecondsMax} s.`,
         );
       }
@@ -136,7 +138,7 @@ class Meter {
     }
   }
 
-  /** Messages first: what consumes the last of them may write, and then the streams go on. */
+  /** Checks messages first: their consumer may write, which adds records to the streams. */
   #isSettled(): boolean {
     return this.#messagesUnderWay === 0 && (this.#streams?.areRead() ?? true);
   }
@@ -149,7 +151,7 @@ class Meter {
   #countUnits({ action, asked, answered }: Exchange): void {
     const consumed = [answered.ConsumedCapacity ?? []].flat() as { CapacityUnits: number }[];
     const units = consumed.reduce((sum, each) => sum + each.CapacityUnits, 0);
-    // The sweep looks for deadlines once a minute, whatever the number of servers.
+    // The sweep reads deadlines once a minute, for any number of servers.
     if (asked.IndexName === 'by-due') return;
     this.#add(readActions.includes(action) ? 'reads' : 'writes', units);
   }
@@ -189,14 +191,14 @@ function isWithinTargets(costs: Costs): boolean {
   return units.every((unit) => totalOf(costs, unit) <= capacityTargets[unit]);
 }
 
-/** @throws Error naming the part of a server's life of which nothing was counted */
+/** @throws Error naming the part of the cycle for which nothing was counted */
 export function refuseUncounted(costs: Costs): void {
   for (const phase of phases) {
     const sum = units.reduce((total, unit) => total + costOf(costs, phase, unit), 0);
-    if (sum === 0) throw new Error(`Nothing was counted of ${phase}: the figures are worthless.`);
+    if (sum === 0) throw new Error(`Nothing was counted for ${phase}: the figures are invalid.`);
   }
   if (costOf(costs, 'consumers', 'messages') === 0) {
-    throw new Error('No message of the consumers was counted: the figures are worthless.');
+    throw new Error('No message of the consumers was counted: the figures are invalid.');
   }
 }
 
@@ -215,5 +217,7 @@ function printCosts(handles: number, costs: Costs): void {
 function printTotals(handles: number, costs: Costs): void {
   const [writes, reads, messages, jobs] = units.map((unit) => totalOf(costs, unit));
   const cost = `${writes} WRU, ${reads} RRU, SQS messages: ${messages}, IoT jobs: ${jobs}`;
-  console.log(`\nOf a provider with ${handles} attach handle${handles === 1 ? '' : 's'}: ${cost}.`);
+  console.log(
+    `\nFor a provider with ${handles} attach handle${handles === 1 ? '' : 's'}: ${cost}.`,
+  );
 }

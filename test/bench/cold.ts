@@ -1,9 +1,9 @@
-// What a cold start costs, as far as it can be told without AWS: the size of each function's bundle,
-// and how long Node takes to load it, as a multiple of its own start. The bundles are those of the
-// deployment: the stack itself makes them.
+// The cost of a cold start, as far as it can be measured without AWS: the size of each function's
+// bundle, and the time to load it, as a multiple of Node's own start. The stack makes the bundles,
+// as for a deployment.
 //
 //   npm run bench -- cold           all functions
-//   npm run bench -- cold devices   and what weighs in these
+//   npm run bench -- cold devices   and the largest parts of these
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { CyborgStack } from '#infra/cyborg-stack.ts';
 import { metafileContext, readSettings } from '#infra/settings.ts';
 import { printTable } from './print-table.ts';
 
-/** Nova waits for these; the others work behind the scenes, or for people. */
+/** Nova waits for these functions. */
 const novaPath = ['accelerator-requests', 'device-profiles'];
 const targetKilobytes = 450;
 const targetRatio = 2.5;
@@ -33,8 +33,9 @@ interface Bundle {
 }
 
 /**
- * Prints sizes and times of all functions, and what weighs in those asked for, or in Nova's. False
- * where a bundle is too large: sizes are the same everywhere, times are as noisy as the machine.
+ * Prints sizes and times of all functions, and the largest parts of the given ones, or of those
+ * for which Nova waits. False if a bundle is too large: sizes are the same on every machine, times
+ * are not.
  */
 export function benchCold(asked: readonly string[]): boolean {
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundles-'));
@@ -48,7 +49,7 @@ export function benchCold(asked: readonly string[]): boolean {
       return [name, `${kilobytes}`, `${ratio.toFixed(1)}x`, verdict];
     });
     printTable(
-      `Bundles; on Nova's path at most ${targetKilobytes} KB and ${targetRatio}x bare Node's start`,
+      `Bundles; for Nova at most ${targetKilobytes} KB and ${targetRatio}x the start of bare Node`,
       ['function', 'KB', 'import', 'target'],
       rows,
     );
@@ -69,7 +70,7 @@ function makeBundles(outdir: string): Bundle[] {
   const stack = new CyborgStack(app, 'bundles', readSettings(app.node));
   const { template } = app.synth().getStackByName(stack.stackName);
   const functions = Object.values(template.Resources as Record<string, FunctionResource>).filter(
-    // Those of ours; the CDK brings one that works during a deployment only.
+    // Our own functions; the CDK adds one that runs during a deployment only.
     ({ Type, Properties: { FunctionName } }) =>
       Type === 'AWS::Lambda::Function' && FunctionName.slice(`${context.stage}-`.length) in access,
   );
@@ -90,7 +91,10 @@ interface FunctionResource {
   readonly Properties: { readonly FunctionName: string; readonly Code: { readonly S3Key: string } };
 }
 
-/** Time to load each bundle as a multiple of a start that loads nothing: the least of each, taken in turns: whatever else the machine does only adds. */
+/**
+ * Times each bundle and a start without one, in turns, and returns the shortest times as multiples
+ * of the shortest start: other load on the machine only adds.
+ */
 function measureStarts(bundles: readonly Bundle[], directory: string): Map<string, number> {
   const nothing = join(directory, 'nothing.mjs');
   writeFileSync(nothing, '');
@@ -101,7 +105,7 @@ function measureStarts(bundles: readonly Bundle[], directory: string): Map<strin
   }
   const least = (file: string) => Math.min(...(times.get(file) ?? []));
   const bare = least(nothing);
-  console.log(`bare Node starts in ${bare.toFixed(0)} ms; the least of ${startsEach}`);
+  console.log(`bare Node starts in ${bare.toFixed(0)} ms; the shortest of ${startsEach}`);
   return new Map(bundles.map(({ name, file }) => [name, least(file) / bare - 1]));
 }
 
@@ -112,7 +116,7 @@ function startMs(file: string): number {
   return performance.now() - startedAt;
 }
 
-/** Packages, and our own folders, by what they take up in the bundle. */
+/** Prints packages and our own folders, by their share of the bundle. */
 function printContributors({ name, metafile }: Bundle): void {
   const bytes = new Map<string, number>();
   for (const output of Object.values(metafile.outputs)) {
@@ -123,7 +127,7 @@ function printContributors({ name, metafile }: Bundle): void {
   }
   const heaviest = [...bytes].sort(([, a], [, b]) => b - a).slice(0, contributorsMax);
   printTable(
-    `${name}: what weighs`,
+    `${name}: largest parts`,
     ['', 'KB'],
     heaviest.map(([owner, size]) => [owner, (size / 1024).toFixed(1)]),
   );

@@ -1,14 +1,14 @@
-// Stands between the system and an engine and counts what passes. Of DynamoDB it asks for the
-// consumed capacity on every call, from outside, so that the product needs no switch for it.
+// A proxy between the system and an engine that counts requests. It asks DynamoDB for the consumed
+// capacity of each request, so that the product needs no switch for it.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { listen, type Running } from '#local/process/ports.ts';
 
 export interface Exchange {
-  /** As AWS names it, e.g. `TransactWriteItems`. */
+  /** AWS's name of the action, such as `TransactWriteItems`. */
   readonly action: string;
   readonly asked: Readonly<Record<string, unknown>>;
-  /** Empty where the service refused. */
+  /** Empty if the service refused the request. */
   readonly answered: Readonly<Record<string, unknown>>;
 }
 
@@ -17,7 +17,7 @@ export interface CountingProxy extends Running {
 }
 
 export interface CountingProxyOptions {
-  /** Without one, whoever calls is refused, and counted. */
+  /** Without a target, every request is refused and counted. */
   readonly target?: string;
   readonly alter?: (asked: Record<string, unknown>) => Record<string, unknown>;
   readonly onExchange: (exchange: Exchange) => void;
@@ -70,7 +70,7 @@ export async function startCountingProxy(options: CountingProxyOptions): Promise
         );
       });
       upstream.on('error', reject);
-      // A poller that was killed waits for nothing.
+      // End the request of a poller that was killed.
       outgoing.once('close', () => upstream.destroy());
       upstream.end(body);
     });

@@ -1,14 +1,14 @@
-// Servers that are not ours to start; they speak Cyborg's v2 API.
+// Measures servers that run already and speak Cyborg's v2 API.
 
 import { type Api, createApi, expectAnswer } from './api.ts';
 import { type LatencyOptions, measure, type Subject } from './latency.ts';
 import type { Foreign } from './options.ts';
 import { printLatency } from './print-latency.ts';
 
-/** As upstream's documentation has it for the fake driver's device. */
+/** The groups that Cyborg's documentation shows for the fake driver's device. */
 const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
 
-/** Two are measured in turns, and compared. */
+/** Measures one server, or two in turns with a comparison. */
 export async function benchForeignServers(
   servers: readonly Foreign[],
   options: LatencyOptions,
@@ -53,7 +53,7 @@ async function open(foreign: Foreign): Promise<Opened> {
   };
 }
 
-/** Deployed Cyborg takes a list of one. */
+/** Deployed Cyborg accepts only a list of one profile. */
 async function makeProfile(api: Api): Promise<string> {
   const name = `bench-${Date.now()}`;
   await expectAnswer(api, 201, 'POST', '/device_profiles', [{ name, groups }]);

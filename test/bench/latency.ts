@@ -1,14 +1,14 @@
-// How long Nova waits for each call, how many servers a second go through, and how that changes with
-// the number of ARQs that others have stored.
+// How long Nova waits for each request, how many servers per second are possible, and how both
+// change with the number of stored ARQs of others.
 
 import { type Api, createApi } from './api.ts';
 import { type CallName, callNames, novaCycle, type Place } from './nova-cycle.ts';
 
-/** A server that is measured. */
+/** A server under measurement. */
 export interface Subject {
   readonly title: string;
   readonly api: Api;
-  /** Workers share them evenly. */
+  /** The workers share the places evenly. */
   readonly places: readonly Place[];
 }
 
@@ -24,24 +24,26 @@ export interface Round {
   seconds: number;
   /** Milliseconds. */
   readonly samples: Readonly<Record<CallName, number[]>>;
-  /** Of each turn, in order: the turns of other subjects with the same index were just beside it. */
+  /**
+   * The median of each turn, in order: turns of other subjects with the same index ran next to it.
+   */
   readonly turnMedians: Readonly<Record<CallName, number[]>>;
 }
 
 export interface Measured {
   readonly subject: Subject;
   readonly rounds: readonly Round[];
-  /** Why not all of the cycles were measured. */
+  /** Why some cycles were not measured. */
   failure?: string;
 }
 
-/** Of one subject, with all that belongs to its table. */
+/** The limit for one subject, with its set-up. */
 const secondsMax = 600;
-/** Before anything counts: connections, tokens and compiled code are there then. */
+/** Cycles before the measurement, for connections, tokens and compiled code. */
 const warmUpCycles = 200;
 /**
- * Subjects take turns after so many cycles: where something else slows the machine for a while, it
- * slows all of them alike, and their ratios still hold.
+ * Subjects take turns after so many cycles: a short disturbance slows all subjects alike, and
+ * their ratios still hold.
  */
 const turnCycles = 10;
 
@@ -77,7 +79,7 @@ function emptyRound(concurrency: number): Round {
   return { concurrency, cycles: 0, seconds: 0, samples: lists(), turnMedians: lists() };
 }
 
-/** Does nothing more for a subject that has failed: what it measured until then is printed. */
+/** Skips a subject that has failed: the results before its failure are printed. */
 async function turn(
   measured: Measured,
   round: Round,
@@ -90,9 +92,9 @@ async function turn(
   let left = cycles;
   async function work(worker: number): Promise<void> {
     const place = places[worker % places.length];
-    if (!place) throw new RangeError('There is no place to bind to.');
+    if (!place) throw new RangeError('No place to bind to.');
     while (left-- > 0 && measured.failure === undefined) {
-      if (performance.now() > deadline) throw new Error('The time was up.');
+      if (performance.now() > deadline) throw new Error('The time limit is over.');
       await cycle(api, place, round);
     }
   }
@@ -122,7 +124,7 @@ async function cycle(api: Api, place: Place, round: Round): Promise<void> {
   }
 }
 
-/** The value below which this share of the sorted samples is; NaN without samples. */
+/** The value below which this share of the sorted samples lies; NaN without samples. */
 export function percentile(samples: readonly number[], share: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

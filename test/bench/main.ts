@@ -1,4 +1,4 @@
-// `npm run bench`: see options.ts for what it takes.
+// `npm run bench`: see options.ts for the options.
 
 import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { type OwnSystem, startOwnSystem } from './own-system.ts';
 import { growthMax, printLatency } from './print-latency.ts';
 import { benchRoutes } from './routes.ts';
 
-/** Several providers, as a deployment has; each with as many handles as Cyborg's fake driver. */
+/** Several providers, as in a deployment; each with as many handles as Cyborg's fake driver. */
 const handles = [16, 16, 16, 16];
 
 async function bench(options: BenchOptions): Promise<boolean> {

@@ -1,4 +1,4 @@
-// What Nova asks in the life of a server with accelerators, call by call.
+// The requests of Nova for a server with accelerators, from create to delete.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Api, expectAnswer } from './api.ts';
@@ -12,24 +12,24 @@ export const callNames = [
 ] as const;
 export type CallName = (typeof callNames)[number];
 
-/** Where the server is, and what it is given. */
+/** The host and provider of a server, and its profile. */
 export interface Place {
   readonly hostname: string;
   readonly providerUuid: string;
   readonly profileName: string;
-  /** Of a server that Nova knows; without it, each cycle has a new one that it does not. */
+  /** A server that Nova knows; without it, each cycle uses a new uuid that Nova does not know. */
   readonly instanceUuid?: string;
 }
 
 export interface Step {
   readonly call: CallName;
-  /** Milliseconds that the call took. @throws Error where it does not do what it should */
+  /** Returns the milliseconds that the request took. @throws Error for an unexpected answer */
   run(): Promise<number>;
 }
 
 export interface NovaCycle {
   readonly steps: readonly Step[];
-  /** Gives back what a cycle holds that did not come to its end, as far as that goes. */
+  /** Releases what an unfinished cycle holds, as far as possible. */
   abandon(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ interface Arq {
   readonly state: string;
 }
 
-/** Nova waits 300 s for a bind; a server that takes longer is not worth measuring. */
+/** Nova waits 300 s for a bind; a slower server is not measured. */
 const bindSecondsMax = 300;
 
 export function novaCycle(api: Api, place: Place): NovaCycle {
@@ -101,7 +101,9 @@ function arqsIn(text: string): readonly Arq[] {
   return (JSON.parse(text) as { arqs: Arq[] }).arqs;
 }
 
-/** Deployed Cyborg may answer the PATCH before it has bound; an ARQ is not deleted while it does. */
+/**
+ * Deployed Cyborg may answer the PATCH before the bind; an ARQ cannot be deleted during its bind.
+ */
 async function untilBound(
   api: Api,
   byInstance: string,
@@ -113,7 +115,7 @@ async function untilBound(
   while (arqs.length !== count || arqs.some(({ state }) => state !== 'Bound')) {
     const states = arqs.map(({ state }) => state).join(', ');
     if (states.includes('BindFailed') || Date.now() > until) {
-      throw new Error(`${count} ARQs should be bound; the states are: ${states || 'none'}.`);
+      throw new Error(`expected ${count} Bound ARQs; the states are: ${states || 'none'}.`);
     }
     await sleep(5);
     const { status, text } = await api.ask('GET', `${byInstance}&bind_state=resolved`);

@@ -43,23 +43,23 @@ export interface Foreign {
 
 export interface BenchOptions {
   readonly parts: readonly ('capacity' | 'latency' | 'routes')[];
-  /** Numbers of other ARQs that are stored. */
+  /** Numbers of stored ARQs of other servers. */
   readonly arqCounts: readonly number[];
   readonly latency: LatencyOptions;
   readonly profileDirectory?: string;
-  /** One, or two to be compared. */
+  /** One server, or two for a comparison. */
   readonly foreign?: readonly Foreign[];
-  /** Instead of all else; the functions whose bundles are to be looked into. */
+  /** The functions whose bundles are analyzed, instead of everything else. */
   readonly cold?: readonly string[];
 }
 
-/** The message is all that the user is shown. */
+/** The message is the whole output for the user. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 const arqsMax = 1_000_000;
-/** Devices of our own system have 64 attach handles in all. */
+/** The devices of the bench's own system have 64 attach handles in all. */
 const concurrencyMax = 64;
 
 /** @throws UsageError */
@@ -69,12 +69,15 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const { only } = values;
   const [command, ...functions] = positionals;
   if (command !== undefined && command !== 'cold') {
-    throw new UsageError(`${command} is no benchmark.\n\n${usage}`);
+    throw new UsageError(`unknown benchmark: ${command}\n\n${usage}`);
   }
   const unknown = functions.find((name) => !(name in access));
-  if (unknown) throw new UsageError(`${unknown} is no function: ${Object.keys(access).join(', ')}`);
+  if (unknown)
+    throw new UsageError(
+      `unknown function: ${unknown}; known are ${Object.keys(access).join(', ')}.`,
+    );
   if (only !== undefined && only !== 'capacity' && only !== 'latency' && only !== 'routes') {
-    throw new UsageError('--only is capacity, latency or routes.');
+    throw new UsageError('--only must be capacity, latency or routes.');
   }
   const arqs = values.arqs === undefined ? [] : [numberIn('--arqs', values.arqs, 0, arqsMax)];
   const foreign = values.url === undefined ? undefined : readForeigners(values, values.url);
@@ -128,7 +131,7 @@ function parse(args: readonly string[]) {
 function numberIn(name: string, text: string, least: number, most: number): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= least && number <= most) return number;
-  throw new UsageError(`${name} takes whole numbers from ${least} to ${most}, not ${text}.`);
+  throw new UsageError(`${name} must be an integer from ${least} to ${most}, not ${text}.`);
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -144,11 +147,11 @@ const perServer = [
   'instance',
 ] as const;
 
-/** Each with its own of the options that were given twice. */
+/** One entry for each URL, with its own value of each option that was given twice. */
 function readForeigners(values: Values, urls: readonly string[]): Foreign[] {
-  if (urls.length > serversMax) throw new UsageError('--url can be given once or twice.');
+  if (urls.length > serversMax) throw new UsageError('--url may be given once or twice.');
   const odd = perServer.find((name) => (values[name]?.length ?? 1) > urls.length);
-  if (odd) throw new UsageError(`--${odd} can be given once for each --url.`);
+  if (odd) throw new UsageError(`--${odd} may be given once for each --url.`);
   return urls.map((url, at) => {
     const own = (name: (typeof perServer)[number]) => values[name]?.[at] ?? values[name]?.[0];
     return readForeign(url, own, values['i-own-this-server']);
@@ -171,9 +174,9 @@ function readForeign(
   }
   const url = given.replace(/\/+$/, '');
   if (!URL.canParse(url)) throw new UsageError(`--url is not a valid URL: ${url}.`);
-  // The load of a bench is an attack to those who did not ask for it.
+  // A load test without the owner's consent is an attack.
   if (!loopback.test(new URL(url).hostname) && !isOwned) {
-    throw new UsageError(`${url} is not on this machine: --i-own-this-server says you may.`);
+    throw new UsageError(`${url} is not on this machine: confirm with --i-own-this-server.`);
   }
   return {
     target: { url, token, ...(serviceToken !== undefined && { serviceToken }) },

@@ -1,5 +1,5 @@
-// A system of the bench's own: each part in a process of its own, as `npm start` has it, on free
-// ports and in a temporary directory; with devices, a profile, and as many other ARQs as wanted.
+// A system of the bench's own: each part in a process of its own, as with `npm start`, on free
+// ports and in a temporary directory; with devices, a profile, and any number of other ARQs.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,28 +23,28 @@ const profileName = 'bench';
 export interface OwnSystem {
   readonly layout: Layout;
   readonly system: System;
-  /** As Nova asks: the user's token and its own service token. */
+  /** Requests have a user's token and Nova's service token, as from Nova. */
   readonly target: ApiTarget;
-  /** One for each device, in the order of {@link OwnSystemOptions.handles}. */
+  /** One place for each device, in the order of {@link OwnSystemOptions.handles}. */
   readonly places: readonly Place[];
   stop(): Promise<void>;
 }
 
 export interface OwnSystemOptions {
-  /** A device with so many attach handles each. */
+  /** The number of attach handles of each device. */
   readonly handles: readonly number[];
-  /** Other ARQs that are stored. */
+  /** How many other ARQs are stored. */
   readonly arqCount: number;
   readonly variables?: (layout: Layout) => Promise<Readonly<Record<string, string>>>;
 }
 
 export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSystem> {
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-bench-'));
-  // A million ARQs are some gigabytes: they go however we end.
+  // A million ARQs take some gigabytes: delete them at every exit.
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', remove);
   const inherited = { ...process.env };
-  // Whatever the caller's shell points to: the load is for our own engines and stand-ins.
+  // Ignore the caller's variables: the load is for the bench's own engines and fakes.
   for (const name of [...Object.values(replacedBy), 'AWS_ENDPOINT_URL']) delete process.env[name];
   try {
     const layout = await chooseLayout({ stage, directory, anyPorts: true });
@@ -73,13 +73,13 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
       throw error;
     }
   } finally {
-    // A system leaves its endpoints in the environment; the next one must not take them for given.
+    // A system leaves its endpoints in the environment; reset them for the next system.
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, inherited);
   }
 }
 
-/** Does what the consumer of a host's report does, and returns the resource providers. */
+/** Stores the devices as the consumer of reports does, and returns the resource providers. */
 async function storeDevices(handles: readonly number[]): Promise<string[]> {
   const deps = { ...createConsumerDeps('bench'), log: silentLog };
   const devices = handles.map((count, index) =>

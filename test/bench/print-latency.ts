@@ -3,14 +3,14 @@ import { callNames } from './nova-cycle.ts';
 import { printTable } from './print-table.ts';
 import { type Ratio, ratioOf, shownRatio, verdictOf } from './ratio.ts';
 
-/** Of the medians with others' ARQs stored, to those with none. */
+/** The limit for the ratio of medians, with other ARQs stored to with none. */
 export const growthMax = 1.2;
 
 /**
- * One table per subject; where there are several, how the others compare to the first. No ratio to
- * anything that was not measured in this run.
+ * Prints one table per subject and, for several subjects, the ratios to the first. Ratios compare
+ * only measurements of this run.
  *
- * @param targetMax what the ratios are held against; undefined where there is nothing to hold to
+ * @param targetMax the limit for the ratios, if there is one
  */
 export function printLatency(measured: readonly Measured[], targetMax?: number): void {
   for (const each of measured) printSubject(each);
@@ -75,7 +75,7 @@ function printRatios(first: Measured, others: readonly Measured[], targetMax?: n
   console.log(`  At most ${most.toFixed(2)}: ${sentence}.`);
 }
 
-/** Nothing was measured where there is no number. */
+/** Without samples there is no number. */
 function shown(value: number): string {
   return Number.isNaN(value) ? '-' : value.toFixed(1);
 }

@@ -1,4 +1,4 @@
-/** The first column holds names, the others numbers. */
+/** The first column has names, the others numbers. */
 export function printTable(
   title: string,
   head: readonly string[],

@@ -1,11 +1,12 @@
-// How two servers compare that were measured in turns. The ratio is taken turn by turn: what slows the
-// machine for a while slows both sides of one ratio. A verdict says what the spread allows, no more.
+// Compares two servers that were measured in turns. The ratio is taken turn by turn: a short
+// disturbance of the machine slows both sides of one ratio. A verdict states only what the spread
+// allows.
 
 import { percentile } from './latency.ts';
 
 export interface Ratio {
   readonly median: number;
-  /** Where the true median is in 19 of 20 runs, by the ranks of the turns. */
+  /** Bounds of the true median in 19 of 20 runs, by the ranks of the turns. */
   readonly least: number;
   readonly most: number;
 }

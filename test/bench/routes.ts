@@ -1,4 +1,5 @@
-// What every route takes, one call after the other: medians, to be compared with each other.
+// The latency of every route, one request after the other: medians, for comparison with each
+// other.
 
 import { routes } from '#functions/routes.ts';
 import { type Api, createApi } from './api.ts';
@@ -7,7 +8,7 @@ import { printTable } from './print-table.ts';
 
 const none = '99999999-0000-4000-8000-000000000009';
 
-/** Makes what one call needs, and says what is asked. */
+/** Creates what one request needs, and returns the request. */
 type Prepare = (api: Api, index: number) => Promise<Asked> | Asked;
 interface Asked {
   readonly path: string;
@@ -31,7 +32,7 @@ export async function benchRoutes(iterations: number): Promise<void> {
     const rows: string[][] = [];
     for (const { method, path } of routes) {
       const prepare = prepared[`${method} ${path}`];
-      if (!prepare) throw new Error(`The bench does not know ${method} ${path}.`);
+      if (!prepare) throw new Error(`unknown route: ${method} ${path}`);
       const times: number[] = [];
       const statuses = new Set<number>();
       for (let index = 0; index < iterations; index++) {
@@ -76,7 +77,7 @@ function preparations(known: Known): Readonly<Record<string, Prepare>> {
   };
   const bind: Prepare = async (api) => {
     const arq = await newArq(api);
-    // The one before is unbound by then: the device has handles enough for all that wait.
+    // Unbind the previous ARQ: then the device has enough handles for all requests.
     await api.ask('DELETE', `/accelerator_requests?instance=${none}`);
     const values = { hostname: 'cmp1', device_rp_uuid: known.provider, instance_uuid: none };
     const patch = Object.entries(values).map(([name, value]) => {
@@ -133,7 +134,7 @@ function preparations(known: Known): Readonly<Record<string, Prepare>> {
     'POST /v2/devices/{id}/force_release': at(`${device}/force_release`),
     'GET /v2/deployables': at('/deployables'),
     'GET /v2/deployables/{id}': at(deployable),
-    // The bench's device has no region: these are refused after they have looked.
+    // The device of the bench has no region: the API reads it and then refuses the request.
     'PATCH /v2/deployables/{id}': () => ({
       path: deployable,
       body: [{ op: 'add', path: '/bitstream', value: none }],
@@ -145,7 +146,7 @@ function preparations(known: Known): Readonly<Record<string, Prepare>> {
     }),
     'GET /v2/attributes': at('/attributes'),
     'POST /v2/attributes': async (api) => {
-      // A deployable has so many and no more.
+      // A deployable has a maximum of attributes.
       const { text } = await api.ask('GET', '/attributes?key=bench&limit=1');
       const [before] = (JSON.parse(text) as { attributes: { uuid: string }[] }).attributes;
       if (before) await api.ask('DELETE', `/attributes/${before.uuid}`);

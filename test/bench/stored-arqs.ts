@@ -1,6 +1,6 @@
-// Other servers' ARQs, a million of them if wanted, by the engine's own import of DynamoDB exports:
-// five times as fast as BatchWriteItem, and without a stream record for each, which the consumers
-// would first have to read.
+// Stores ARQs of other servers, up to a million, with the engine's own import of DynamoDB exports:
+// five times as fast as BatchWriteItem, and without stream records, which the consumers would have
+// to read first.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,10 +16,10 @@ import type { Layout } from '#local/process/layout.ts';
 import { engineFile } from '#local/process/parts.ts';
 import { aBinding, anArq, aProviderUuid } from '#test/support/builders.ts';
 
-/** ARQs of one file of the export: a few megabytes. */
+/** ARQs in one file of the export: a few megabytes. */
 const fileArqsMax = 20_000;
 
-/** Before the system first starts: its engine then finds the file. */
+/** Call it before the first start of the system, whose engine then finds the file. */
 export function storeArqs(layout: Layout, count: number): void {
   const directory = join(layout.directory, 'export');
   const table = tableName(layout.stage, 'arqs');
@@ -48,7 +48,7 @@ function rowsOf(index: number): Row[] {
   const uuid = timeOrderedUuid(createdMs, crypto.getRandomValues(new Uint8Array(10))) as ArqUuid;
   const projectId = `project-${index % 100}`;
   if (index % 2 === 0) {
-    // No deadline comes while we measure: the sweep has nothing to do.
+    // A deadline far in the future: the sweep has nothing to do during the measurement.
     const dueAt = new Date(createdMs + 24 * 3600 * 1000).toISOString();
     return [arqRow(anArq({ uuid, projectId, createdAt }), dueAt)];
   }

@@ -1,5 +1,5 @@
-// Whether the consumers have read the tables' streams to their ends: their checkpoints, held against
-// the last record in the engine's file.
+// Whether the consumers have read the streams of the tables to their ends: compares their
+// checkpoints with the last record in the engine's file.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ function positionsIn(directory: string): ReadonlyMap<string, bigint> {
   return positions;
 }
 
-/** None before the consumers have started for the first time. */
+/** Empty before the first start of the consumers. */
 function filesIn(directory: string): string[] {
   try {
     return readdirSync(directory).filter((file) => file.endsWith('.json'));

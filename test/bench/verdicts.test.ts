@@ -1,4 +1,4 @@
-// What the bench says of what it measured.
+// The verdicts of the bench.
 
 import { expect, it } from 'vitest';
 import { type Costs, refuseUncounted } from './capacity.ts';
@@ -9,19 +9,19 @@ import { ratioOf, verdictOf } from './ratio.ts';
 const cost = { writes: 1, reads: 1, messages: 1, jobs: 0 };
 const counted = (): Costs => new Map([...callNames, 'consumers' as const].map((p) => [p, cost]));
 
-it('refuses figures in which nothing was counted of the consumers or of a call', () => {
+it('refuses figures without any count for the consumers or for a request', () => {
   expect(() => refuseUncounted(counted())).not.toThrow();
   const withoutConsumers = counted();
   withoutConsumers.delete('consumers');
-  expect(() => refuseUncounted(withoutConsumers)).toThrow('Nothing was counted of consumers');
+  expect(() => refuseUncounted(withoutConsumers)).toThrow('Nothing was counted for consumers');
   const withoutMessages = counted().set('consumers', { ...cost, messages: 0 });
   expect(() => refuseUncounted(withoutMessages)).toThrow('No message of the consumers');
   const withoutPatch = counted();
   withoutPatch.delete('PATCH');
-  expect(() => refuseUncounted(withoutPatch)).toThrow('Nothing was counted of PATCH');
+  expect(() => refuseUncounted(withoutPatch)).toThrow('Nothing was counted for PATCH');
 });
 
-it('compares turn by turn, so that a slow while of the machine is on both sides', () => {
+it('compares turn by turn, so that a disturbance of the machine is on both sides', () => {
   const base = [10, 10, 90, 95, 10, 10, 10, 10];
   const other = base.map((median) => median * 1.1);
   expect(ratioOf(base, other)?.median).toBeCloseTo(1.1);
@@ -29,7 +29,7 @@ it('compares turn by turn, so that a slow while of the machine is on both sides'
   expect(ratioOf([], other)).toBeUndefined();
 });
 
-it('gives a verdict only where the spread allows one', () => {
+it('gives a verdict only if the spread allows one', () => {
   const spread = (least: number, most: number) => ({ least, median: (least + most) / 2, most });
   expect(verdictOf([spread(1, 1.1), spread(0.9, 1.2)], 1.2)).toBe('within');
   expect(verdictOf([spread(1, 1.1), spread(1.21, 1.3)], 1.2)).toBe('above');
@@ -37,7 +37,7 @@ it('gives a verdict only where the spread allows one', () => {
   expect(verdictOf([], 1.2)).toBe('undecided');
 });
 
-it('takes two servers, each with its own options or with those given once', () => {
+it('accepts two servers, each with its own options or with shared ones', () => {
   const one = ['--url', 'http://127.0.0.1:1/v2', '--token', 't', '--host', 'h'];
   const both = [...one, '--url', 'http://127.0.0.1:2/v2', '--provider', 'p1', '--provider', 'p2'];
   const read = readOptions(both).foreign?.map(({ target, hostname, providerUuid }) => {
@@ -48,6 +48,6 @@ it('takes two servers, each with its own options or with those given once', () =
     ['http://127.0.0.1:2/v2', 't', 'h', 'p2'],
   ]);
   expect(() => readOptions([...one, '--provider', 'p', '--provider', 'q'])).toThrow(
-    '--provider can be given once for each --url.',
+    '--provider may be given once for each --url.',
   );
 });

@@ -1,6 +1,7 @@
-// `npm run test:clients`: `openstack accelerator …` of Debian and of two releases from PyPI, and
-// openstacksdk, unmodified, against a system of our own at the least and the greatest default microversion.
-// Needs root on Debian, to install them, or has them already. Last line: the counts.
+// `npm run test:clients`: runs `openstack accelerator ...` of Debian and of two releases from
+// PyPI, and openstacksdk, unmodified, against a local system at the lowest and highest default
+// microversion. Needs the clients, or root on Debian to install them. The last line has the
+// counts.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +21,7 @@ import { type Ran, steps } from './steps.ts';
 const exec = promisify(execFile);
 const counts = { passed: 0, failed: 0 };
 
-/** What a deployment's `defaultMicroversion` may be. */
+/** The lowest and highest `defaultMicroversion` of a deployment. */
 const defaultMicroversions = ['2.0', '2.3'] as const;
 
 async function main(): Promise<void> {
@@ -33,7 +34,7 @@ async function main(): Promise<void> {
 }
 
 async function driveAt(microversion: string, clients: readonly Client[]): Promise<void> {
-  console.log(`without a microversion in the request, ${microversion} applies`);
+  console.log(`default microversion ${microversion}`);
   const directory = mkdtempSync(join(tmpdir(), 'cyborg-clients-'));
   const variables = { ...process.env };
   try {
@@ -53,7 +54,7 @@ async function driveAt(microversion: string, clients: readonly Client[]): Promis
       await system.stop();
     }
   } finally {
-    // A system points this process to its own engines; the next one has others.
+    // A system sets variables to its own engines; the next system has others.
     process.env = variables;
     rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -70,14 +71,14 @@ async function untilReported(layout: Layout): Promise<void> {
 
 async function driveSdk(layout: Layout): Promise<void> {
   const env = credentials(layout);
-  // A list that is empty is what the SDK's steps begin with.
+  // The steps of the SDK expect an empty list.
   const { stdout, stderr } = await run(
     '/usr/bin/python3',
     [join(import.meta.dirname, 'sdk.py')],
     env,
   );
   const lines = stdout.split('\n').filter((line) => /^(ok|FAILED) /.test(line));
-  if (lines.length === 0) note('openstacksdk', `it said nothing: ${stderr}`);
+  if (lines.length === 0) note('openstacksdk', `no output: ${stderr}`);
   for (const line of lines) {
     const [outcome, name, ...why] = line.split(' ');
     note(`openstacksdk ${name}`, outcome === 'ok' ? undefined : why.join(' '));

@@ -1,4 +1,5 @@
-// The clients, unmodified: Debian's packages, and from PyPI a current one and the last with a plug-in.
+// The unmodified clients: Debian's packages, and from PyPI a current release and the last with a
+// plug-in.
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -13,15 +14,17 @@ const packages = [
 
 export interface Client {
   readonly name: string;
-  /** Path of the command. */
+  /** Path of the command `openstack`. */
   readonly openstack: string;
 }
 
-/** Its accelerator commands are its own, and it sends no microversion; those before need a plug-in. */
+/**
+ * It has the accelerator commands built in and sends no microversion; older ones need a plug-in.
+ */
 export const currentClient = 'openstackclient-10.5.0';
 const fromPypi = [currentClient, 'openstackclient-8.3.0-cyborgclient-3.0.0'];
 
-/** @param directory where environments are kept */
+/** @param directory of the virtual environments */
 export function clientsIn(directory: string): readonly Client[] {
   const debian = { name: 'Debian', openstack: '/usr/bin/openstack' };
   return [
@@ -34,13 +37,13 @@ export function clientsIn(directory: string): readonly Client[] {
   ];
 }
 
-/** @throws Error, one sentence, where they cannot be had on this machine */
+/** @throws Error with one sentence, if the clients cannot be installed on this machine */
 export function installClients(): void {
   if (packages.every(isInstalled)) return;
   const isPossible = process.getuid?.() === 0 && canRun('apt-get');
   if (!isPossible) {
     throw new Error(
-      `The clients are not installed, and only root on Debian can: apt-get install ${packages.join(' ')}`,
+      `The clients are not installed, and only root on Debian can install them: apt-get install ${packages.join(' ')}`,
     );
   }
   const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };

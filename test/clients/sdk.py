@@ -1,4 +1,4 @@
-"""openstacksdk's accelerator proxy, each call that its code supports. A line for each; see main.ts."""
+"""Every call of openstacksdk's accelerator proxy that its code supports; prints a line for each."""
 
 import sys
 
@@ -112,7 +112,7 @@ def refused(error, call, word=""):
     except error as refusal:
         assert word in str(refusal), refusal
         return
-    raise AssertionError("It was not refused.")
+    raise AssertionError("The request was not refused.")
 
 
 class State:

@@ -1,4 +1,4 @@
-// What the command line client is asked to do, in order. A step's answer is for those after it.
+// The commands of the command line client, in order. Later steps can use the answer of a step.
 
 import assert from 'node:assert/strict';
 import { currentClient } from './packages.ts';
@@ -11,9 +11,9 @@ export interface Ran {
 
 export interface Step {
   readonly name: string;
-  /** @param client its name: a current one takes other arguments than the plug-in did */
+  /** @param client its name: a current client takes other arguments than the plug-in */
   readonly args: (answers: ReadonlyMap<string, unknown>, client: string) => string[];
-  /** @throws where it did not do what it should */
+  /** @throws if the command did not do what it should */
   readonly check: (ran: Ran) => unknown;
 }
 
@@ -28,7 +28,7 @@ const uuidOf = (answers: ReadonlyMap<string, unknown>, step: string): string => 
   return String(row?.uuid ?? `<${step} answered no uuid>`);
 };
 
-/** The command's answer, as JSON. */
+/** Checks the command's answer, as JSON. */
 function shows(hold: (row: Row) => void): Step['check'] {
   return (ran) => {
     assert.ok(ran.isOk, ran.stderr);
@@ -47,7 +47,7 @@ const done: Step['check'] = (ran) => {
   return undefined;
 };
 
-/** Refused by the service, in a sentence that reaches whoever typed the command. */
+/** The service refuses the request, and the command prints the service's sentence. */
 function refused(sentence: RegExp): Step['check'] {
   return (ran) => {
     assert.equal(ran.isOk, false, ran.stdout);
@@ -140,7 +140,7 @@ export const steps: readonly Step[] = [
       ...[arq(answers), 'cmp1', none, none],
       ...(client === currentClient ? [] : ['project']),
     ],
-    // The current client looks for the server at Nova first.
+    // The current client looks the server up in Nova first.
     refused(/service token|No Server found/),
   ),
   step(
@@ -158,7 +158,7 @@ export const steps: readonly Step[] = [
   step('device profile delete, again', (answers) => [profile(answers)], refused(/not found/)),
 ];
 
-/** @param name the command, and after a comma what is particular about it */
+/** @param name the command, and after a comma what is special about it */
 function step(name: string, args: Step['args'], check: Step['check']): Step {
   const words = (name.split(',')[0] ?? '').replace(/ --long$/, '').split(' ');
   return { name, args: (answers, client) => [...words, ...args(answers, client)], check };

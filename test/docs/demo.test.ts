@@ -38,7 +38,7 @@ it('docs/demo.md has the steps of the demo', () => {
   expect(steps.length).toBeGreaterThan(10);
   expect(recorded).toHaveLength(steps.length);
   for (const [index, step] of steps.entries()) expect(recorded[index]).toMatch(step);
-  expect(page).toContain(`All ${steps.length} steps hold;`);
+  expect(page).toContain(`All ${steps.length} steps succeeded;`);
 });
 
 it('docs/demo.svg shows the same lines, each at its time', () => {

@@ -54,7 +54,7 @@ async function bootDying(
   });
   const receivedAt = Date.now() + cmp1.counts.boots;
   await applySettled(dying, 'cmp1', report, receivedAt).catch(() => {});
-  await cmp1.makeAllAgain(d);
+  await cmp1.reprovisionAll(d);
   return () => applyReport(cmp1.deps, 'cmp1', report, receivedAt);
 }
 

@@ -36,7 +36,7 @@ async function report(devices = [gpu], given: ConsumerDeps = cmp1.deps): Promise
   const { host } = await cmp1.deps.store.inventory.host('cmp1');
   const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };
   await applyReport(given, 'cmp1', aReport(devices, from), Date.now());
-  await cmp1.makeAllAgain();
+  await cmp1.reprovisionAll();
 }
 
 /** Placement allocates nothing to anybody here. */

@@ -54,7 +54,7 @@ async function says(boot_id: string, { afterMs = 1000, ...given }: Said = {}, de
   await again().catch((error: unknown) => {
     if (!(error instanceof RetryLater)) throw error;
   });
-  await cmp1.makeAllAgain();
+  await cmp1.reprovisionAll();
   return again;
 }
 
@@ -142,7 +142,7 @@ describe('a boot id that was replaced and comes back', () => {
     const { instance } = await cmp1.bound();
     const again = await says(cloned());
     await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
-    await cmp1.makeAllAgain();
+    await cmp1.reprovisionAll();
     expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('provisioning');
     await says(original());
     await cmp1.end('reprovision', 'rejected', {
@@ -234,7 +234,7 @@ describe('a report of a replaced boot that is only late', () => {
     expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('Bound');
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
     await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
-    await cmp1.makeAllAgain();
+    await cmp1.reprovisionAll();
     expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: cloned() }]);
   });
 });
@@ -286,7 +286,7 @@ describe('an operator ends the conflict', () => {
     const { instance } = await cmp1.bound();
     const again = await says(cloned());
     await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
-    await cmp1.makeAllAgain();
+    await cmp1.reprovisionAll();
     await cmp1.end('reprovision');
     expect((await cmp1.deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
     await says(original());

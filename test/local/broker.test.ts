@@ -21,7 +21,7 @@ import { eventually } from './eventually.ts';
 const directory = mkdtempSync(join(tmpdir(), 'broker-'));
 let certificates: Certificates;
 let broker: LocalBroker;
-/** What reached the rules, and what happens to it there. */
+/** The messages that reached the rules. */
 let delivered: { topic: string; payload: string }[];
 let deliver: (topic: string, payload: Buffer) => Promise<void>;
 const clients: MqttClient[] = [];
@@ -90,7 +90,7 @@ it('refuses a certificate of another authority', async () => {
   await expect(connect('node-1', { as: other })).rejects.toThrow();
 });
 
-it('refuses a client that says it is another host, and leaves that host alone', async () => {
+it('refuses a client id of another host, and keeps that host connected', async () => {
   const rightful = await connect('node-1');
   const other = certificates.issueHostCertificate('node-2');
   await expect(connect('node-1', { as: other })).rejects.toThrow();
@@ -99,8 +99,8 @@ it('refuses a client that says it is another host, and leaves that host alone', 
 });
 
 it.each([
-  ["another host's inventory", inventoryTopic('test', 'node-2'), 'x'],
-  ['a lifecycle event of its own making', '$aws/events/presence/connected/node-1', 'x'],
+  ['to a topic of another host', inventoryTopic('test', 'node-2'), 'x'],
+  ['a lifecycle event', '$aws/events/presence/connected/node-1', 'x'],
   ['a message over 128 KB', inventory, 'x'.repeat(128 * 1024 + 1)],
 ])('disconnects a host that publishes %s', async (_what, topic, payload) => {
   const client = await connect('node-1');
@@ -113,13 +113,13 @@ it.each([
   ).toEqual([]);
 });
 
-it('takes a message of 128 KB', async () => {
+it('accepts a message of 128 KB', async () => {
   const client = await connect('node-1');
   await client.publishAsync(inventory, 'x'.repeat(128 * 1024), { qos: 1 });
   expect(delivered.at(-1)?.payload).toHaveLength(128 * 1024);
 });
 
-it("refuses a subscription to what is not the host's own", async () => {
+it('refuses a subscription to a topic of another host', async () => {
   const client = await connect('node-1');
   await expect(
     client.subscribeAsync('$aws/things/node-2/jobs/notify', { qos: 1 }),
@@ -141,7 +141,7 @@ it('acknowledges only after the message was delivered', async () => {
     isAcknowledged = true;
   });
   await eventually(() => hasArrived).toBe(true);
-  // Time in which an early acknowledgement would have come.
+  // Wait for a round trip, in which an early acknowledgement would have come.
   const other = await connect('node-2');
   await other.subscribeAsync('$aws/things/node-2/jobs/notify', { qos: 1 });
   expect(isAcknowledged).toBe(false);
@@ -149,11 +149,11 @@ it('acknowledges only after the message was delivered', async () => {
   await publishing;
 });
 
-it('does not acknowledge what could not be delivered, and takes it when it comes again', async () => {
+it('acknowledges a message that failed to be delivered only after its retry', async () => {
   const client = await connect('node-1', { clean: false, reconnectPeriod: 20 });
   await eventually(() => presence('connected').length).toBe(1);
   const record = deliver;
-  deliver = () => Promise.reject(new Error('the queue is away'));
+  deliver = () => Promise.reject(new Error('queue unavailable'));
   let isAcknowledged = false;
   const closed = closing(client);
   client.publish(inventory, 'report', { qos: 1 }, () => {
@@ -167,7 +167,7 @@ it('does not acknowledge what could not be delivered, and takes it when it comes
   expect(delivered.filter(({ payload }) => payload === 'report')).toHaveLength(1);
 });
 
-it("tells of each connection's begin and end, with one identity for both", async () => {
+it('reports the begin and end of each connection, with one identity for both', async () => {
   const client = await connect('node-1');
   await eventually(() => presence('connected').length).toBe(1);
   await client.endAsync();
@@ -189,7 +189,7 @@ it("tells of each connection's begin and end, with one identity for both", async
   expect(presence('connected')[1]?.versionNumber).toBeGreaterThan(begin?.versionNumber ?? NaN);
 });
 
-it('lets a second connection of the same host take over', async () => {
+it('ends the older connection when a host connects twice', async () => {
   const first = await connect('node-1');
   const closed = closing(first);
   const second = await connect('node-1');
@@ -203,7 +203,7 @@ it('lets a second connection of the same host take over', async () => {
   });
 });
 
-it('keeps what is sent to a host while it is away', async () => {
+it('keeps messages for a disconnected host', async () => {
   const topic = '$aws/things/node-1/jobs/notify';
   const first = await connect('node-1', { clean: false });
   await first.subscribeAsync(topic, { qos: 1 });
@@ -217,7 +217,7 @@ it('keeps what is sent to a host while it is away', async () => {
   await eventually(() => received).toEqual(['while you were away']);
 });
 
-it("brings reports and presence to their queues in the rules' envelope", async () => {
+it('delivers reports and presence to their queues in the envelope of the rules', async () => {
   const engine = await startQueues();
   const sqs = sqsAt(engine.url);
   const queueUrls = await createQueues(sqs, 'test');
@@ -249,5 +249,5 @@ it("brings reports and presence to their queues in the rules' envelope", async (
   await client.endAsync();
   await take('host-presence');
   await engine.stop();
-  await expect(rules.deliver(inventory, Buffer.from('x'))).rejects.toThrow('could not send');
+  await expect(rules.deliver(inventory, Buffer.from('x'))).rejects.toThrow('Action of rule');
 });

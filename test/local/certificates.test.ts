@@ -27,7 +27,7 @@ it('issues a certificate whose common name is the thing, signed by the authority
   expect(authority.ca).toBe(true);
 });
 
-it('lets nobody else read the private keys', () => {
+it('keeps the private keys readable for their owner only', () => {
   const certificates = openCertificates(directory);
   const keys = [certificates.server.keyFile, certificates.issueHostCertificate('node-1').keyFile];
   for (const file of [...keys, join(directory, 'authority-key.pem')]) {
@@ -35,7 +35,7 @@ it('lets nobody else read the private keys', () => {
   }
 });
 
-it('gives the same certificates at the next start', () => {
+it('returns the same certificates at the next start', () => {
   const first = openCertificates(directory).issueHostCertificate('node-1');
   const before = [first.certificateFile, first.authorityFile].map((file) =>
     readFileSync(file, 'utf8'),
@@ -46,7 +46,7 @@ it('gives the same certificates at the next start', () => {
   ).toEqual(before);
 });
 
-it('replaces what does not fit: a lost key, another authority, a name that was not covered', () => {
+it('replaces a certificate with a lost key, another authority, or a missing name', () => {
   const { server, issueHostCertificate } = openCertificates(directory);
   const host = issueHostCertificate('node-1');
   const fingerprints = () =>
@@ -66,7 +66,7 @@ it('replaces what does not fit: a lost key, another authority, a name that was n
 
 it('refuses a thing whose name would leave the directory', () => {
   expect(() => openCertificates(directory).issueHostCertificate('../../x')).toThrow(
-    'no thing name',
+    'invalid thing name',
   );
 });
 

@@ -1,4 +1,4 @@
-// The unmodified AWS clients, pointed at an engine of this machine.
+// The unmodified AWS clients, connected to a local engine.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';

@@ -5,14 +5,14 @@ import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-it('waits for as long as something moves, however slow the machine is', async () => {
+it('waits as long as something changes, however slow the machine is', async () => {
   let reads = 0;
   const value = await eventually(
     'the tenth read',
     async () => {
       vi.advanceTimersByTime(100_000);
       reads += 1;
-      // The same value twice: then it is the word of a part that counts.
+      // The value stays the same at every second read, and progress is noted instead.
       if (reads % 2 === 0) noteProgress();
       await delay(1);
       return Math.floor(reads / 2);
@@ -22,7 +22,7 @@ it('waits for as long as something moves, however slow the machine is', async ()
   expect(value).toBe(5);
 });
 
-it('fails when nothing has moved for two minutes, and says what it waited for', async () => {
+it('fails after two minutes without a change, and names what it waited for', async () => {
   const waiting = eventually(
     'the server to be ACTIVE',
     async () => {
@@ -32,6 +32,6 @@ it('fails when nothing has moved for two minutes, and says what it waited for', 
     (status) => status === 'ACTIVE',
   );
   await expect(waiting).rejects.toThrow(
-    'Waited for the server to be ACTIVE; nothing has moved for 120 s. Last: "BUILD"',
+    'Waited for the server to be ACTIVE; no change for 120 s. Last: "BUILD"',
   );
 });

@@ -67,7 +67,7 @@ async function streamedKeys(url: string, arn: string | undefined): Promise<strin
   }
 }
 
-it('makes the tables of a stage with their indexes and streams, and again changes nothing', async () => {
+it('creates the tables of a stage with indexes and streams; a second call changes nothing', async () => {
   const client = dynamoDbAt((await anEngine()).url);
   const streams = await createTables(client, 'test');
   expect(Object.keys(streams)).toEqual(['arqs', 'inventory']);
@@ -83,7 +83,7 @@ it('makes the tables of a stage with their indexes and streams, and again change
   ]);
 });
 
-it('keeps items and unread stream records alike when the engine is killed under load', async () => {
+it('keeps items and unread stream records when the engine is killed under load', async () => {
   const file = aFile();
   const engine = await anEngine(file);
   const client = dynamoDbAt(engine.url);
@@ -110,7 +110,7 @@ it('keeps items and unread stream records alike when the engine is killed under 
   expect(acknowledged.filter((key) => !streamed.includes(key))).toEqual([]);
 });
 
-it('counts stream records on after old ones were trimmed', async () => {
+it('continues the numbers of stream records after old ones were removed', async () => {
   const file = aFile();
   const engine = await anEngine(file);
   const { arqs } = await createTables(dynamoDbAt(engine.url), 'test');
@@ -139,7 +139,7 @@ it('finds the last stream record by an index, so that writes do not slow down', 
   expect(plan?.detail).toContain('stream_records_by_number');
 });
 
-it('tells without asking the engine whether anything was written', async () => {
+it('reports whether anything was written without a request to the engine', async () => {
   const engine = await anEngine(aFile());
   const client = dynamoDbAt(engine.url);
   await createTables(client, 'test');
@@ -149,7 +149,7 @@ it('tells without asking the engine whether anything was written', async () => {
   expect(engine.writes?.version()).not.toBe(before);
 });
 
-it('says which port is taken', async () => {
+it('names the port that is taken', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   cleanups.push(() => other.close());
@@ -159,11 +159,11 @@ it('says which port is taken', async () => {
   );
 });
 
-it('says what to set where the platform has no engine', () => {
+it('names the variable to set on a platform without an engine', () => {
   expect(() => engineBinary('plan9-mips')).toThrow('set AWS_ENDPOINT_URL_DYNAMODB');
 });
 
-it('ends with the process that started it, however that ended', async () => {
+it('ends when the process that started it ends, even by a kill', async () => {
   const owner = await startProcess(`
     import { startDynamoDb } from '#local/aws/dynamodb.ts';
     console.log((await startDynamoDb()).url);

@@ -1,11 +1,11 @@
-// An engine in a process of its own, so that a test can kill it as a machine would.
+// An engine in a process of its own, so that a test can kill it.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export interface EngineProcess {
-  /** What the script printed first: one line. */
+  /** The first line that the script printed. */
   readonly said: string;
   /** SIGKILL: no handler runs, nothing is flushed. */
   killHard(): Promise<void>;

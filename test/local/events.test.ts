@@ -34,8 +34,8 @@ beforeEach(() => {
 
 const entry = { Source: 'test', DetailType: 'Happened', Detail: '{"a":1}' };
 
-describe('the stand-in for EventBridge', () => {
-  it('delivers what was put, in the form of EventBridge', async () => {
+describe('the fake EventBridge', () => {
+  it('delivers an entry in the form of EventBridge', async () => {
     const Time = new Date('2026-07-01T01:02:03.000Z');
     const { FailedEntryCount, Entries } = await client.send(
       new PutEventsCommand({ Entries: [{ ...entry, Time, EventBusName: 'test-cyborg' }] }),
@@ -56,7 +56,7 @@ describe('the stand-in for EventBridge', () => {
     ]);
   });
 
-  it('takes what it can, and says which it does not', async () => {
+  it('accepts valid entries and names the refused ones', async () => {
     const Entries = [{ ...entry, Detail: 'no' }, entry, { Source: 'test', Detail: '{}' }];
     const answer = await client.send(new PutEventsCommand({ Entries }));
     expect(answer.FailedEntryCount).toBe(2);
@@ -68,7 +68,7 @@ describe('the stand-in for EventBridge', () => {
     expect(delivered).toHaveLength(1);
   });
 
-  it('refuses more than ten at once, and more than 256 KB', async () => {
+  it('refuses more than ten entries, and more than 256 KB', async () => {
     const put = (Entries: object[]) => client.send(new PutEventsCommand({ Entries }));
     await expect(put(Array.from({ length: 11 }, () => entry))).rejects.toThrow(/10/);
     const large = { ...entry, Detail: JSON.stringify({ text: 'x'.repeat(200_000) }) };
@@ -101,7 +101,7 @@ describe('events', () => {
     expect(idsOf(delivered)).toEqual(many(25).map(({ detail }) => detail.id));
   });
 
-  it('that a busy bus did not take are put again, and no others', async () => {
+  it('are put again if a busy bus refused them, and no others', async () => {
     let refusals = 2;
     fails = ({ Detail }) => {
       if (!Detail?.includes(uuidOf(1)) || refusals === 0) return undefined;
@@ -112,7 +112,7 @@ describe('events', () => {
     expect(idsOf(delivered)).toEqual([uuidOf(0), uuidOf(2), uuidOf(1)]);
   });
 
-  it('that it never takes are told apart from those that it does not take now', async () => {
+  it('are either refused for ever or failed for now', async () => {
     fails = ({ Detail }) => {
       if (Detail?.includes(uuidOf(0))) return 'ThrottlingException';
       return Detail?.includes(uuidOf(1)) ? 'NotAuthorizedForSourceException' : undefined;
@@ -124,7 +124,7 @@ describe('events', () => {
     ]);
   });
 
-  it('that are not as documented are not put', async () => {
+  it('are not put if they break their schema', async () => {
     const odd = quarantined(1);
     const wrong = { ...odd, detail: { ...odd.detail, id: 'no uuid' } } as CyborgEvent;
     expect(await events().put([quarantined(0), wrong])).toMatchObject([
@@ -134,19 +134,19 @@ describe('events', () => {
     expect(delivered).toHaveLength(1);
   });
 
-  it('say no more of a reason than fits', async () => {
+  it('have the cause of their refusal, shortened to its limit', async () => {
     await events().put([quarantined(0, 'x'.repeat(300_000))]);
     expect(String(delivered[0]?.detail.reason)).toHaveLength(1000);
   });
 
-  it('fail as a whole while EventBridge is away', async () => {
-    const nobody = new EventBridgeClient({
+  it('fail as a whole while EventBridge is unavailable', async () => {
+    const unreachable = new EventBridgeClient({
       endpoint: 'http://127.0.0.1:1',
       region: 'us-east-1',
       credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
       maxAttempts: 1,
     });
-    const outcomes = await createEvents(nobody, 'test', async () => {}).put(many(2));
+    const outcomes = await createEvents(unreachable, 'test', async () => {}).put(many(2));
     expect(outcomes.map(({ end }) => end)).toEqual(['away', 'away']);
   });
 });

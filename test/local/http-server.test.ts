@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** A server whose function is the given one. */
+/** Starts a server with the given function. */
 async function serve(handler: LambdaHandler): Promise<string> {
   const options = { port: 0, host: '127.0.0.1', resolve: () => handler, timeoutSeconds: 1 };
   const server = await startHttpServer(options);
@@ -18,7 +18,7 @@ async function serve(handler: LambdaHandler): Promise<string> {
   return server.url;
 }
 
-/** The event of one request. */
+/** Returns the event of one request. */
 async function eventOf(path: string, init: RequestInit = {}): Promise<APIGatewayProxyEventV2> {
   const url = await serve(async (event) => event);
   return (await (await fetch(url + path, init)).json()) as APIGatewayProxyEventV2;
@@ -55,7 +55,7 @@ it('describes a request as API Gateway does', async () => {
   expect(event).not.toHaveProperty('body');
 });
 
-it('gives the path decoded, and as it came where it cannot be decoded', async () => {
+it('passes the decoded path, or the original one if it cannot be decoded', async () => {
   expect((await eventOf('/v2/device_profiles/a%20b')).rawPath).toBe('/v2/device_profiles/a b');
   expect((await eventOf('/v2/%zz')).rawPath).toBe('/v2/%zz');
 });
@@ -67,7 +67,7 @@ it.each([
   ['text/plain', 'x', false],
   ['application/octet-stream', 'x', true],
   ['application/x-www-form-urlencoded', 'a=b', true],
-])('passes a body of %s, base64 only where it is no text', async (contentType, body, encoded) => {
+])('passes a body of %s, as base64 only if it is not text', async (contentType, body, encoded) => {
   const headers = { 'content-type': contentType };
   const event = await eventOf('/', { method: 'POST', headers, body });
   expect(event.isBase64Encoded).toBe(encoded);
@@ -111,13 +111,13 @@ it.each<[string, LambdaHandler]>([
   ],
   ['returns no valid status', async () => ({ statusCode: 'fine' })],
   ['takes too long', () => new Promise(() => {})],
-])('answers as API Gateway when the function %s', async (_what, handler) => {
+])('answers 500 like API Gateway when the function %s', async (_what, handler) => {
   const response = await fetch(await serve(handler));
   expect(response.status).toBe(500);
   expect(await response.json()).toEqual({ message: 'Internal Server Error' });
 });
 
-it('refuses a body over 10 MB, announced or not', async () => {
+it('refuses a body over 10 MB, with or without a Content-Length', async () => {
   const url = await serve(async () => ({ statusCode: 200 }));
   const bytes = new Uint8Array(10 * 1024 * 1024 + 1);
   for (const body of [bytes, new Blob([bytes]).stream()]) {
@@ -143,7 +143,7 @@ it('keeps connections open for the next request', async () => {
   expect(reused).toEqual([false, true, true]);
 });
 
-it('says which port is taken, and by which variable another is chosen', async () => {
+it('names the port that is taken, and the variable that chooses another', async () => {
   const port = Number(new URL(await serve(async () => ({}))).port);
   const again = startHttpServer({
     port,

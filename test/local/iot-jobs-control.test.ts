@@ -1,4 +1,4 @@
-// The control plane's side, by the unmodified client of AWS.
+// The HTTP side of AWS IoT Jobs, through the unmodified AWS client.
 
 import {
   CancelJobCommand,
@@ -21,7 +21,7 @@ afterEach(() => system.stop());
 
 const both = { targets: [thingArn('node-1'), thingArn('node-2')] };
 
-it('creates a job once, whether or not it is asked for the same again', async () => {
+it('creates a job once, and refuses the same job again', async () => {
   expect(await system.create('job1', { description: 'first' })).toMatchObject({
     jobArn: 'arn:aws:iot:us-east-1:000000000000:job/job1',
     jobId: 'job1',
@@ -38,13 +38,13 @@ it('creates a job once, whether or not it is asked for the same again', async ()
 it.each([
   ['an id with a dot', 'job.1', {}],
   ['an id of 65 characters', 'x'.repeat(65), {}],
-  ['a document that is no JSON', 'job1', { document: '{' }],
+  ['a document that is not valid JSON', 'job1', { document: '{' }],
   ['a document over 32 KB', 'job1', { document: `"${'x'.repeat(32 * 1024 - 1)}"` }],
   ['no target', 'job1', { targets: [] }],
-  ['a target that is no thing', 'job1', { targets: ['node-1'] }],
-  ['a timeout of no time', 'job1', { timeoutConfig: { inProgressTimeoutInMinutes: 0 } }],
-  ['what is not emulated', 'job1', { targetSelection: 'CONTINUOUS' as const }],
-  ['what is not known here', 'job1', { abortConfig: { criteriaList: [] } }],
+  ['a target that is not a thing', 'job1', { targets: ['node-1'] }],
+  ['a timeout of 0 minutes', 'job1', { timeoutConfig: { inProgressTimeoutInMinutes: 0 } }],
+  ['an unsupported value', 'job1', { targetSelection: 'CONTINUOUS' as const }],
+  ['an unsupported parameter', 'job1', { abortConfig: { criteriaList: [] } }],
 ])('refuses %s', async (_what, jobId, more) => {
   await expect(system.create(jobId, more)).rejects.toMatchObject({
     name: 'InvalidRequestException',
@@ -52,11 +52,11 @@ it.each([
   });
 });
 
-it('takes a document of 32 KB', async () => {
+it('accepts a document of 32 KB', async () => {
   await system.create('job1', { document: `"${'x'.repeat(32 * 1024 - 2)}"` });
 });
 
-it('describes a job with its counts, and completes it when all have ended', async () => {
+it('describes a job with its counts, and completes it when all executions have ended', async () => {
   const config = {
     presignedUrlConfig: { roleArn: 'arn:aws:iam::000000000000:role/jobs', expiresInSec: 60 },
     timeoutConfig: { inProgressTimeoutInMinutes: 10 },
@@ -87,7 +87,7 @@ it('describes a job with its counts, and completes it when all have ended', asyn
   });
 });
 
-it('describes an execution, with the time that it has left', async () => {
+it('describes an execution, with its remaining time', async () => {
   await system.create('job1', { timeoutConfig: { inProgressTimeoutInMinutes: 10 } });
   const device = await system.connect('node-1');
   const change = { status: 'IN_PROGRESS', statusDetails: { step: '1/2' } };
@@ -112,7 +112,7 @@ it('describes an execution, with the time that it has left', async () => {
   });
 });
 
-it('cancels what is queued, and what is in progress only by force', async () => {
+it('cancels a queued execution, and one in progress only by force', async () => {
   const device = await system.connect('node-1');
   await system.create('job1', both);
   await device.ask('job1/update', { status: 'IN_PROGRESS' });
@@ -135,13 +135,13 @@ it('cancels what is queued, and what is in progress only by force', async () => 
   expect(job).toMatchObject({ status: 'CANCELED', forceCanceled: true });
 });
 
-it("refuses a comment with a line's end, as AWS does", async () => {
+it('refuses a comment with a line end, as AWS does', async () => {
   await system.create('job1');
   const cancel = new CancelJobCommand({ jobId: 'job1', comment: 'one\ntwo' });
   await expect(system.iot.send(cancel)).rejects.toMatchObject({ name: 'InvalidRequestException' });
 });
 
-it('cancels one execution under the version that is expected', async () => {
+it('cancels one execution with the expected version only', async () => {
   await system.create('job1');
   const device = await system.connect('node-1');
   await device.ask('start-next');
@@ -157,7 +157,7 @@ it('cancels one execution under the version that is expected', async () => {
   });
 });
 
-it('deletes a job with its executions, by force while it goes on', async () => {
+it('deletes a job with its executions, by force while it is in progress', async () => {
   await system.create('job1');
   const remove = (force: boolean) =>
     system.iot.send(new DeleteJobCommand({ jobId: 'job1', force }));
@@ -172,7 +172,7 @@ it('deletes a job with its executions, by force while it goes on', async () => {
   await system.create('job1');
 });
 
-it("lists a thing's executions, the newest first, in pages", async () => {
+it('lists the executions of a thing, newest first, in pages', async () => {
   for (const jobId of ['job1', 'job2', 'job3']) await system.create(jobId, both);
   await system.iot.send(new CancelJobCommand({ jobId: 'job2' }));
   const list = (more: object) =>
@@ -189,7 +189,7 @@ it("lists a thing's executions, the newest first, in pages", async () => {
   expect(canceled.executionSummaries).toMatchObject([{ jobId: 'job2' }]);
 });
 
-it('throttles CreateJob when it is told to', async () => {
+it('throttles CreateJob above a rate', async () => {
   const slow = await startJobsSystem({ createJobsPerSecond: 2 });
   const names = ['job1', 'job2', 'job3'];
   const outcomes = await Promise.allSettled(names.map((name) => slow.create(name)));
@@ -200,7 +200,7 @@ it('throttles CreateJob when it is told to', async () => {
   await slow.stop();
 });
 
-it('names the variable that chooses another port when its own is taken', async () => {
+it('names the variable that chooses another port if its own is taken', async () => {
   const port = Number(new URL(system.url).port);
   const taken = startIotJobs({ port, variable: 'LOCAL_IOT_PORT', deliver: async () => {} });
   await expect(taken).rejects.toThrow(
@@ -208,7 +208,7 @@ it('names the variable that chooses another port when its own is taken', async (
   );
 });
 
-it("is what the control plane's own client expects", async () => {
+it('fits the client of the control plane', async () => {
   const client = createIotJobs({ stage: 'test', thingArnPrefix: thingArn(''), client: system.iot });
   const document = {
     version: 1,

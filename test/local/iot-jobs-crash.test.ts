@@ -43,7 +43,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** The broker's process, as the system runs it; `holds` keeps every event from its rule for ever. */
+/** Starts the broker's process; `holds` keeps every event from its rule for ever. */
 async function start({ holds = false } = {}): Promise<void> {
   running = await startProcess(`
     import { SQSClient } from '@aws-sdk/client-sqs';
@@ -86,7 +86,7 @@ async function execution() {
   return (await iot.send(command)).execution;
 }
 
-/** Of the next job event in its queue. */
+/** The next job event in its queue. */
 async function nextEvent() {
   const { Messages = [] } = await sqs.send(
     new ReceiveMessageCommand({ QueueUrl: queueUrls['job-events'], WaitTimeSeconds: 10 }),
@@ -95,7 +95,7 @@ async function nextEvent() {
   return { topic, event: JSON.parse(Buffer.from(payload, 'base64').toString()) };
 }
 
-it('goes on where it was after a kill behind every change of state', async () => {
+it('continues after a kill at every change of state', async () => {
   await start();
   device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
 
@@ -118,14 +118,14 @@ it('goes on where it was after a kill behind every change of state', async () =>
     event: { statusDetails: { step: '1/2' } },
   });
 
-  // What a restart brings about is told as before it.
+  // A job created after the restart is notified as one before it.
   await iot.send(newJob('test-job2'));
   await eventually(() => device.on('notify-next').at(-1)).toMatchObject({
     execution: { jobId: 'test-job2' },
   });
 });
 
-it('tells of an end after it was killed between the change and the event', async () => {
+it('delivers the event of an end after a kill between the change and the event', async () => {
   await start({ holds: true });
   device = await connectDevice({ host, port: ports.mqtt }, certificates, 'node-1');
   await iot.send(newJob('test-job1'));

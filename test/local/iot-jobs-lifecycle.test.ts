@@ -35,7 +35,7 @@ describe('an execution', () => {
   const terminal = ['SUCCEEDED', 'FAILED', 'REJECTED', 'TIMED_OUT', 'REMOVED', 'CANCELED'];
 
   it.each(executionStatuses.flatMap((from) => executionStatuses.map((to) => [from, to] as const)))(
-    'goes from %s to %s only as documented',
+    'changes from %s to %s only as documented',
     (from, to) => {
       const mayLeave = from === 'QUEUED' || from === 'IN_PROGRESS';
       const isTimeout = from === 'QUEUED' && to === 'TIMED_OUT';
@@ -49,7 +49,7 @@ describe('an execution', () => {
     },
   );
 
-  it('keeps the time of its start and the details that nobody changes', () => {
+  it('keeps its start time, and details without a change', () => {
     const started = changed(
       anExecution(),
       { status: 'IN_PROGRESS', statusDetails: { step: '1/2' } },
@@ -62,7 +62,7 @@ describe('an execution', () => {
     });
   });
 
-  it('has no deadline while it waits, and then the nearer of its two', () => {
+  it('has no deadline while it is queued, and then the earlier of two', () => {
     const queued = anExecution({ timeoutMinutes: 10 });
     expect(deadlineOf(queued)).toBeUndefined();
     const started = changed(queued, { status: 'IN_PROGRESS' }, 0);
@@ -79,11 +79,11 @@ describe('an execution', () => {
   });
 });
 
-describe('an execution whose time is over', () => {
+describe('an execution after its deadline', () => {
   let system: JobsSystem;
   afterEach(() => system.stop());
 
-  it('times out, and the device and the rules learn it', async () => {
+  it('times out, and the device and the rules are notified', async () => {
     system = await startJobsSystem();
     const device = await system.connect('node-1');
     await system.create('job1', { timeoutConfig: { inProgressTimeoutInMinutes: 10 } });
@@ -98,7 +98,7 @@ describe('an execution whose time is over', () => {
     await eventually(() => device.on('notify-next').at(-1)).toMatchObject({
       execution: { jobId: 'job2' },
     });
-    // One that only waits does so for ever.
+    // A queued execution never times out.
     expect(await system.execution('job2')).toMatchObject({ status: 'QUEUED' });
     const late = await device.ask('job1/update', { status: 'SUCCEEDED' });
     expect(late.body).toMatchObject({ code: 'InvalidStateTransition' });

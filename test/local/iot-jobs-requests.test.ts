@@ -1,4 +1,4 @@
-// Who may ask, what may be asked, and who gets the answer.
+// Requests of devices: which are accepted, from whom, and where the answer goes.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -10,15 +10,15 @@ beforeEach(async () => {
 });
 afterEach(() => system.stop());
 
-describe('a request that is wrong', () => {
+describe('an invalid request', () => {
   const update = { status: 'IN_PROGRESS' };
 
   it.each([
-    ['to no topic of the jobs', 'job1/finish', {}, 'InvalidTopic'],
-    ['that plays the service', 'notify', { jobs: {} }, 'InvalidTopic'],
-    ['with an id that is none', 'job.1/get', {}, 'InvalidTopic'],
-    ['for a job that is not there', 'job2/update', update, 'ResourceNotFound'],
-    ['for an execution that is not there', 'job1/get', { executionNumber: 2 }, 'ResourceNotFound'],
+    ['to an unknown topic', 'job1/finish', {}, 'InvalidTopic'],
+    ['to a topic of the service', 'notify', { jobs: {} }, 'InvalidTopic'],
+    ['with an invalid id', 'job.1/get', {}, 'InvalidTopic'],
+    ['for an unknown job', 'job2/update', update, 'ResourceNotFound'],
+    ['for an unknown execution', 'job1/get', { executionNumber: 2 }, 'ResourceNotFound'],
     ['without a status', 'job1/update', {}, 'InvalidRequest'],
     ['for a status of the service', 'job1/update', { status: 'TIMED_OUT' }, 'InvalidRequest'],
     [
@@ -28,7 +28,7 @@ describe('a request that is wrong', () => {
       'InvalidRequest',
     ],
     [
-      "with a line's end in a detail",
+      'with a line end in a detail',
       'job1/update',
       { ...update, statusDetails: { reason: 'one\ntwo' } },
       'InvalidRequest',
@@ -46,7 +46,7 @@ describe('a request that is wrong', () => {
       'InvalidRequest',
     ],
     ['with a step of no time', 'start-next', { stepTimeoutInMinutes: 0 }, 'InvalidRequest'],
-  ])('%s is rejected by its code', async (_what, name, request, code) => {
+  ])('%s is rejected with its code', async (_what, name, request, code) => {
     const device = await system.connect('node-1');
     await system.create('job1');
     const { topic, body } = await device.ask(name, request);
@@ -56,18 +56,18 @@ describe('a request that is wrong', () => {
   });
 
   it.each([
-    ['is no JSON', '{"clientToken":'],
-    ['is no object', '[1, 2]'],
-    ['is no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['is not valid JSON', '{"clientToken":'],
+    ['is not an object', '[1, 2]'],
+    ['is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['is empty', ''],
-  ])('whose payload %s is rejected as such', async (_what, payload) => {
+  ])('whose payload %s is rejected as InvalidJson', async (_what, payload) => {
     const device = await system.connect('node-1');
     await device.publish('get', payload);
     await eventually(() => device.on('get/rejected')).toMatchObject([{ code: 'InvalidJson' }]);
   });
 });
 
-it('is answered to the one who asked and to nobody else', async () => {
+it('is answered only to the device that asked', async () => {
   const one = await system.connect('node-1', { subscribe: ['#'] });
   const other = await system.connect('node-2', { subscribe: ['#'] });
   await system.create('job1', { targets: [thingArn('node-1'), thingArn('node-2')] });
@@ -77,18 +77,18 @@ it('is answered to the one who asked and to nobody else', async () => {
   const prefix = (thing: string) => `$aws/things/${thing}/jobs/`;
   expect(one.messages.every(({ topic }) => topic.startsWith(prefix('node-1')))).toBe(true);
   expect(other.messages.every(({ topic }) => topic.startsWith(prefix('node-2')))).toBe(true);
-  // Not even its own request comes back to one who listens to everything that it may.
+  // A device that subscribes to everything does not get its own request.
   await eventually(() => one.on('notify-next')).toHaveLength(2);
   expect(one.on('get')).toEqual([]);
   expect(one.on('job1/update')).toEqual([]);
   expect(one.on('job1/update/accepted')).toHaveLength(1);
   expect(other.on('notify')).toHaveLength(1);
-  // Nor does a rule see any of it.
+  // The rules do not get the requests either.
   const seen = system.delivered.map(({ topic }) => topic);
   expect(seen.filter((topic) => topic.startsWith('$aws/things/'))).toEqual([]);
 });
 
-it('does not come back to its sender, not even out of a kept session', async () => {
+it('does not return to its sender, not even from a persistent session', async () => {
   const device = await system.connect('node-1', { subscribe: ['#'], clean: false });
   await device.ask('get');
   await device.client.endAsync();
@@ -98,13 +98,13 @@ it('does not come back to its sender, not even out of a kept session', async () 
   expect([...device.on('get'), ...again.on('get')]).toEqual([]);
 });
 
-it('is answered whether or not the client has subscribed to answers', async () => {
+it('is answered even if the client has not subscribed to answers', async () => {
   const device = await system.connect('node-1', { subscribe: [] });
   const { topic } = await device.ask('get');
   expect(topic).toBe('$aws/things/node-1/jobs/get/accepted');
 });
 
-it("takes no request on another thing's jobs", async () => {
+it('is refused for the jobs of another thing', async () => {
   await system.create('job1');
   const other = await system.connect('node-2', { reconnectPeriod: 0 });
   const closed = new Promise<void>((resolve) => other.client.once('close', () => resolve()));
@@ -113,13 +113,13 @@ it("takes no request on another thing's jobs", async () => {
   await closed;
   expect(await system.execution('job1')).toMatchObject({ status: 'QUEUED' });
 
-  // By its own topics it reaches its own executions, and there is none of this job.
+  // On its own topics the thing reaches its own executions only, and has none of this job.
   const again = await system.connect('node-2');
   const { body } = await again.ask('job1/update', { status: 'SUCCEEDED' });
   expect(body).toMatchObject({ code: 'ResourceNotFound' });
 });
 
-it('is answered in order when many come at once', async () => {
+it('is answered in order among many requests', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   const versions = await Promise.all(

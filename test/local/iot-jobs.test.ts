@@ -1,5 +1,5 @@
-// The unmodified client of AWS on one side, a plain MQTT client on the other: what a device is told
-// and answered must be what AWS documents.
+// AWS IoT Jobs with the unmodified AWS client on one side and a plain MQTT client on the other: a
+// device gets the notifications and answers that AWS documents.
 
 import { CancelJobCommand, CancelJobExecutionCommand, DeleteJobCommand } from '@aws-sdk/client-iot';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
@@ -34,7 +34,7 @@ const summary = {
 const execution = { ...summary, status: 'QUEUED', jobDocument: aDocument };
 const token = { clientToken: expect.any(String) };
 
-it('brings a job to its thing, and its end through the rule to the queue', async () => {
+it('delivers a job to its thing, and the event of its end to the queue of the rule', async () => {
   const engine = await startQueues();
   const sqs = sqsAt(engine.url);
   const queueUrls = await createQueues(sqs, 'test');
@@ -64,7 +64,7 @@ it('brings a job to its thing, and its end through the rule to the queue', async
   await engine.stop();
 });
 
-it('notifies of a new job with the list and with the next', async () => {
+it('notifies a thing of a new job with the list and with the next job', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   await eventually(() => device.messages).toHaveLength(2);
@@ -72,7 +72,7 @@ it('notifies of a new job with the list and with the next', async () => {
   expect(device.on('notify-next')).toEqual([{ timestamp: startSeconds, execution }]);
 });
 
-it('tells of the next only when another is, and of the list only when one comes or goes', async () => {
+it('notifies of the next job only if it is another, and of the list only if it changes', async () => {
   const device = await system.connect('node-1');
   const topics = () => device.messages.map(({ topic }) => topic.split('/').slice(4).join('/'));
   await system.create('job1');
@@ -99,7 +99,7 @@ it('tells of the next only when another is, and of the list only when one comes 
   ]);
   expect(device.on('notify-next').at(-1)).toMatchObject({ execution: { jobId: 'job2' } });
 
-  // The last starts before the others, and is the next from then on.
+  // The last job starts before the others, and becomes the next one.
   await device.ask('job3/update', { status: 'IN_PROGRESS' });
   await eventually(() => topics().slice(8)).toEqual(['job3/update/accepted', 'notify-next']);
   expect(device.on('notify-next').at(-1)).toMatchObject({
@@ -107,7 +107,7 @@ it('tells of the next only when another is, and of the list only when one comes 
   });
 });
 
-it('tells of an empty list, and of no next, when the last job has gone', async () => {
+it('notifies of an empty list, and of no next job, when the last job has ended', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   await system.iot.send(new DeleteJobCommand({ jobId: 'job1', force: true }));
@@ -116,7 +116,7 @@ it('tells of an empty list, and of no next, when the last job has gone', async (
   expect(device.on('notify-next')[1]).toEqual({ timestamp: startSeconds });
 });
 
-it('lists what is pending, ten at most, those in progress first', async () => {
+it('lists at most ten pending jobs, those in progress first', async () => {
   const device = await system.connect('node-1');
   for (let at = 1; at <= 12; at += 1) await system.create(`job${at}`);
   await device.ask('job2/update', { status: 'IN_PROGRESS' });
@@ -128,10 +128,10 @@ it('lists what is pending, ten at most, those in progress first', async () => {
   expect(body.queuedJobs?.[0]).toEqual(summary);
 });
 
-it('describes a job, with its document or without, and the next one by its own name', async () => {
+it('describes a job with or without its document, and the next one as $next', async () => {
   const device = await system.connect('node-1');
-  const nobody = await device.ask('$next/get');
-  expect(nobody.body).toEqual({ timestamp: startSeconds, ...token });
+  const none = await device.ask('$next/get');
+  expect(none.body).toEqual({ timestamp: startSeconds, ...token });
 
   await system.create('job1');
   const described = { ...execution, thingName: 'node-1' };
@@ -143,7 +143,7 @@ it('describes a job, with its document or without, and the next one by its own n
   expect(brief.body.execution).toEqual({ ...described, jobDocument: undefined });
 });
 
-it('starts the next job, and gives one that is started as it is', async () => {
+it('starts the next job, and returns one in progress unchanged', async () => {
   const device = await system.connect('node-1');
   const none = await device.ask('start-next');
   expect(none.body).toEqual({ timestamp: startSeconds, ...token });
@@ -163,7 +163,7 @@ it('starts the next job, and gives one that is started as it is', async () => {
   expect(again.body.execution).toEqual(started.body.execution);
 });
 
-it('accepts an update with a token and a time, and with more if asked', async () => {
+it('accepts an update with a token and a time, and returns more on request', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   const plain = await device.ask('job1/update', { status: 'IN_PROGRESS', expectedVersion: 1 });
@@ -187,7 +187,7 @@ it('accepts an update with a token and a time, and with more if asked', async ()
   });
 });
 
-it('refuses an update of another version, and says how the execution is', async () => {
+it('refuses an update of another version, and returns the state of the execution', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   const { topic, body } = await device.ask('job1/update', {
@@ -204,7 +204,7 @@ it('refuses an update of another version, and says how the execution is', async 
   });
 });
 
-it('refuses to change or to describe what has ended', async () => {
+it('refuses to change or describe an execution that has ended', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   await system.iot.send(new CancelJobCommand({ jobId: 'job1' }));
@@ -221,28 +221,31 @@ it('refuses to change or to describe what has ended', async () => {
 it.each([
   ['failed', 'FAILED'],
   ['rejected', 'REJECTED'],
-])('tells the rules that it has %s, and why', async (operation, status) => {
-  const device = await system.connect('node-1');
-  await system.create('job1');
-  await device.ask('job1/update', { status, statusDetails: { reason: 'no such region' } });
-  await eventually(() => system.events()).toEqual([
-    {
-      topic: `$aws/events/jobExecution/job1/${operation}`,
-      event: {
-        eventType: 'JOB_EXECUTION',
-        eventId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-        timestamp: startSeconds,
-        operation,
-        jobId: 'job1',
-        thingArn: thingArn('node-1'),
-        status,
-        statusDetails: { reason: 'no such region' },
+])(
+  'sends the rules the event that an execution has %s, with its details',
+  async (operation, status) => {
+    const device = await system.connect('node-1');
+    await system.create('job1');
+    await device.ask('job1/update', { status, statusDetails: { reason: 'no such region' } });
+    await eventually(() => system.events()).toEqual([
+      {
+        topic: `$aws/events/jobExecution/job1/${operation}`,
+        event: {
+          eventType: 'JOB_EXECUTION',
+          eventId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+          timestamp: startSeconds,
+          operation,
+          jobId: 'job1',
+          thingArn: thingArn('node-1'),
+          status,
+          statusDetails: { reason: 'no such region' },
+        },
       },
-    },
-  ]);
-});
+    ]);
+  },
+);
 
-it('cancels under the device, which learns it from the lists', async () => {
+it('cancels an execution in progress, and the device sees it in the lists', async () => {
   const device = await system.connect('node-1');
   await system.create('job1');
   await device.ask('job1/update', { status: 'IN_PROGRESS' });
@@ -258,13 +261,13 @@ it('cancels under the device, which learns it from the lists', async () => {
   ]);
 });
 
-it('tells the rules again, by the same id, until they have taken it', async () => {
+it('sends the rules the same event again until they accept it', async () => {
   const take = system.rules.deliver;
   const refused: string[] = [];
   system.rules.deliver = (topic, payload) => {
     if (topic.startsWith('$aws/events/jobExecution/')) {
       refused.push(JSON.parse(payload.toString()).eventId);
-      return Promise.reject(new Error('the queue is away'));
+      return Promise.reject(new Error('queue unavailable'));
     }
     return take(topic, payload);
   };

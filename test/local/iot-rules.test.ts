@@ -11,11 +11,11 @@ it.each([
   ['a/#', 'a/b/c', true],
   ['a/b', 'a/b/c', false],
   ['a/b/c', 'a/b', false],
-])('meets %s with %s: %s', (filter, topic, isMet) => {
+])('matches %s with %s: %s', (filter, topic, isMet) => {
   expect(matches(filter, topic)).toBe(isMet);
 });
 
-it('names the host by the topic, with and without the rule in it', () => {
+it('reads the host from the topic, with and without the rule in it', () => {
   for (const published of [inventoryTopic('dev', 'node-1'), 'dev/hosts/node-1/inventory']) {
     const { topic, rows } = rulesFor('dev', published);
     expect(topic).toBe('dev/hosts/node-1/inventory');
@@ -28,7 +28,7 @@ it('finds no rule for another stage', () => {
   expect(rulesFor('dev', inventoryTopic('prod', 'node-1')).rows).toEqual([]);
 });
 
-it('lets a host publish to what is its own and nothing else', () => {
+it('lets a host publish to its own topics only', () => {
   const may = (topic: string) => mayPublish('dev', 'node-1', topic);
   expect(may(inventoryTopic('dev', 'node-1'))).toBe(true);
   expect(may('dev/hosts/node-1/inventory')).toBe(true);
@@ -42,7 +42,7 @@ it('lets a host publish to what is its own and nothing else', () => {
   expect(may('$aws/events/presence/connected/node-1')).toBe(false);
 });
 
-it('lets a host listen to its own jobs and nothing else', () => {
+it('lets a host subscribe to its own jobs only', () => {
   expect(maySubscribe('node-1', '$aws/things/node-1/jobs/notify-next')).toBe(true);
   expect(maySubscribe('node-1', '$aws/things/node-1/jobs/+/get/accepted')).toBe(true);
   for (const filter of ['#', '$aws/things/+/jobs/notify', 'dev/hosts/node-1/inventory']) {
@@ -50,7 +50,7 @@ it('lets a host listen to its own jobs and nothing else', () => {
   }
 });
 
-it('tells a stage of its own hosts and jobs, not of others in the same account', () => {
+it('matches hosts and jobs of its own stage, not of others in the same account', () => {
   for (const stage of ['dev', 'dev-2', 'prod']) {
     const { rows } = rulesFor('dev', `$aws/events/presence/connected/${thingName(stage, 'cmp1')}`);
     expect(rows.map(({ name }) => name)).toEqual(stage === 'dev' ? ['host_connected'] : []);

@@ -1,4 +1,4 @@
-// A device as AWS IoT Jobs sees it: a plain MQTT client with a certificate, and nothing of our agent.
+// A device for AWS IoT Jobs: a plain MQTT client with a certificate, without the agent.
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { connect, type IClientOptions, type MqttClient } from 'mqtt';
 import type { Certificates } from '#local/aws/certificates.ts';
 import { eventually } from './eventually.ts';
 
-/** The parts of an answer or a notice that tests look into; the rest is compared as a whole. */
+/** The fields of a message that tests read; the rest is compared as a whole. */
 interface Body {
   readonly clientToken?: string;
   readonly execution?: object;
@@ -22,13 +22,13 @@ export interface Message {
 
 export interface Device {
   readonly client: MqttClient;
-  /** All that came, in order. */
+  /** All messages received, in order. */
   readonly messages: Message[];
-  /** Publishes below the thing's `jobs/` and gives the answer. */
+  /** Publishes below the thing's `jobs/` and returns the answer. */
   ask(name: string, request?: object): Promise<Message>;
-  /** Publishes as it is, without a token. */
+  /** Publishes the payload unchanged, without a token. */
   publish(name: string, payload: string | Buffer): Promise<void>;
-  /** Bodies of what came on `jobs/<name>`. */
+  /** The bodies received on `jobs/<name>`. */
   on(name: string): Body[];
 }
 

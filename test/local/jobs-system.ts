@@ -1,4 +1,4 @@
-// AWS IoT Jobs with its broker in this process, on a clock that the test turns.
+// AWS IoT Jobs with its broker in this process, with a clock that the test sets.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { openCertificates } from '#local/aws/certificates.ts';
 import { type IotJobsOptions, startIotJobs } from '#local/aws/iot-jobs/start.ts';
 import { connectDevice, type Device } from './jobs-device.ts';
 
-/** The clock's beginning, with a fraction that devices must not see. */
+/** The start of the clock, with a fraction that devices must not see. */
 export const startMs = 1_800_000_000_123;
 export const startSeconds = 1_800_000_000;
 
@@ -49,7 +49,7 @@ export async function startJobsSystem(options: Partial<IotJobsOptions> = {}) {
   const certificates = openCertificates(directory);
   const clock = { nowMs: startMs };
   const delivered: { topic: string; payload: Buffer }[] = [];
-  /** May be replaced while it runs. */
+  /** A test may replace `deliver`. */
   const rules: { deliver: IotJobsOptions['deliver'] } = {
     deliver: async (topic, payload) => void delivered.push({ topic, payload }),
   };
@@ -83,7 +83,7 @@ export async function startJobsSystem(options: Partial<IotJobsOptions> = {}) {
       const command = new DescribeJobExecutionCommand({ jobId, thingName });
       return (await iot.send(command)).execution;
     },
-    /** Events of executions that reached the rules. */
+    /** Events of executions that the rules got. */
     events: () =>
       delivered
         .filter(({ topic }) => topic.startsWith('$aws/events/jobExecution/'))

@@ -16,19 +16,19 @@ async function occupy(port: number): Promise<void> {
   await listen(server, { host, port });
 }
 
-it('gives a port that no outgoing connection can be given', async () => {
+it('gives a port outside the range of outgoing connections', async () => {
   for (let i = 0; i < 100; i += 1) {
     expect(await freePort({ host, port: 0 })).toBeLessThan(outgoingFrom);
   }
 });
 
-it('passes over a port that is in use', async () => {
+it('skips a port that is in use', async () => {
   const port = await freePort({ host, port: 0 });
   await occupy(port + 1);
   expect(await freePort({ host, port: 0 })).not.toBe(port + 1);
 });
 
-it('gives two that begin at the same place different ports, though nobody listens on them', async () => {
+it('gives different ports to two givers with the same start', async () => {
   const one = createPortGiver(process.pid);
   const other = createPortGiver(process.pid);
   const given: number[] = [];

@@ -82,7 +82,7 @@ it('invokes the consumer with an event in the form of Lambda', async () => {
   expect(remaining[0]).toBeGreaterThan(4000);
 });
 
-it('delivers only the reported messages of a batch again', async () => {
+it('redelivers only the reported messages of a batch', async () => {
   const deliveries: string[][] = [];
   consume(await aQueueOf('good', 'bad'), async (event) => {
     deliveries.push(bodiesOf(event).sort());
@@ -93,12 +93,12 @@ it('delivers only the reported messages of a batch again', async () => {
   });
   await eventually(() => deliveries).toEqual([['bad', 'good']]);
   offsetMs += 61_000;
-  // A send to the queue makes the waiting receiver look again.
+  // A message wakes the waiting receiver, which then reads the clock.
   await wake();
   await eventually(() => deliveries.flat().sort()).toEqual(['bad', 'bad', 'good', 'wake']);
 });
 
-/** The poller waits on the engine's clock, which a test has just moved on. */
+/** Wakes the poller: it waits on the clock of the engine, which a test has moved. */
 async function wake(): Promise<void> {
   const QueueUrl = `${engine.url}/000000000000/polled-${made}`;
   await sqs.send(
@@ -106,7 +106,7 @@ async function wake(): Promise<void> {
   );
 }
 
-it('delivers the whole batch again when the consumer throws', async () => {
+it('redelivers the whole batch when the consumer throws', async () => {
   const deliveries: string[][] = [];
   consume(await aQueueOf('a', 'b'), async (event) => {
     deliveries.push(bodiesOf(event).sort());
@@ -118,7 +118,7 @@ it('delivers the whole batch again when the consumer throws', async () => {
   await eventually(() => deliveries.flat().sort()).toEqual(['a', 'a', 'b', 'b', 'wake']);
 });
 
-it('never runs more invocations at once than it may', async () => {
+it('never runs more invocations at once than its limit', async () => {
   let running = 0;
   let most = 0;
   let total = 0;
@@ -138,7 +138,7 @@ it('never runs more invocations at once than it may', async () => {
   expect(most).toBeLessThanOrEqual(3);
 });
 
-it('lets a running consumer finish before it stops', async () => {
+it('waits for a running consumer before it stops', async () => {
   const finish = Promise.withResolvers<void>();
   let isRunning = false;
   let hasFinished = false;
@@ -162,6 +162,6 @@ it.each([
   ['one message', { batchItemFailures: [{ itemIdentifier: '2' }] }, ['2']],
   ['an unknown message', { batchItemFailures: [{ itemIdentifier: '9' }] }, ['1', '2']],
   ['an empty identifier', { batchItemFailures: [{ itemIdentifier: '' }] }, ['1', '2']],
-])('takes a report of %s as Lambda does', (_what, response, failed) => {
+])('interprets a report of %s as Lambda does', (_what, response, failed) => {
   expect([...failedMessages(batch, response)]).toEqual(failed);
 });

@@ -51,7 +51,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
   await engine.killHard();
   await ended;
 
-  // A later clock: what was in flight at the crash is visible again.
+  // A later clock, at which messages in flight at the crash are visible again.
   const again = await startQueues({ file, now: () => Date.now() + 60_000 });
   const later = sqsAt(again.url);
   const found = new Set<string>();
@@ -69,7 +69,7 @@ it('keeps every acknowledged message when its process is killed under load', asy
   sqs.destroy();
   later.destroy();
 
-  // The last delete may have happened though its answer was lost.
+  // The last delete may have succeeded although its answer was lost.
   expect([...acknowledged].filter((body) => !found.has(body) && !asked.has(body))).toEqual([]);
   expect([...deleted].filter((body) => found.has(body))).toEqual([]);
 });

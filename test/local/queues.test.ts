@@ -25,7 +25,7 @@ import { sqsAt } from './clients.ts';
 
 let engine: LocalQueues;
 let sqs: SQSClient;
-/** The engine's clock: moving it on makes time pass, without waiting. */
+/** The offset of the engine's clock, with which time passes without waiting. */
 let offsetMs = 0;
 const passSeconds = (seconds: number) => {
   offsetMs += seconds * 1000;
@@ -82,7 +82,7 @@ async function aQueueWithDeadLetters(receiveCountMax: number) {
   return { url, dead };
 }
 
-it('hands out what was sent, with its attributes, until it is deleted', async () => {
+it('delivers a message with its attributes until it is deleted', async () => {
   const url = await aQueue();
   await send(url, 'bind', {
     MessageAttributes: {
@@ -111,7 +111,7 @@ it('computes the digest of message attributes as SQS does', async () => {
   expect(sent.MD5OfMessageAttributes).toBe('fddf6c810936d80b9bf648b61b6670be');
 });
 
-it('tells how often and when first a message was received, under both names of the request', async () => {
+it('counts receives and keeps the time of the first, under both names of the request', async () => {
   const url = await aQueue({ VisibilityTimeout: '5' });
   await send(url, 'again');
   await receive(url);
@@ -137,7 +137,7 @@ it('hides a received message until its visibility timeout, and no longer', async
   expect(await bodies(url)).toEqual(['hidden']);
 });
 
-it('shows a message at once when its receiver gives it back', async () => {
+it('shows a message at once when its receiver sets its timeout to 0', async () => {
   const url = await aQueue();
   await send(url, 'given back');
   const [first] = await receive(url);
@@ -151,7 +151,7 @@ it('shows a message at once when its receiver gives it back', async () => {
   expect(await bodies(url)).toEqual(['given back']);
 });
 
-it('keeps a message that another receiver has by now from an old receipt', async () => {
+it('ignores an old receipt of a message that another receiver has', async () => {
   const url = await aQueue({ VisibilityTimeout: '5' });
   await send(url, 'mine');
   const [old] = await receive(url);
@@ -162,7 +162,7 @@ it('keeps a message that another receiver has by now from an old receipt', async
   expect(await bodies(url)).toEqual(['mine']);
 });
 
-it('delays a message by its own delay, or else by that of the queue', async () => {
+it('delays a message by its own delay, or by that of the queue', async () => {
   const url = await aQueue({ DelaySeconds: '60' });
   await send(url, 'later');
   await send(url, 'soon', { DelaySeconds: 5 });
@@ -183,13 +183,13 @@ it('wakes a waiting receiver as soon as a message is sent', async () => {
   expect(performance.now() - startedAt).toBeLessThan(5000);
 });
 
-it('wakes a waiting receiver when a delayed message comes into view', async () => {
+it('wakes a waiting receiver when a delayed message becomes visible', async () => {
   const url = await aQueue();
   await send(url, 'in a second', { DelaySeconds: 1 });
   expect((await receive(url, { WaitTimeSeconds: 20 }))[0]?.Body).toBe('in a second');
 });
 
-it('receives nothing for a receiver that has gone away', async () => {
+it('receives nothing for a receiver that has disconnected', async () => {
   const url = await aQueue();
   const gone = new AbortController();
   const waiting = sqs.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 20 }), {
@@ -198,10 +198,10 @@ it('receives nothing for a receiver that has gone away', async () => {
   await attributesOf(url);
   gone.abort();
   await expect(waiting).rejects.toThrow();
-  // By the second round trip the engine has seen the first connection close.
+  // After the second round trip the engine has seen the end of the first connection.
   await attributesOf(url);
   await attributesOf(url);
-  await send(url, 'for somebody');
+  await send(url, 'for the next receiver');
   expect(await receive(url, { WaitTimeSeconds: 5 })).toHaveLength(1);
 });
 
@@ -223,14 +223,14 @@ it('moves a message to the dead-letter queue after its last delivery, and back o
   expect(back?.Attributes?.ApproximateReceiveCount).toBe('1');
 });
 
-it('drops a message when its retention period is over', async () => {
+it('drops a message after its retention period', async () => {
   const url = await aQueue({ MessageRetentionPeriod: '60' });
   await send(url, 'old');
   passSeconds(61);
   expect(await bodies(url)).toEqual([]);
 });
 
-it("sends and deletes in batches, where one entry's fault is that entry's alone", async () => {
+it('sends and deletes in batches; an invalid entry fails alone', async () => {
   const url = await aQueue();
   const sent = await sqs.send(
     new SendMessageBatchCommand({
@@ -262,7 +262,7 @@ it("sends and deletes in batches, where one entry's fault is that entry's alone"
   expect(await receive(url)).toEqual([]);
 });
 
-it('counts what is visible and what is in flight', async () => {
+it('counts visible messages and messages in flight', async () => {
   const url = await aQueue();
   await send(url, 'one');
   await send(url, 'two');
@@ -274,7 +274,7 @@ it('counts what is visible and what is in flight', async () => {
   expect((await attributesOf(url)).ApproximateNumberOfMessages).toBe('0');
 });
 
-it('changes the attributes of a queue that is in use', async () => {
+it('changes the attributes of a queue in use', async () => {
   const url = await aQueue();
   await sqs.send(
     new SetQueueAttributesCommand({ QueueUrl: url, Attributes: { VisibilityTimeout: '7' } }),
@@ -291,7 +291,7 @@ const refused: [string, string, { body?: string; entries?: SendMessageBatchReque
   ['TooManyEntriesInBatchRequest', 'eleven entries', { entries: manyEntries }],
   [
     'BatchEntryIdsNotDistinct',
-    'two entries of one id',
+    'a duplicate batch entry id',
     { entries: [1, 2].map(() => ({ Id: 'same', MessageBody: 'x' })) },
   ],
   [
@@ -310,12 +310,12 @@ it.each(refused)('answers %s to %s', async (name, _what, { body, entries }) => {
   await expect(sending).rejects.toMatchObject({ name });
 });
 
-it('refuses what it does not have: unknown queues, FIFO queues, values out of range', async () => {
+it('refuses unknown queues, FIFO queues, and values out of range', async () => {
   const create = (input: CreateQueueCommandInput) => sqs.send(new CreateQueueCommand(input));
-  await expect(sqs.send(new GetQueueUrlCommand({ QueueName: 'nobody' }))).rejects.toMatchObject({
+  await expect(sqs.send(new GetQueueUrlCommand({ QueueName: 'unknown' }))).rejects.toMatchObject({
     name: 'QueueDoesNotExist',
   });
-  await expect(send(`${engine.url}/000000000000/nobody`, 'x')).rejects.toMatchObject({
+  await expect(send(`${engine.url}/000000000000/unknown`, 'x')).rejects.toMatchObject({
     name: 'QueueDoesNotExist',
   });
   await expect(create({ QueueName: 'a.fifo' })).rejects.toThrow('standard queue');
@@ -331,7 +331,7 @@ it('names an unknown queue in the header that older clients read', async () => {
       'content-type': 'application/x-amz-json-1.0',
       'x-amz-target': 'AmazonSQS.GetQueueUrl',
     },
-    body: JSON.stringify({ QueueName: 'nobody' }),
+    body: JSON.stringify({ QueueName: 'unknown' }),
   });
   expect(response.status).toBe(400);
   expect(response.headers.get('x-amzn-query-error')).toBe(
@@ -339,7 +339,7 @@ it('names an unknown queue in the header that older clients read', async () => {
   );
 });
 
-it('makes all queues of a stage with their dead-letter queues, also when they are there', async () => {
+it('creates the queues of a stage with dead-letter queues, and updates existing ones', async () => {
   const urls = await createQueues(sqs, 'test');
   const stale = { QueueUrl: urls['nova-events'], Attributes: { VisibilityTimeout: '1' } };
   await sqs.send(new SetQueueAttributesCommand(stale));

@@ -4,7 +4,7 @@ import { startSchedule } from '#local/lambda/event-sources/schedule.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('runs its target every period, and goes on when a run fails', async () => {
+it('runs its target every period, and continues when a run fails', async () => {
   let runs = 0;
   const handler = async () => {
     runs += 1;
@@ -23,7 +23,7 @@ it('runs its target every period, and goes on when a run fails', async () => {
   expect(runs).toBe(2);
 });
 
-it('does not start a second run while one is under way', async () => {
+it('does not start a second run while one is in progress', async () => {
   let runs = 0;
   const handler = () => {
     runs += 1;

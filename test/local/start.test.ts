@@ -1,4 +1,4 @@
-// `npm start` as its user meets it: a process, what it prints, and what the processes below it do.
+// `npm start` from outside: a process, its output, and the processes below it.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ let portBase: number;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'cyborg-start-'));
-  // The rest of the block of ports that this process now holds.
+  // The other ports of the block that this process holds.
   portBase = (await freePort({ host, port: 0 })) + 1;
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
@@ -25,7 +25,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }
 interface StartedSystem {
   readonly process: ChildProcess;
   output(): string;
-  /** Waits for as long as it runs: how long that takes is the machine's affair. */
+  /** Resolves when the text was printed; waits as long as the process runs. */
   untilSaid(text: string): Promise<void>;
   readonly exited: Promise<number | null>;
 }
@@ -34,7 +34,7 @@ function start(...args: string[]): StartedSystem {
   const child = spawn(
     process.execPath,
     ['local/main.ts', '--port-base', `${portBase}`, '--state', join(directory, 'state'), ...args],
-    // Of its own process group, as a shell would start it.
+    // In a process group of its own, as a shell would start it.
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
   );
   let output = '';
@@ -55,19 +55,19 @@ function start(...args: string[]): StartedSystem {
         const look = () => output.includes(text) && resolve();
         listeners.add(look);
         look();
-        void exited.then(() => reject(new Error(`It ended before it said "${text}":\n${output}`)));
+        void exited.then(() => reject(new Error(`ended before it printed "${text}":\n${output}`)));
       }),
   };
 }
 
-/** Ids of the processes of that part of our system. */
+/** Ids of the processes of one part of the system under test. */
 function processesOf(part: string): number[] {
   const lines = execFileSync('ps', ['-e', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
   const own = lines.filter((line) => line.includes(` ${part} {`) && line.includes(directory));
   return own.map((line) => Number.parseInt(line, 10));
 }
 
-it('says what it does, shows the devices at each start, and ends quietly with its group', async () => {
+it('prints its progress and the devices at each start, and ends quietly with its group', async () => {
   for (const _start of ['first', 'second']) {
     const system = start();
     await system.untilSaid('Ready after');
@@ -79,7 +79,7 @@ it('says what it does, shows the devices at each start, and ends quietly with it
     }
     process.kill(-(system.process.pid ?? 0), 'SIGTERM');
     expect(await system.exited).toBe(0);
-    // On a slow machine the devices come in several lists; the last one is whole.
+    // On a slow machine the devices come in several lists; the last one is complete.
     const afterwards = system.output().slice(system.output().lastIndexOf('cmp1 has'));
     expect(afterwards.split('\n').filter((line) => line !== '')).toEqual([
       'cmp1 has FPGA, FPGA, GPU, GPU, NIC',
@@ -88,27 +88,27 @@ it('says what it does, shows the devices at each start, and ends quietly with it
   }
 });
 
-it('has one process of each part again after the part was killed twice', async () => {
+it('has one process of each part after the part was killed twice', async () => {
   const system = start();
   await system.untilSaid('Ready after');
   for (const round of [1, 2]) {
     const [broker] = processesOf('broker');
-    if (broker === undefined) throw new Error(`There is no broker in round ${round}.`);
+    if (broker === undefined) throw new Error(`No broker in round ${round}.`);
     process.kill(broker, 'SIGKILL');
-    // While it starts: that is when it has not said yet that it is ready.
+    // During its start, that is before it has printed that it is ready.
     await expect
       .poll(() => processesOf('broker').filter((id) => id !== broker), patience)
       .toHaveLength(1);
   }
-  // Longer than a second restart of the same death would take.
+  // Longer than a second restart for the same death would take.
   await new Promise((resolve) => setTimeout(resolve, 2000));
   expect(processesOf('broker')).toHaveLength(1);
-  expect(system.output().match(/broker has died/g)).toHaveLength(2);
+  expect(system.output().match(/broker ended unexpectedly/g)).toHaveLength(2);
   process.kill(system.process.pid ?? 0, 'SIGTERM');
   expect(await system.exited).toBe(0);
 });
 
-it('names all ports that are taken, and how to move them', async () => {
+it('names all ports that are taken, and how to choose others', async () => {
   const taken = ['sqs', 'api'] as const;
   const servers = await Promise.all(
     taken.map(async (name) => {

@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A table of its own for each test, and what writes to it. */
+/** Creates a table for one test, and a function that writes to it. */
 async function aStream() {
   made += 1;
   const stage = `stream-${made}`;
@@ -87,7 +87,7 @@ it('invokes the consumer with both images, in the form of Lambda', async () => {
   });
 });
 
-it('tells of a write within a few milliseconds', async () => {
+it('reports a write within a few milliseconds', async () => {
   const { streamArn, put } = await aStream();
   const seen = new Map<string, number>();
   consume(streamArn, async (event) => {
@@ -102,14 +102,14 @@ it('tells of a write within a few milliseconds', async () => {
     await eventually(() => seen.has(`key-${at}`)).toBe(true);
     delays.push((seen.get(`key-${at}`) ?? 0) - written);
   }
-  // Typically 5 ms; a missed hint would take a second. The bound is for a busy machine.
+  // Typically 5 ms; a missed report would take a second. The bound is for a busy machine.
   expect(delays.sort((a, b) => a - b)[4]).toBeLessThan(250);
 });
 
-it('hardly looks at the database while nothing is written to it', async () => {
+it('hardly reads the database while nothing is written to it', async () => {
   const { streamArn, put } = await aStream();
   const { writes } = engine;
-  if (writes === undefined) throw new Error('The engine has a file.');
+  if (writes === undefined) throw new Error('The engine has no file.');
   let looks = 0;
   const seen: string[] = [];
   const handler: StreamConsumer['handler'] = async (event) => void seen.push(...keysOf(event));
@@ -123,14 +123,14 @@ it('hardly looks at the database while nothing is written to it', async () => {
   await delay(500);
   const before = looks;
   await delay(2000);
-  // Two a second; a reader that asked every five milliseconds would come to 400.
+  // Two reads a second are normal; a reader that polls every five milliseconds would make 400.
   expect(looks - before).toBeLessThan(40);
   await put('b');
   await eventually(() => seen).toEqual(['a', 'b']);
   counted.close();
 });
 
-it('goes on where the consumer said it failed, in order, and skips nothing', async () => {
+it('continues at the record that the consumer reported as failed, in order', async () => {
   const { streamArn, put } = await aStream();
   await put('a', 'b', 'c', 'd');
   const deliveries: string[][] = [];
@@ -146,7 +146,7 @@ it('goes on where the consumer said it failed, in order, and skips nothing', asy
   ]);
 });
 
-it('tries a batch again until the consumer no longer throws, and only then goes on', async () => {
+it('retries a batch until the consumer no longer throws, and only then continues', async () => {
   const { streamArn, put } = await aStream();
   await put('a');
   const deliveries: string[][] = [];
@@ -176,7 +176,7 @@ it('resumes after the last finished batch when its process is killed', async () 
       checkpoints: openCheckpoints('${streamArn}', '${file}'),
       batchSize: 1,
       consumer: { name: 'killed', timeoutSeconds: 60, handler: async (event) => {
-        // Finishes the first, and is killed while it works on the second.
+        // The consumer finishes the first record, and is killed while it works on the second.
         if (event.Records[0].dynamodb.Keys.pk.S === 'a') return;
         console.log('working on b');
         await new Promise(() => {});
@@ -192,7 +192,7 @@ it('resumes after the last finished batch when its process is killed', async () 
   await eventually(() => keys).toEqual(['b', 'c']);
 });
 
-it('finishes the batch under way before it stops', async () => {
+it('finishes the batch in progress before it stops', async () => {
   const { streamArn, put } = await aStream();
   await put('a');
   const finish = Promise.withResolvers<void>();
@@ -228,7 +228,7 @@ it.each([
     1,
   ],
   ['an unknown record', { batchItemFailures: [{ itemIdentifier: '9' }] }, 0],
-])('takes a report of %s as Lambda does', (_what, response, count) => {
+])('interprets a report of %s as Lambda does', (_what, response, count) => {
   expect(succeededCount(batch, response)).toBe(count);
 });
 

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest';
 import { type Launched, type Supervised, supervise } from '#local/process/supervisor.ts';
 import { eventually } from './eventually.ts';
 
-/** A process of the test's: it is ready, or ends, when the test says so. */
+/** A fake process, which is ready or ends when the test says so. */
 interface Started extends Launched {
   becomeReady(): void;
   die(): void;
@@ -26,7 +26,7 @@ function launch(): Launched {
   const die = () => {
     if (isAlive) running -= 1;
     isAlive = false;
-    // As with a real one: it ended, and so it never was ready.
+    // Like a real process that ends before it is ready.
     ready.reject(new Error('It ended at start.'));
     ended.resolve();
   };
@@ -51,7 +51,7 @@ async function aRunningOne(mayRestart = () => true): Promise<string[]> {
   return restarts;
 }
 
-it('starts one process for each that died, also when it dies again before it is ready', async () => {
+it('starts one process for each that died, even if it dies before it is ready', async () => {
   await aRunningOne();
   started[0]?.die();
   await eventually(() => started.length).toBe(2);
@@ -60,12 +60,12 @@ it('starts one process for each that died, also when it dies again before it is 
   started[2]?.die();
   await eventually(() => started.length).toBe(4);
   started[3]?.becomeReady();
-  // Long enough for a second restart of the first deaths, had there been one.
+  // Long enough for a wrong second restart after the first deaths.
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect([started.length, running]).toEqual([4, 1]);
 });
 
-it('leaves a process that never was ready to its first starter', async () => {
+it('leaves a process that was never ready to its caller', async () => {
   const restarts: string[] = [];
   supervised = supervise(launch, {
     mayRestart: () => true,
@@ -78,7 +78,7 @@ it('leaves a process that never was ready to its first starter', async () => {
   expect([started.length, restarts]).toEqual([1, []]);
 });
 
-it('says and starts nothing when the end of the process was the beginning of our own', async () => {
+it('restarts nothing and prints nothing when this process ends right after', async () => {
   let isStopping = false;
   const restarts = await aRunningOne(() => !isStopping);
   started[0]?.die();

@@ -1,5 +1,5 @@
-// A small real OpenStack on loopback: Keystone, Placement, Glance and Nova with its fake hypervisor,
-// from Debian's packages, with a database and a broker of their own.
+// A small real OpenStack on loopback: Keystone, Placement, Glance and Nova with its fake
+// hypervisor, from Debian's packages, with a database and a broker of their own.
 
 import { execFileSync } from 'node:child_process';
 import { freePort } from '#local/process/ports.ts';
@@ -30,9 +30,9 @@ import { furnish } from './users.ts';
 export interface Cloud {
   readonly plan: CloudPlan;
   readonly processes: Processes;
-  /** nova-compute on a node, by default the first; not among those that {@link startCloud} starts. */
+  /** Starts nova-compute on a node, by default the first; {@link startCloud} does not start it. */
   startCompute(host?: string): Promise<void>;
-  /** As a crash of the process would. */
+  /** Kills nova-compute, as a crash would. */
   killCompute(host?: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -56,9 +56,9 @@ export async function planCloud(
 }
 
 /**
- * Starts all but nova-compute: a cloud as it is before Cyborg comes to it.
+ * Starts all services but nova-compute: a cloud before Cyborg is installed.
  *
- * @param forNova what the operators' guide has them put into nova.conf
+ * @param forNova the settings for nova.conf in the operators' guide
  */
 export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> {
   writeConfiguration(plan, forNova);
@@ -138,7 +138,8 @@ async function startDatabase({ plan, processes }: Cloud): Promise<void> {
     command: [
       'mariadbd',
       ...own,
-      // Below the data: paths of sockets must be short, and that of the checkout may be long.
+      // Relative to the data: the path of a socket must be short, and the checkout's path may be
+      // long.
       '--socket=mariadb.sock',
       `--pid-file=${plan.directory}/run/mariadb.pid`,
       '--bind-address=127.0.0.1',
@@ -186,7 +187,7 @@ async function makeKeystone(cloud: Cloud): Promise<void> {
     ...['--bootstrap-public-url', url],
   );
   await startKeystone(cloud);
-  // Nova's services log in as soon as they start.
+  // Create the users first: Nova's services log in when they start.
   await furnish(plan);
 }
 
@@ -198,7 +199,7 @@ export async function startKeystone(cloud: Cloud): Promise<void> {
   await processes.listening('keystone', plan.ports.keystone);
 }
 
-/** A second Keystone over the same users and keys, whose tokens live for seconds. */
+/** Starts a second Keystone with the same users and keys, whose tokens expire after seconds. */
 export async function startBriefKeystone(cloud: Cloud): Promise<string> {
   const { plan, processes } = cloud;
   const port = plan.ports.briefKeystone;

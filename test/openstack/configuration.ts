@@ -1,4 +1,4 @@
-// The services' configuration files: as little as makes them one small cloud on loopback.
+// The services' configuration files: only the settings that a small cloud on loopback needs.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,17 +23,17 @@ export type Ports = Readonly<Record<(typeof portNames)[number], number>>;
 export interface CloudPlan {
   readonly directory: string;
   readonly ports: Ports;
-  /** Of every user: this cloud lives for minutes, on loopback. */
+  /** The password of every user: this cloud runs for minutes, on loopback. */
   readonly password: string;
   readonly region: string;
-  /** The first compute node, as Nova and Placement call it. */
+  /** The first compute node, by its name in Nova and Placement. */
   readonly computeHost: string;
-  /** All of them. */
+  /** All compute nodes. */
   readonly computeHosts: readonly string[];
   readonly release: Release;
 }
 
-/** So long do the tokens of the brief Keystone live. */
+/** The lifetime of tokens of the second Keystone. */
 export const briefTokenSeconds = 3;
 
 export function keystoneUrl({ ports }: CloudPlan): string {
@@ -48,7 +48,7 @@ export function configurationFile({ directory }: CloudPlan, name: string): strin
   return join(directory, 'conf', `${name}.conf`);
 }
 
-/** How a service logs in, or validates tokens. */
+/** The credentials of a service, for logins and for validation. */
 function credentials(plan: CloudPlan, username: string) {
   return {
     auth_url: keystoneUrl(plan),
@@ -82,7 +82,7 @@ function common(plan: CloudPlan, name: string) {
 
 const policy = { enforce_scope: false, enforce_new_defaults: false };
 
-/** The file of one compute node. */
+/** The configuration file of one compute node. */
 export function computeConfigurationName(plan: CloudPlan, host: string): string {
   return `nova-compute-${plan.computeHosts.indexOf(host) + 1}`;
 }
@@ -176,9 +176,9 @@ function nova(plan: CloudPlan): Ini {
 }
 
 /**
- * Writes all of them.
+ * Writes all configuration files.
  *
- * @param forNova what the operators' guide has them put into nova.conf
+ * @param forNova the settings for nova.conf in the operators' guide
  */
 export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
   const places = ['conf/policy.d', 'log', 'run', 'nova/locks', 'rabbit', 'database'];
@@ -195,7 +195,7 @@ export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
     placement: placement(plan),
     'glance-api': glance(plan),
     nova: novaWhole,
-    // nova-compute refuses to know where the databases are.
+    // nova-compute must not have the connections of the databases.
     ...Object.fromEntries(
       plan.computeHosts.map((host) => [
         computeConfigurationName(plan, host),
@@ -219,7 +219,9 @@ export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
   writeFileSync(join(plan.directory, 'rabbit/enabled_plugins'), '[].\n');
 }
 
-/** Each has a state of its own: since 2023.1 Nova keeps a node's identity there. */
+/**
+ * Each node has its own state directory: since 2023.1 Nova keeps the identity of the node there.
+ */
 function computeNode(plan: CloudPlan, host: string): Ini {
   const state = join(plan.directory, computeConfigurationName(plan, host));
   mkdirSync(join(state, 'locks'), { recursive: true, mode: 0o700 });
@@ -245,7 +247,7 @@ function textOf(ini: Ini): string {
     .join('\n');
 }
 
-/** Reads what {@link textOf} writes, comments left out. */
+/** Parses what {@link textOf} writes; ignores comments. */
 export function parseIni(text: string): Ini {
   const ini: Record<string, Record<string, string>> = {};
   let section = 'DEFAULT';

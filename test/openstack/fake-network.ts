@@ -1,4 +1,4 @@
-// A Neutron with nothing in it. Nova asks it for the ports even of servers that have none.
+// An empty fake Neutron. Nova asks it for ports even of servers without ports.
 
 import { type Service, startService } from '#local/openstack/http-service.ts';
 

@@ -1,7 +1,8 @@
-// `npm run test:openstack`: our system beside a real Keystone, Placement, Nova and Glance.
-// `-- --nova 34.0.0` takes Nova and Placement of that release from PyPI in place of Debian's.
-// `-- --stay` leaves all of it running until Ctrl-C, to look at; `-- --only <words>` plays what is set up
-// and those scenarios whose names have the words.
+// `npm run test:openstack`: the local system with a real Keystone, Placement, Nova and Glance.
+//
+// --nova 34.0.0    Nova and Placement of that release from PyPI instead of Debian's
+// --stay           keeps all of it running until Ctrl-C, for manual tests
+// --only <words>   plays the set-up and the scenarios with the words in their names
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,9 +27,9 @@ import { type ApiAnswer, openStage, runGuide, type Stage, servicePassword } from
 import { admin, variablesOf } from './users.ts';
 
 const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
-/** Virtual environments are kept from run to run. */
+/** Virtual environments are kept between runs. */
 const environments = join(directory, '..', 'openstack-releases');
-/** With a dot, as most have. The second one joins in the scenarios of two nodes. */
+/** Names with a dot, as most hosts have. The second node joins in the scenarios of two nodes. */
 const computeHosts = ['compute-1.example', 'compute-2.example'] as const;
 
 const all = [
@@ -49,11 +50,11 @@ const closing: (() => Promise<void>)[] = [];
 
 async function main(): Promise<void> {
   lockDirectory(directory);
-  // What a run before has left; its processes have died with it.
+  // Delete the files of an earlier run, whose processes ended with it.
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   ensurePackages();
-  step('the packages are there');
+  step('the packages are installed');
   const release = wantedRelease();
   const plan = await planCloud(directory, computeHosts, release);
   const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
@@ -61,11 +62,11 @@ async function main(): Promise<void> {
   closing.push(cloud.stop);
   step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
   const stage = await startBeside(cloud);
-  step('our system has started beside them');
+  step('the local system has started');
   for (const scenario of chosen()) {
     const outcome = await play(scenario, stage);
     count(outcome);
-    // Without a compute node nothing else can be told.
+    // Without a compute node no other scenario can pass.
     if (!outcome.hasPassed && scenario === setUp[0]) break;
   }
   if (process.argv.includes('--stay')) await stay(stage);
@@ -106,7 +107,7 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
   };
 }
 
-/** What is set up is played always: all others build on it. */
+/** The set-up is always played: all other scenarios need it. */
 function chosen(): readonly Scenario[] {
   const words = (argument('--only') ?? '').split('|');
   return all.filter(
@@ -161,6 +162,6 @@ try {
 } finally {
   await end();
 }
-step(`all is gone again; what the services wrote is in ${directory}/log`);
+step(`all processes have ended; the logs of the services are in ${directory}/log`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed > 0 ? 1 : 0);

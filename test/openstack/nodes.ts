@@ -1,11 +1,11 @@
-// The compute nodes of the cloud, as an operator handles them.
+// The compute nodes of the cloud, and what an operator does with them.
 
 import assert from 'node:assert/strict';
 import { eventually } from './rest.ts';
 import { show } from './servers.ts';
 import type { Stage } from './stage.ts';
 
-/** Has the second node join, unless it has. Devices and providers of both are there then. */
+/** Adds the second node, unless it is added, and waits for devices and providers of both nodes. */
 export async function joinSecondNode(stage: Stage): Promise<readonly [string, string]> {
   const [first = '', second = ''] = stage.cloud.plan.computeHosts;
   const named = `/resource_providers?name=${second}`;
@@ -42,7 +42,7 @@ async function putService({ admin }: Stage, host: string, state: ServiceState): 
   await admin.nova.ask('PUT', `/os-services/${service.id}`, state);
 }
 
-/** New servers go to that node alone; without a name to any. */
+/** Sends new servers to that node only; without a name to any node. */
 export async function scheduleOnlyTo(stage: Stage, host?: string): Promise<void> {
   for (const each of stage.cloud.plan.computeHosts) {
     const status = host === undefined || each === host ? 'enabled' : 'disabled';
@@ -50,7 +50,7 @@ export async function scheduleOnlyTo(stage: Stage, host?: string): Promise<void>
   }
 }
 
-/** The node as after a power cut: nova-compute and the agent are gone, and Nova is told. */
+/** Simulates a power cut: kills nova-compute and the agent, and sets forced_down in Nova. */
 export async function losePower(stage: Stage, host: string): Promise<void> {
   await stage.cloud.killCompute(host);
   await stage.system.kill(`agent-${host}`);
@@ -60,7 +60,7 @@ export async function losePower(stage: Stage, host: string): Promise<void> {
 export async function restorePower(stage: Stage, host: string): Promise<void> {
   await stage.system.start(`agent-${host}`);
   await stage.cloud.startCompute(host);
-  // Nova refuses until the node has seen to the servers that were evacuated from it.
+  // Nova refuses until nova-compute has cleaned up the servers that were evacuated from the node.
   await eventually(
     () => putService(stage, host, { forced_down: false }).catch((error: Error) => error),
     (refusal) => refusal === undefined,
@@ -72,7 +72,7 @@ export async function hostOf(stage: Stage, id: string): Promise<string | null> {
   return server['OS-EXT-SRV-ATTR:host'];
 }
 
-/** An action on a server, until Nova has done with it; the status that it has then. */
+/** Performs an action on a server, waits until Nova has finished, and returns the status. */
 export async function act(stage: Stage, id: string, action: object): Promise<string> {
   await stage.admin.nova.ask('POST', `/servers/${id}/action`, action);
   const { status } = await eventually(

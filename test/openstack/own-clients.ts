@@ -1,4 +1,4 @@
-// The product's own clients, with other settings than the running system has.
+// The product's own clients, with settings that differ from the running system's.
 
 import { createGlance } from '#core/clients/glance.ts';
 import { createHttp } from '#core/clients/http.ts';

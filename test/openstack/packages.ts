@@ -1,5 +1,5 @@
-// Debian's packages of the services. Their own units must not start: nothing but this suite's own
-// processes may run, and the machine may have a database or a broker of its own.
+// Debian's packages of the services. Their own units must not start: only processes of this suite
+// may run, and the machine may have a database or a broker of its own.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,12 +24,12 @@ const packages = [
   'python3-osc-placement',
 ];
 
-/** The suite cannot run here; the message is one line that says what it takes. */
+/** The suite cannot run on this machine; the message is one line that names what is missing. */
 export class CannotRun extends Error {
   override readonly name = 'CannotRun';
 }
 
-/** Installs what is missing. @throws CannotRun */
+/** Installs the missing packages. @throws CannotRun */
 export function ensurePackages(): void {
   const missing = missingPackages();
   if (missing.length === 0) return;
@@ -39,10 +39,10 @@ export function ensurePackages(): void {
         `these are missing: ${missing.join(' ')}.`,
     );
   }
-  console.log(`Installing ${missing.length} packages and what they need ...`);
+  console.log(`Installing ${missing.length} packages and their dependencies ...`);
   const withdraw = forbidServices();
   try {
-    // What the packages' scripts would ask: whether to make databases for services that do not run.
+    // Answer the packages' question: no databases for services that do not run.
     const answers = ['nova-common nova', 'glance-common glance', 'placement-common placement']
       .map((each) => `${each}/configure_db boolean false\n`)
       .join('');
@@ -75,7 +75,7 @@ function missingPackages(): string[] {
  */
 function forbidServices(): () => void {
   const file = '/usr/sbin/policy-rc.d';
-  const text = '#!/bin/sh\n# Of a test suite that installs packages.\nexit 101\n';
+  const text = '#!/bin/sh\n# Written by a test suite that installs packages.\nexit 101\n';
   const isOurs = existsSync(file) && readFileSync(file, 'utf8') === text;
   if (existsSync(file) && !isOurs) return () => {};
   writeFileSync(file, text, { mode: 0o755 });

@@ -1,5 +1,5 @@
-// The services' processes. None outlives the suite, however that ends: each has a guard that kills it and
-// its whole process group, workers included, when the suite's end of a pipe closes.
+// The services' processes. All end with the suite, even after a kill: each has a guard that kills
+// it and its whole process group, workers included, when the suite's end of a pipe closes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Standard input of a background command would be /dev/null, hence fd 3. The service is named beside its
- * group: Glance leaves it.
+ * Standard input of a background command would be /dev/null, hence fd 3. The guard kills the
+ * service by its process id as well as its group: Glance leaves the group.
  */
 const guard = `
   exec 3<&0
@@ -20,7 +20,7 @@ const guard = `
   wait $service
 `;
 
-/** Python's and Debian's own, whatever else this machine has in its path. */
+/** The programs of Python and Debian only, whatever the machine's path is. */
 export const environment: Readonly<Record<string, string>> = {
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C.UTF-8',
@@ -35,9 +35,9 @@ export interface Command {
 
 export interface Processes {
   start(command: Command): void;
-  /** Until it accepts connections. @throws if it ends before */
+  /** Resolves when it accepts connections. @throws if it ends before */
   listening(name: string, port: number): Promise<void>;
-  /** Runs to its end. @throws with the last of what it wrote */
+  /** Runs the command to its end. @throws Error with the last lines of its output */
   run(command: Command): Promise<string>;
   kill(name: string): Promise<void>;
   stop(): Promise<void>;
@@ -45,7 +45,7 @@ export interface Processes {
 
 const listensWithinMs = 120_000;
 
-/** @param directory where what they write goes, a file each */
+/** @param directory for the outputs, one file per process */
 export function openProcesses(directory: string): Processes {
   const running = new Map<string, ChildProcess>();
   const logFile = (name: string) => join(directory, `${name}.out`);
@@ -54,14 +54,14 @@ export function openProcesses(directory: string): Processes {
     const log = openSync(logFile(name), 'a');
     const child = spawn('/bin/sh', ['-c', guard, 'sh', ...command], {
       stdio: ['pipe', log, log],
-      // Of its own group, which goes as a whole.
+      // In a process group of its own, which is killed as a whole.
       detached: true,
       cwd: directory,
       env: { ...environment, HOME: directory, ...variables },
     });
     child.stdin?.on('error', () => {});
     running.set(name, child);
-    // The guard's own reader holds on to the pipe until we let go.
+    // The guard's reader keeps the pipe open until this end closes.
     child.once('exit', () => child.stdin?.destroy());
     return child;
   }
@@ -102,7 +102,7 @@ export function openProcesses(directory: string): Processes {
 
     stop: async () => {
       // Those that were started last use the others.
-      for (const name of [...running.keys()].reverse()) await kill(name);
+      // Kill in reverse order: a later process uses earlier ones.
     },
   };
 }

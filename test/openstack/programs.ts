@@ -1,4 +1,4 @@
-// How the services' programs are started: by Debian's files, or by those of another release of Nova.
+// Starts the services' programs: Debian's files, or those of another release of Nova.
 
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -37,7 +37,7 @@ function startWaitress(
   module: string,
   variables: Readonly<Record<string, string>>,
 ): void {
-  // Not by waitress-serve: Nova reads the arguments of its process.
+  // Not with waitress-serve: Nova reads the arguments of its process.
   const program =
     `import sys; sys.argv = ['${name}']; import waitress; from ${module} import application; ` +
     `waitress.serve(application, listen='127.0.0.1:${port}', threads=6)`;
@@ -46,8 +46,9 @@ function startWaitress(
 }
 
 /**
- * nova-compute of one node. Nova's fake driver draws another identity of its node in each process, and current
- * releases refuse to start where it is not that of the start before. So the node has one from the outset.
+ * Starts nova-compute of one node. Nova's fake driver draws a new identity of its node in each
+ * process, and current releases refuse to start with another identity than before. So the node
+ * gets a fixed identity.
  */
 export function startNovaCompute(cloud: Cloud, host: string): void {
   const { plan } = cloud;
@@ -62,7 +63,7 @@ export function startNovaCompute(cloud: Cloud, host: string): void {
 
 interface Started {
   readonly name?: string;
-  /** What Python runs first. */
+  /** Python code that runs first. */
   readonly before?: string;
 }
 
@@ -72,7 +73,7 @@ export function startNova(cloud: Cloud, module: string, file: string, given: Sta
   startPython(cloud, `nova.cmd.${module}`, file, { ...given, name }, '--log-file', log);
 }
 
-/** @param module of Nova, in the release that is tried, or of Debian's Glance */
+/** @param module of Nova in the release under test, or of Debian's Glance */
 export function startPython(
   cloud: Cloud,
   module: string,
@@ -81,7 +82,7 @@ export function startPython(
   ...args: string[]
 ): void {
   const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
-  // As Debian's script of that name would, if its package were needed.
+  // Like Debian's script of that name, whose package is not needed.
   const program = `${before}import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
   const configuration = ['--config-file', configurationFile(cloud.plan, file)];
   cloud.processes.start({
@@ -105,7 +106,8 @@ export function startWsgi(
       ...['uwsgi', '--plugin', 'python3', '--http-socket', `127.0.0.1:${port}`],
       ...['--wsgi-file', file, '--master', '--processes', String(count), '--threads', '4'],
       ...['--enable-threads', '--need-app', '--die-on-term', '--buffer-size', '65535'],
-      // uWSGI closes connections; without saying so, clients that keep them now and then fail.
+      // uWSGI closes connections; without this header clients that keep connections sometimes
+      // fail.
       ...['--add-header', 'Connection: close', '--disable-logging', '--lazy-apps'],
     ],
   });

@@ -1,4 +1,4 @@
-// The compute node's tree of resource providers, as Placement has it.
+// The compute node's tree of resource providers in Placement.
 
 import { providerUuid } from '#core/domain/ids.ts';
 import type { Stage } from './stage.ts';
@@ -17,12 +17,12 @@ export async function providersOf({ admin, cloud }: Stage): Promise<readonly Pro
   return (await admin.placement.ask('GET', tree)).body.resource_providers;
 }
 
-/** The compute node's own first. */
+/** The names of the tree's providers, the compute node's own first. */
 export async function providerNames(stage: Stage): Promise<readonly string[]> {
   return (await providersOf(stage)).map(({ name }) => name).sort((a, b) => a.length - b.length);
 }
 
-/** Of one of our providers, by what follows the host's name. */
+/** The path of one of our providers, by the part of its name after the host. */
 export function ownProvider({ cloud }: Stage, suffix: string): string {
   return `/resource_providers/${providerUuid(`${cloud.plan.computeHost}_${suffix}`)}`;
 }

@@ -1,5 +1,6 @@
-// Which Nova and Placement the suite runs: Debian 12's (Zed, 2022), or a current release from PyPI in a
-// virtual environment of its own. Keystone, Glance, the database and the broker are Debian's in both.
+// The Nova and Placement under test: Debian 12's (Zed, 2022), or a current release from PyPI in a
+// virtual environment of its own. Keystone, Glance, the database and the broker are Debian's in
+// both cases.
 
 import { join } from 'node:path';
 import { ensureEnvironment } from '#test/support/virtual-environment.ts';
@@ -7,12 +8,14 @@ import { CannotRun } from './packages.ts';
 
 export interface Release {
   readonly name: string;
-  /** The interpreter that has Nova's modules. */
+  /** The Python interpreter with Nova's modules. */
   readonly python: string;
-  /** Path of a program of the release, e.g. `nova-manage`. */
+  /** Path of a program of the release, such as `nova-manage`. */
   program(name: string): string;
   readonly pasteFile: string;
-  /** Since 2025 Nova and Placement bring no server of their own: a WSGI server of the operator's choice serves them. */
+  /**
+   * Since 2025 Nova and Placement have no server of their own: an operator chooses a WSGI server.
+   */
   readonly servesByWaitress: boolean;
 }
 
@@ -24,26 +27,26 @@ export const debian: Release = {
   servesByWaitress: false,
 };
 
-/** Each with the exact versions of all that it needs beside it, as pip takes them. */
+/** Files with the exact versions of all dependencies, as constraints for pip. */
 const constraints: Readonly<Record<string, string>> = {
   '34.0.0': join(import.meta.dirname, 'nova-34.0.0.txt'),
 };
 export const releaseNames = Object.keys(constraints);
 
 /**
- * Installs a release of Nova, unless it is there.
+ * Installs a release of Nova, unless it is installed.
  *
- * @param directory where virtual environments are kept between runs
+ * @param directory of the virtual environments, kept between runs
  * @throws CannotRun
  */
 export function installRelease(name: string, directory: string): Release {
   const requirements = constraints[name];
   if (requirements === undefined) {
-    throw new CannotRun(`There is no Nova ${name} here; there are ${releaseNames.join(', ')}.`);
+    throw new CannotRun(`unknown release of Nova: ${name}; known are ${releaseNames.join(', ')}.`);
   }
   const at = join(directory, `nova-${name}`);
   try {
-    console.log(`Nova ${name} is installed from PyPI, unless it is there ...`);
+    console.log(`Installing Nova ${name} from PyPI, unless it is installed ...`);
     ensureEnvironment(at, requirements);
   } catch (error) {
     throw new CannotRun((error as Error).message);

@@ -1,4 +1,4 @@
-// How the suite itself asks the services, as the users of a cloud do.
+// The suite's own requests to the services, as users of the cloud send them.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,8 +38,8 @@ interface Device {
 }
 
 /**
- * The parts of services' answers that the suite reads. Each answer has some of them, and a collection may be
- * empty: a scenario that reads what is not there fails.
+ * The fields of the services' answers that the suite reads. Each answer has some of them, and a
+ * collection may be empty: a scenario that reads a missing field fails.
  */
 export interface Body {
   readonly uuid: string;
@@ -78,11 +78,11 @@ export interface Reply {
 }
 
 export interface Client {
-  /** @throws unless the answer is a success */
+  /** @throws Error unless the answer is a success */
   ask(method: string, path: string, body?: unknown): Promise<Reply>;
-  /** Whatever it answers. */
+  /** Returns the answer, whatever its status. */
   try(method: string, path: string, body?: unknown): Promise<Reply>;
-  /** With other headers beside. */
+  /** Returns a client with additional headers. */
   with(headers: Readonly<Record<string, string>>): Client;
 }
 
@@ -129,7 +129,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The first value that holds. @throws with the last one, after a while */
+/** Returns the first value that holds. @throws Error with the last value after a timeout */
 export async function eventually<T>(
   read: () => Promise<T>,
   holds: (value: T) => boolean,
@@ -141,7 +141,7 @@ export async function eventually<T>(
     if (holds(value)) return value;
     assert.ok(
       performance.now() < until,
-      `It did not come to pass in ${withinSeconds} s; last: ${JSON.stringify(value)}`,
+      `The condition did not hold within ${withinSeconds} s; last: ${JSON.stringify(value)}`,
     );
     await sleep(100);
   }

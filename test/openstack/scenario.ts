@@ -1,16 +1,16 @@
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
-  /** The sentence that it proves. */
+  /** The fact that the scenario proves. */
   readonly name: string;
-  /** What it saw, or nothing where that it held says all. @throws where the sentence is not true */
+  /** Returns a note, or an empty text. @throws Error if the fact is not true */
   run(stage: Stage): Promise<string>;
 }
 
 export interface Outcome {
   readonly name: string;
   readonly seconds: number;
-  /** What it saw, or the reason of its failure. */
+  /** The note of the scenario, or the reason of its failure. */
   readonly note: string;
   readonly hasPassed: boolean;
 }

@@ -1,11 +1,11 @@
-// Servers as their users see them, and what is left of them afterwards.
+// Servers from the view of their users, and what remains after a delete.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Arq, eventually } from './rest.ts';
 import type { Stage } from './stage.ts';
 
-/** Makes a device profile and the flavor that names it, both of this name. */
+/** Creates a device profile and a flavor with it, both with this name. */
 export async function offer(stage: Stage, name: string, groups: readonly object[]): Promise<void> {
   const { accelerator, nova } = stage.admin;
   await accelerator.ask('POST', '/device_profiles', [{ name, groups }]);
@@ -27,11 +27,11 @@ async function imageId(stage: Stage): Promise<string> {
 export async function flavorId(stage: Stage, name: string): Promise<string> {
   const { flavors } = (await stage.demo.nova.ask('GET', '/flavors')).body;
   const found = flavors.find((flavor: { name: string }) => flavor.name === name);
-  assert.ok(found, `There is no flavor ${name}.`);
+  assert.ok(found, `unknown flavor: ${name}`);
   return found.id;
 }
 
-/** As a tenant; its id, at once. */
+/** Creates a server as a tenant; returns its id at once. */
 export async function create(stage: Stage, flavor: string, hints?: object): Promise<string> {
   const reply = await stage.demo.nova.ask('POST', '/servers', {
     server: {
@@ -52,7 +52,7 @@ export interface Built {
   readonly seconds: number;
 }
 
-/** Creates one and waits until it is ACTIVE or in ERROR. */
+/** Creates a server and waits until it is ACTIVE or in ERROR. */
 export async function build(stage: Stage, flavor: string, hints?: object): Promise<Built> {
   const startedAt = performance.now();
   const id = await create(stage, flavor, hints);
@@ -79,7 +79,10 @@ export async function arqsOf(stage: Stage, id: string): Promise<readonly Arq[]> 
   return reply.body.arqs;
 }
 
-/** ACTIVE with so many accelerators, each with a handle of its own, as allocated in Placement. */
+/**
+ * Asserts that the server is ACTIVE with so many accelerators, each with a handle and an
+ * allocation.
+ */
 export async function assertHas(
   stage: Stage,
   built: Built,
@@ -107,7 +110,7 @@ export async function allocationsOf(stage: Stage, id: string): Promise<Allocatio
   return (await stage.admin.placement.ask('GET', `/allocations/${id}`)).body.allocations;
 }
 
-/** Deletes the server and waits until Nova knows it no more. */
+/** Deletes the server and waits until Nova no longer has it. */
 export async function remove(stage: Stage, id: string): Promise<void> {
   await stage.demo.nova.ask('DELETE', `/servers/${id}`);
   await eventually(
@@ -116,7 +119,9 @@ export async function remove(stage: Stage, id: string): Promise<void> {
   );
 }
 
-/** No ARQ, no claim or release of a handle, and no allocation of this server is left. */
+/**
+ * Asserts that no ARQ, no claim or release of a handle, and no allocation of the server is left.
+ */
 export async function assertNothingLeft(stage: Stage, id: string): Promise<void> {
   await eventually(
     () => arqsOf(stage, id),
@@ -128,17 +133,17 @@ export async function assertNothingLeft(stage: Stage, id: string): Promise<void>
   );
 }
 
-/** Fails unless the server ends in ERROR, without ever having been ACTIVE. */
+/** Asserts that the server ends in ERROR without ever being ACTIVE; returns the fault. */
 export async function assertNeverActive(stage: Stage, id: string): Promise<string> {
   for (;;) {
     const { status, task, fault } = await show(stage, id);
-    assert.notEqual(status, 'ACTIVE', 'the server came up without its accelerator');
+    assert.notEqual(status, 'ACTIVE', 'the server is ACTIVE without its accelerator');
     if (status === 'ERROR' && task === null) return fault;
     await sleep(50);
   }
 }
 
-/** All vGPUs of one type can be had by one server, so none of them is held any more. */
+/** Builds one server with all vGPUs of a type: so none is held. */
 export async function assertAllVgpusFree(stage: Stage): Promise<void> {
   const built = await eventually(
     async () => {

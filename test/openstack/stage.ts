@@ -1,4 +1,4 @@
-// What scenarios play on: the real services, our system beside them, and their users.
+// The stage of the scenarios: the real services, the local system, and their users.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,17 +15,17 @@ export interface Stage {
   readonly admin: Services;
   readonly demo: Services;
   readonly other: Services;
-  /** Keystone whose tokens live for seconds; started by whoever first asks. */
+  /** A second Keystone whose tokens expire after seconds; started at its first use. */
   briefKeystone(): Promise<string>;
-  /** Runs a block of docs/openstack.md as that user; what it printed. */
+  /** Runs a block of docs/openstack.md as that user; returns its output. */
   guide(name: string, user?: User, variables?: Readonly<Record<string, string>>): Promise<string>;
-  /** What the agents' fake hardware does wrong from now on; nothing: all goes well. */
+  /** Sets the faults of the agents' fake hardware; without an argument there are none. */
   setFaults(faults?: Faults): void;
-  /** Of our API, as its log has them, oldest first. */
+  /** The answers of our API in its log, oldest first. */
   readonly answers: readonly ApiAnswer[];
 }
 
-/** As edge-agent/drivers/fake-hardware.ts reads them. */
+/** The faults that edge-agent/drivers/fake-hardware.ts reads. */
 export interface Faults {
   readonly fail?: Readonly<Record<string, string>>;
   readonly delayMs?: Readonly<Record<string, number>>;
@@ -44,7 +44,7 @@ export function acceleratorUrl(layout: Layout): string {
   return `${urlOf(layout, 'api')}/accelerator/v2`;
 }
 
-/** Before our system runs: its user must be there when it first asks Keystone. */
+/** Runs a block of the guide; the service user is created so before the system starts. */
 export function runGuide(
   cloud: Cloud,
   layout: Layout,

@@ -18,10 +18,10 @@ export interface User {
 
 export const admin: User = { name: 'admin', project: 'admin' };
 export const demo: User = { name: 'demo', project: 'demo' };
-/** A tenant that has nothing to do with the other. */
+/** A user of an unrelated tenant. */
 export const other: User = { name: 'other', project: 'other' };
 
-/** How the `openstack` command logs in. */
+/** The variables with which the `openstack` command logs in. */
 export function variablesOf(plan: CloudPlan, user: User): Record<string, string> {
   return {
     OS_AUTH_TYPE: 'password',
@@ -34,12 +34,12 @@ export function variablesOf(plan: CloudPlan, user: User): Record<string, string>
     OS_PROJECT_DOMAIN_NAME: 'Default',
     OS_REGION_NAME: plan.region,
     OS_COMPUTE_API_VERSION: '2.82',
-    // The newest that Debian's client knows and that has trees.
+    // The latest version that Debian's client knows and that has trees.
     OS_PLACEMENT_API_VERSION: '1.29',
   };
 }
 
-/** @param at another Keystone over the same users */
+/** @param at the second Keystone, which has the same users */
 export async function logIn(plan: CloudPlan, user: User, at = keystoneUrl(plan)): Promise<string> {
   const domain = { name: 'Default' };
   const reply = await restClient(at, {}).ask('POST', '/auth/tokens', {
@@ -74,7 +74,7 @@ export async function servicesFor(
 
 type Kind = 'project' | 'user' | 'role' | 'service' | 'endpoint';
 
-/** What a cloud has before Cyborg comes: services with users and endpoints, and two tenants. */
+/** Creates the services with users and endpoints, and two tenants: a cloud before Cyborg. */
 export async function furnish(plan: CloudPlan): Promise<void> {
   const { keystone } = await servicesFor(plan, admin, '');
   const make = async (kind: Kind, body: object): Promise<string> =>
@@ -82,7 +82,7 @@ export async function furnish(plan: CloudPlan): Promise<void> {
   const existing = (await keystone.ask('GET', '/roles')).body.roles;
   const roles = new Map(existing.map(({ id, name }) => [name, id]));
   if (!roles.has('service')) roles.set('service', await make('role', { name: 'service' }));
-  // Keystone makes it itself since 2023.2, and Nova's policy of today asks for it.
+  // Keystone creates the role itself since 2023.2, and Nova's current policy requires it.
   if (!roles.has('manager')) {
     const manager = await make('role', { name: 'manager' });
     roles.set('manager', manager);

@@ -1,4 +1,4 @@
-// A connection of the agent, without a broker: what it publishes goes to the jobs model at once.
+// A fake connection of the agent, without a broker: messages go to the jobs model at once.
 
 import type { MessageListener, Session } from '#agent/mqtt.ts';
 import { aJobsModel, type JobsModel } from './iot-jobs-model.ts';
@@ -7,14 +7,14 @@ export const thing = 'test:cmp1:example';
 export const jobsRoot = `$aws/things/${thing}/jobs`;
 
 export interface TestSession extends Session {
-  /** Published, in order. */
+  /** The published messages, in order. */
   readonly published: { readonly topic: string; readonly payload: Record<string, unknown> }[];
   readonly filters: string[];
   receive(topic: string, message: unknown): void;
   lose(): void;
 }
 
-/** @param deliver takes what is published; rejects as a broker that does not acknowledge */
+/** @param deliver takes a message; rejects like a broker that does not acknowledge */
 export function aSession(
   deliver: (topic: string, payload: string) => Promise<void> = async () => {},
 ): TestSession {
@@ -42,11 +42,11 @@ export function aSession(
   };
 }
 
-/** A jobs service, and connections to it. Only the last connection receives. */
+/** A fake jobs service, and connections to it. Only the last connection receives. */
 export function aJobsService(): JobsModel & { connect(): TestSession } {
   let current: TestSession | undefined;
   const model = aJobsModel(thing, async (topic, payload) => {
-    // As over a wire: never within the call that caused it.
+    // Asynchronously, as over a network: never within the call that caused the message.
     setImmediate(() => {
       if (!current?.lost.aborted) current?.receive(topic, payload);
     });

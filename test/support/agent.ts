@@ -1,4 +1,4 @@
-// Builders for tests of the agent: a test names only what it cares about.
+// Builders for tests of the agent: a test names only what matters to it.
 
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
@@ -8,7 +8,7 @@ import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** A log whose lines can be looked at. */
+/** A log whose lines a test can read. */
 export function aLog(): Log & { readonly lines: ({ message: string } & LogFields)[] } {
   const lines: ({ message: string } & LogFields)[] = [];
   const write = (message: string, fields?: LogFields) => lines.push({ message, ...fields });
@@ -29,13 +29,13 @@ export function aReportedDevice(given: Partial<ReportedDevice> = {}): ReportedDe
   };
 }
 
-/** A driver that finds these devices; each is given its name. */
+/** A fake driver that finds these devices, all with its name. */
 export function aDriver(name: string, ...devices: ReportedDevice[]): Driver {
   const found = devices.map((device) => [device.address, { ...device, driver: name }]);
   return { name, discover: async () => Object.fromEntries(found) };
 }
 
-/** A clock that stands until it is moved, and that knows who sleeps. */
+/** A clock that a test moves, and that wakes sleepers when it is moved. */
 export function aClock(): Clock & { advance(milliseconds: number): Promise<void> } {
   let now = 0;
   const sleepers = new Set<{ readonly until: number; readonly wake: () => void }>();
@@ -68,7 +68,7 @@ export function aClock(): Clock & { advance(milliseconds: number): Promise<void>
   };
 }
 
-/** Lets everything run that waits for nothing but its turn, files included. */
+/** Waits until all promises are settled that wait for no clock, including file operations. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -11,8 +11,8 @@ type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };
 type Links = readonly [{ readonly href: string }, ...{ readonly href: string }[]];
 
 /**
- * The parts of the API's answers that tests read. Each answer has some of them, and a collection may be
- * empty: a test that reads what is not there fails.
+ * The fields of the API's answers that tests read. Each answer has some of them, and a collection
+ * may be empty: a test that reads a missing field fails.
  */
 export interface ApiBody {
   readonly uuid: string;

@@ -1,4 +1,4 @@
-// Counts what AWS would charge for, where the product's own clients and functions do it; see
+// Counts the billed units of AWS in the product's own clients and functions; see
 // test/integration/counted-units.test.ts.
 
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
@@ -19,7 +19,7 @@ import type { ChangePatterns } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { invokes, type Table } from '#test/support/stream-filter.ts';
 
-/** Since somebody has last set it to nothing. */
+/** Since the last reset. */
 export const counts: { -readonly [Unit in keyof Units]: number } = {
   requests: 0,
   writes: 0,
@@ -36,9 +36,9 @@ export const counts: { -readonly [Unit in keyof Units]: number } = {
   objectsPut: 0,
   objectsRead: 0,
 };
-/** Sent in all, by queue, and not yet deleted. */
+/** Messages sent by queue, and how many are not deleted yet. */
 export const queued = { sent: {} as Record<string, number>, underWay: 0 };
-/** What the streams' readers have come to, each in each table. */
+/** The marks that each reader of the streams has reached in each table. */
 const marks: string[] = [];
 
 export function noteInvoked(name: string, count = 1): void {
@@ -56,7 +56,7 @@ type Consumed =
   | { readonly CapacityUnits?: number }
   | readonly { readonly CapacityUnits?: number }[];
 
-/** DynamoDB says what each command has consumed. */
+/** Adds up the consumed capacity that DynamoDB returns for each command. */
 export function countCapacity(client: DynamoDBDocumentClient): void {
   client.middlewareStack.add(
     (next, { commandName }) =>
@@ -74,7 +74,7 @@ export function countCapacity(client: DynamoDBDocumentClient): void {
   );
 }
 
-/** A record at a time, since two together may make one message of what would be two. */
+/** Passes the records one at a time: two records together may make one message instead of two. */
 export function eachByItself(
   reader: StreamConsumerName,
   handler: StreamHandler,
@@ -133,7 +133,7 @@ export function countCommands(): void {
   });
 }
 
-/** As CloudWatch finds them in the log. */
+/** Metric lines in the form in which CloudWatch finds them in the log. */
 export const metricLines: string[] = [];
 
 export function countMetricLines(): void {
@@ -148,7 +148,7 @@ export function countMetricLines(): void {
   });
 }
 
-/** Both readers have come to the end of both streams: to a row that is put there now. */
+/** Resolves when both readers have reached a row that this function writes to both tables. */
 export async function streamsRead(tables: DynamoDBClient): Promise<void> {
   const pk = `MARK#${crypto.randomUUID()}`;
   for (const table of ['arqs', 'inventory'] as const) {

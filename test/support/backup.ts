@@ -1,5 +1,5 @@
-// A restore to a point in time, as DynamoDB leaves it: the stage's tables as they are now, under other
-// names and without streams.
+// A fake restore to a point in time: copies of the stage's tables under other names and without
+// streams, as DynamoDB makes them.
 
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
@@ -8,7 +8,7 @@ import { createDocuments } from '#core/store/documents.ts';
 import { tableName, tables } from '#core/store/tables.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 
-/** Returns the moment; ISO 8601. */
+/** Returns the moment of the backup; ISO 8601. */
 export async function backUpTables(
   backups: BackupStore,
   stage: string,
@@ -29,12 +29,12 @@ export async function backUpTables(
 
 export interface Backups {
   readonly store: BackupStore;
-  /** Of the last one, at the end of its tables' names. */
+  /** The suffix of the tables of the last backup. */
   suffix(): string;
-  /** Of the last one; ISO 8601. */
+  /** The moment of the last backup; ISO 8601. */
   moment(): string;
   take(): Promise<void>;
-  /** Puts back the last one. */
+  /** Restores the last backup. */
   restore(store?: BackupStore, isDryRun?: boolean): ReturnType<typeof restoreBackup>;
 }
 

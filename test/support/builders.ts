@@ -78,7 +78,7 @@ export function aStoredHandle(
   };
 }
 
-/** A provider with as many free handles as asked for. */
+/** A provider with a number of free handles. */
 export function aProvider(given: Partial<Deployable> = {}, handles = 2): StoredProvider {
   return {
     deployable: aDeployable(given),

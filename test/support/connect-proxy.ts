@@ -1,4 +1,4 @@
-// An HTTP proxy that connects (CONNECT) to one place, whatever it is asked for, and notes what that was.
+// A fake HTTP proxy that connects every CONNECT request to one port, and records the requests.
 
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ export interface ConnectProxy {
   stop(): Promise<void>;
 }
 
-/** @param port on this machine @param refusal status in place of a connection */
+/** @param port on this machine @param refusal status instead of a connection */
 export async function startConnectProxy(port: number, refusal?: number): Promise<ConnectProxy> {
   const asked: ConnectProxy['asked'] = [];
   const sockets = new Set<Socket>();

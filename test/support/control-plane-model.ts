@@ -1,5 +1,5 @@
-// What a control plane makes of a host's reports, at its simplest: the newest manifest says which
-// devices there are, and any report may describe one of them, told by its digest.
+// A minimal model of how the control plane applies a host's reports: the newest manifest lists the
+// devices, and any report may describe one of them, identified by its digest.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';

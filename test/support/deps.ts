@@ -1,4 +1,4 @@
-// Deps of which a unit test gives just those that its subject touches.
+// Deps for unit tests, with only those that the subject uses.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { MetricValue } from '#core/contracts/metrics.ts';
@@ -18,7 +18,7 @@ export const someSettings = loadSettings({
   CYBORG_OS_PASSWORD: 'secret',
 });
 
-/** Touching anything that was not given fails the test by a TypeError. */
+/** Use of a dep that was not given fails the test with a TypeError. */
 export function someDeps(given: Partly<ConsumerDeps>): ConsumerDeps {
   return {
     settings: someSettings,
@@ -29,7 +29,7 @@ export function someDeps(given: Partly<ConsumerDeps>): ConsumerDeps {
   } as ConsumerDeps;
 }
 
-/** Keeps what is counted. */
+/** Metrics that keep their values. */
 export function countingMetrics(): { readonly metrics: Metrics; readonly counted: MetricValue[] } {
   const counted: MetricValue[] = [];
   return { metrics: { put: (values) => void counted.push(...values) }, counted };

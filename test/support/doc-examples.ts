@@ -1,4 +1,4 @@
-// The examples of a page of documentation: its blocks of shell, in order.
+// The examples on a page of documentation: its blocks of shell, in order.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export function examplesOf(page: string): { readonly curl: string[]; readonly cl
   };
 }
 
-/** Blocks that have a name, ```` ```sh enrol ````, in order. @param page below docs/ */
+/** Blocks with a name, such as ```` ```sh enrol ````, in order. @param page below docs/ */
 export function namedBlocks(page: string): ReadonlyMap<string, string> {
   const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
   const found = [...text.matchAll(/^```\w+ (\S+)\n(.*?)^```$/gms)];

@@ -1,5 +1,5 @@
-// What AWS is to a test file: engines of its own on free ports or, under `npm run test:aws`, somebody
-// else's endpoint, with a stage that nobody else uses there.
+// The AWS of a test file: engines of its own on free ports or, under `npm run test:aws`, another
+// endpoint, with a stage that only this file uses.
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,10 +12,10 @@ import { startS3 } from '#local/aws/s3.ts';
 
 /** Set by test/aws/main.ts. */
 export const endpointVariable = 'TEST_AWS_ENDPOINT';
-/** How the stages of one run begin there; its rest is the file's own. */
+/** The prefix of all stages of one run; the rest is random per file. */
 export const runVariable = 'TEST_AWS_RUN';
 
-/** Services that the endpoint lacks, with commas. */
+/** Services that the endpoint lacks, separated by commas. */
 export const lacksVariable = 'TEST_AWS_LACKS';
 
 const endpoint = process.env[endpointVariable];
@@ -29,7 +29,7 @@ export interface Engines {
   readonly dynamoDb: string;
   readonly sqs: string;
   readonly s3: string;
-  /** Variables that take the place of those that one machine has. */
+  /** Variables that replace those of the local engines. */
   readonly variables: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function startEngines(): Promise<Engines> {
   };
 }
 
-/** What is made there, test/aws/tidy.ts removes when all files are through. */
+/** test/aws/tidy.ts removes the tables, queues and buckets after all files have ended. */
 async function useEndpoint(url: string): Promise<Engines> {
   const own = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
   const variables = Object.fromEntries(
@@ -73,7 +73,7 @@ async function createBucket(url: string): Promise<void> {
   await client.send(
     new CreateBucketCommand({
       Bucket: `${stage}-cyborg-staging`,
-      // The one region that must not be named.
+      // us-east-1 is the one region that must not be named.
       ...(region !== 'us-east-1' && {
         CreateBucketConfiguration: { LocationConstraint: region as BucketLocationConstraint },
       }),

@@ -1,11 +1,12 @@
-// Stands between our processes and a service, and lets a test act at any named call: before the
-// service sees it, or after it has answered and before the caller knows.
+// A proxy between the system's processes and a service, at which a test can act on a named
+// request: before the service gets it, or after the service has answered and before the caller
+// gets the answer.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { listen, type Running } from '#local/process/ports.ts';
 
 export interface Call {
-  /** E.g. `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
+  /** For instance `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
   readonly name: string;
   readonly phase: 'before' | 'after';
 }
@@ -52,7 +53,7 @@ export async function startFaultProxy(
         });
       });
       upstream.on('error', reject);
-      // A caller that was killed waits for nothing.
+      // End the request of a caller that was killed.
       const abandon = () => upstream.destroy();
       incoming.socket.once('close', abandon);
       upstream.once('close', () => incoming.socket.off('close', abandon));
@@ -71,7 +72,7 @@ export async function startFaultProxy(
   };
 }
 
-/** AWS names the action in a header; of other services the method says enough here. */
+/** AWS names the action in a header; for other services the method is enough. */
 function actionOf(incoming: IncomingMessage): string {
   const target = incoming.headers['x-amz-target'];
   return typeof target === 'string'

@@ -1,5 +1,5 @@
-// A host with one region of an FPGA, to be programmed. The agent's jobs are noted here and ended by the
-// test; everything else is real.
+// A host with one region of an FPGA. The test records the agent's jobs and ends them; everything
+// else is real.
 
 import { randomUUID } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-// A request as API Gateway hands it to a function, for tests that call a handler without a socket.
+// A request in the form in which API Gateway passes it to a function, for tests without a socket.
 
 import type { HttpEvent } from '#functions/http/resource-handler.ts';
 

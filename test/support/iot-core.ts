@@ -1,4 +1,4 @@
-// AWS IoT on this machine, for tests of what an operator does with it: registry and broker.
+// A fake AWS IoT, registry and broker, for tests of the operators' commands.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,9 +16,9 @@ export interface IotCore {
   readonly certificates: Certificates;
   readonly registry: ThingRegistry;
   readonly url: string;
-  /** All so far, of all hosts. */
+  /** All events of all hosts. */
   readonly presence: PresenceEvent[];
-  /** Of the unmodified SDK. */
+  /** A client of the unmodified SDK. */
   client(): IoTClient;
   stop(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// AWS IoT Jobs for one host, at its simplest: enough to give an agent jobs, to see what it says of
-// them, and to lose what it says at any moment.
+// A minimal model of AWS IoT Jobs for one host: it gives jobs to an agent, records its updates,
+// and can lose an update or its answer at any moment.
 
 import { randomUUID } from 'node:crypto';
 import type { JobStatus } from '#agent/jobs-messages.ts';
@@ -20,21 +20,21 @@ export interface ModelUpdate {
   readonly expectedVersion?: number;
 }
 
-/** What becomes of an update: taken, lost on its way, or taken and the answer lost. */
+/** What happens to an update: accepted, lost, or accepted with the answer lost. */
 export type Fate = 'take' | 'lose' | 'take and lose the answer';
 
 export interface JobsModel {
-  /** For what the host publishes; ignores what is not about jobs. */
+  /** Takes what the host publishes; ignores messages that are not about jobs. */
   deliver(topic: string, payload: Buffer): Promise<void>;
-  /** Queues a job for the host and tells it. */
+  /** Queues a job for the host and notifies it. */
   create(document: unknown, jobId?: string): Promise<string>;
   cancel(jobId: string): Promise<void>;
   job(jobId: string): ModelJob;
-  /** Taken ones, in their order. */
+  /** The accepted updates, in order. */
   readonly updates: readonly ModelUpdate[];
-  /** What a test wants to happen to updates; all are taken by default. */
+  /** Decides what happens to an update; by default all are accepted. */
   fate: (update: ModelUpdate) => Fate;
-  /** Topics of requests, in their order. */
+  /** Topics of the requests, in order. */
   readonly requests: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export function aJobsModel(
     describe: (jobId) => {
       const job = jobs.get(jobId);
       if (!job) return { code: 'ResourceNotFound', message: 'no such job' };
-      // As AWS: of what has ended nothing is said to a device.
+      // Like AWS: a device cannot describe a job that has ended.
       if (ended(job.status)) return { code: 'TerminalStateReached', message: '' };
       const { document, ...execution } = job;
       return { execution: { ...execution, executionNumber: 1, jobDocument: document } };
@@ -127,7 +127,7 @@ export function aJobsModel(
     },
     job: (jobId) => {
       const job = jobs.get(jobId);
-      if (!job) throw new Error(`There is no job ${jobId}.`);
+      if (!job) throw new Error(`unknown job: ${jobId}`);
       return job;
     },
   };

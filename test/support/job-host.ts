@@ -1,4 +1,4 @@
-// A compute node whose agent takes jobs: two GPUs on which mdevs can be made, and the service of jobs.
+// A compute node whose agent runs jobs: two GPUs that make mdevs, and a model of AWS IoT Jobs.
 
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -20,7 +20,7 @@ export const secondGpu = '0000:0f:00.0';
 export const uuid = (number: number) =>
   `91ac1606-427e-44bb-8233-${String(number).padStart(12, '0')}`;
 
-/** Two GPUs on which mdevs can be made; each making waits for the test, if it wants to. */
+/** A driver of two GPUs that make mdevs; a test can hold a creation. */
 function aGpuDriver() {
   const mdevs: Mdev[] = [];
   const calls: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * For waits: they end as soon as the awaited is there, so how long at most is no measure of anything. On
- * a machine where everything takes thirty times as long it must still be long enough.
+ * The timeout of waits. A wait ends as soon as its condition holds, so the timeout measures
+ * nothing: it must suffice on a machine where everything takes thirty times as long.
  */
 export const patience = { timeout: 120_000, interval: 20 } as const;

@@ -1,10 +1,10 @@
-// Refusals: the answer names what was wrong, and nothing stored has changed.
+// Assertions about refused requests: the answer names the error, and no stored row has changed.
 
 import { expect } from 'vitest';
 import { everythingStored } from './tables.ts';
 import type { Answer, Ask, World } from './world.ts';
 
-/** Asks, and makes sure that nothing stored has changed. */
+/** Sends the request, and asserts that no stored row has changed. */
 export async function refused(
   world: World,
   method: string,
@@ -17,7 +17,7 @@ export async function refused(
   return answer;
 }
 
-/** The sentence, in Cyborg's envelope and in the specification's. */
+/** The message in Cyborg's envelope and in the specification's. */
 export function sentenceOf({ json }: Answer): string {
   expect(Object.keys(json).sort()).toEqual(['error', 'error_message']);
   expect(JSON.parse(json.error_message)).toEqual({

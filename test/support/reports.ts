@@ -1,4 +1,4 @@
-// What hosts report, as a test needs it: it names only what matters to it.
+// Builders for reports of hosts: a test names only what matters to it.
 
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -23,7 +23,7 @@ export function aHandle(index: number, type: 'PCI' | 'TEST_PCI' | 'MDEV' = 'TEST
   };
 }
 
-/** The fake driver's device: class FPGA, `handles` accelerators. */
+/** The device of the fake driver: class FPGA, `handles` accelerators. */
 export function aDevice(
   given: Partial<ReportedDevice> & { handles?: number } = {},
 ): ReportedDevice {
@@ -53,8 +53,8 @@ export function discovered(device: ReportedDevice): DiscoveredDevice {
 export const bootId = '11111111-1111-4111-8111-111111111111';
 
 /**
- * A report as its queue brings it: of a boot again when the host has settled. That is in the past then,
- * so that what follows need not wait.
+ * Applies a report as its queue delivers it, and again after the settling of a new boot, which is
+ * set into the past.
  */
 export async function applySettled(
   deps: ConsumerDeps,
@@ -71,7 +71,7 @@ export async function applySettled(
   }
 }
 
-/** As if the host's last boot were longer ago. */
+/** Sets the host's last boot into the past. */
 export async function hasSettled(
   { settings, clock }: Pick<ConsumerDeps, 'settings' | 'clock'>,
   hostname: string,

@@ -1,4 +1,4 @@
-// Lambda's filter of event sources, as far as our patterns need it.
+// Lambda's filter of event sources, for the patterns of the stack.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
 
 import { marshall } from '@aws-sdk/util-dynamodb';
@@ -18,7 +18,7 @@ export interface Change {
   readonly after?: Row;
 }
 
-/** As Lambda does: every attribute of the pattern must match; any of the table's patterns will do. */
+/** Every attribute of a pattern must match; one matching pattern of the table is enough. */
 export function invokes(
   { table, before, after }: Change,
   patterns: ChangePatterns = followedChanges,

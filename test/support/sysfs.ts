@@ -2,7 +2,7 @@ import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 
 export { type PciFunctionGiven, SysfsTree } from '#local/demo/sysfs-tree.ts';
 
-/** An empty tree under the system's folder for temporary files. */
+/** Creates an empty tree below the system's folder for temporary files. */
 export function aSysfsTree(): SysfsTree {
   return new SysfsTree();
 }

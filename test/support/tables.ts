@@ -1,11 +1,11 @@
-// Everything that is stored, so that a test can tell whether anything changed.
+// All stored rows, so that a test can check whether anything changed.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { tableName, tables } from '#core/store/tables.ts';
 import { stage } from './world.ts';
 
-/** Our own token at Keystone is no state: whoever first needs it leaves it for the others. */
+/** The token of our own user at Keystone is no state: any request may store it. */
 const stateful = tables.filter(({ name }) => name !== 'service-tokens');
 
 /** All rows of all tables with state, in a fixed order. */

@@ -1,5 +1,5 @@
-// A host with a GPU whose mdevs are made by its agent. The agent's jobs are noted here and ended by the
-// test; everything else is real.
+// A host with a GPU that makes mdevs. The test records the agent's jobs and ends them; everything
+// else is real.
 
 import { expect } from 'vitest';
 
@@ -33,7 +33,7 @@ export const gpu = aDevice({
   type: 'GPU',
   provider_suffix: undefined,
   offers: undefined,
-  // A type of vGPU, as drivers report it.
+  // A vGPU type, as drivers report it.
   regions: [
     {
       name: 'fake-1',
@@ -143,7 +143,7 @@ export class VgpuHost {
       aReport([gpu], { boot_id, sequence: this.counts.sequence }),
       Date.now() + this.counts.boots,
     );
-    await this.makeAllAgain(later);
+    await this.reprovisionAll(later);
   }
 
   async bind() {
@@ -164,7 +164,7 @@ export class VgpuHost {
   }
 
   /** What the stream brings to the queue after a boot. */
-  async makeAllAgain(given: ConsumerDeps = this.deps): Promise<void> {
+  async reprovisionAll(given: ConsumerDeps = this.deps): Promise<void> {
     const jobUuids = new Set<string>();
     for (let instance = 1; instance <= this.counts.instances; instance++) {
       const binding = await given.store.arqs.binding(instanceOf(instance));

@@ -1,19 +1,20 @@
-// Python programs from PyPI, each in a virtual environment of its own that is kept between runs.
+// Python programs from PyPI, each in a virtual environment of its own that is reused by later
+// runs.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Installs exactly what the file lists, unless that is there.
+ * Installs exactly the packages of the file, unless they are installed.
  *
  * @param directory of the environment
- * @param requirements as pip freezes them: all packages with their versions
- * @returns the directory of its programs
- * @throws Error with the last of what pip said
+ * @param requirements in the form of pip freeze: all packages with their versions
+ * @returns the directory of the programs
+ * @throws Error with the last output of pip
  */
 export function ensureEnvironment(directory: string, requirements: string): string {
-  // Written last: an installation that was interrupted is begun anew.
+  // The mark is written last: an interrupted installation starts from the beginning.
   const mark = join(directory, 'installed');
   if (!existsSync(mark)) {
     rmSync(directory, { recursive: true, force: true });
@@ -24,7 +25,7 @@ export function ensureEnvironment(directory: string, requirements: string): stri
       execFileSync(python, [...pip, '-r', requirements], { stdio: 'pipe' });
     } catch (error) {
       const said = String((error as { stderr?: Buffer }).stderr ?? error);
-      throw new Error(`${directory} cannot be installed: ${said.trim().slice(-500)}`);
+      throw new Error(`Installing ${directory} failed: ${said.trim().slice(-500)}`);
     }
     writeFileSync(mark, '');
   }

@@ -1,5 +1,5 @@
-// A whole control plane for one test file: a real DynamoDB engine, the SQS endpoint, the OpenStack
-// stand-ins and the deployed handlers behind HTTP, all on free ports, all gone at the end.
+// A whole control plane for one test file: a real DynamoDB engine, the fake SQS, the OpenStack
+// fakes and the deployed handlers behind HTTP, all on free ports, and removed at the end.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
@@ -28,12 +28,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Parsed, or undefined where the answer has no body. */
+  /** Parsed; undefined for an answer without a body. */
   readonly json: ApiBody;
 }
 
 export interface Ask {
-  /** Undefined: Nova's, a user's and its own. */
+  /** By default a user's token and Nova's service token. */
   readonly token?: string | null;
   readonly serviceToken?: string;
   readonly microversion?: string;
@@ -51,10 +51,10 @@ export interface World {
     readonly glance: string;
   };
   ask(method: string, path: string, ask?: Ask): Promise<Answer>;
-  /** As Nova asks: the user's token and its own service token. */
+  /** Sends a user's token and Nova's service token, as Nova does. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
   readonly consumers: Consumers | undefined;
-  /** What EventBridge was told. */
+  /** The events that EventBridge got. */
   readonly announced: readonly DeliveredEvent[];
   stop(): Promise<void>;
 }
@@ -62,9 +62,9 @@ export interface World {
 export interface WorldOptions {
   /** Whether streams and queues are consumed. */
   readonly consumers?: boolean;
-  /** EventBridge's code for an event that it does not take. */
+  /** Returns EventBridge's code for an event that it refuses. */
   readonly eventsFail?: EventsOptions['fails'];
-  /** Settings beside the usual ones. */
+  /** Settings in addition to the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -86,12 +86,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     events: events.url,
     keystone: keystone.url,
   });
-  // A test that looks at a bind on its way must not wait for its end.
+  // A test that looks at a bind in progress must not wait for its end.
   const quick = { CYBORG_RESOLVE_WAIT_SECONDS: '0' };
   const silent = { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' };
   Object.assign(process.env, environment, engines.variables, quick, silent, options.settings);
   await createTables(new DynamoDBClient(), stage);
-  // An endpoint has URLs of its own.
+  // Another endpoint has its own URLs of queues.
   for (const [name, url] of Object.entries(await createQueues(new SQSClient(), stage))) {
     process.env[queueUrlVariable(name as QueueName)] = url;
   }

@@ -1,6 +1,6 @@
-// The control plane's actions: CreateJob and what else is asked about jobs over HTTP. What AWS takes
-// and this does not emulate is refused by name, never ignored. Two differences are meant: a thing
-// need not be registered to be a target, and nothing checks who asks.
+// The HTTP actions of AWS IoT Jobs, such as CreateJob. An unsupported parameter is refused by
+// name, never ignored. Two differences from AWS are deliberate: a target need not be a registered
+// thing, and requests are not authenticated.
 // https://docs.aws.amazon.com/iot/latest/apireference/API_CreateJob.html
 
 import * as z from 'zod';
@@ -22,7 +22,7 @@ export interface ActionContext {
   readonly nowMs: number;
   /** @throws JobsError Throttling */
   readonly throttle: () => void;
-  /** From the path. */
+  /** The job id in the path. */
   readonly jobId: string;
   readonly thing: string;
   readonly query: URLSearchParams;
@@ -41,7 +41,7 @@ const newJob = z.strictObject({
     .array(z.string().regex(/^arn:aws[a-z-]*:iot:[a-z0-9-]+:\d{12}:thing\/[a-zA-Z0-9:_-]{1,128}$/))
     .min(1)
     .max(100),
-  document: z.string().refine(isJson, 'no JSON, or larger than 32 KB'),
+  document: z.string().refine(isJson, 'not valid JSON, or larger than 32 KB'),
   description: text(2028).optional(),
   targetSelection: z.enum(['SNAPSHOT']).default('SNAPSHOT'),
   presignedUrlConfig: z
@@ -118,7 +118,7 @@ const listing = z.strictObject({
   status: z.enum(executionStatuses).optional(),
   jobId: z.string().regex(jobIdPattern).optional(),
   maxResults: z.coerce.number().int().min(1).max(pageMax).default(pageMax),
-  /** How many have been listed. */
+  /** How many jobs earlier pages listed. */
   nextToken: z.coerce.number().int().min(0).default(0),
 });
 
@@ -142,14 +142,14 @@ function isJson(document: string): boolean {
 
 function validJobId(jobId: string): string {
   if (jobIdPattern.test(jobId)) return jobId;
-  throw new JobsError('InvalidRequest', `${jobId} is no job id.`);
+  throw new JobsError('InvalidRequest', `invalid job id: ${jobId}`);
 }
 
 function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? ' (not emulated on this machine)' : '';
+  const unknown = issue?.code === 'unrecognized_keys' ? ' (not supported by the fake)' : '';
   const message = `${issue?.path.join('.')}: ${issue?.message}${unknown}`;
   throw new JobsError('InvalidRequest', message);
 }

@@ -1,4 +1,5 @@
-// AWS IoT's HTTP endpoint, as far as jobs and the registry go: restJson1, signatures not verified.
+// The HTTP endpoint of the fake AWS IoT: jobs and the registry. restJson1, signatures are not
+// verified.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -46,12 +47,12 @@ export interface ControlPlaneOptions
   extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
   readonly now: () => number;
   readonly registry?: ThingRegistry | undefined;
-  /** Called after each request; it may have changed something. */
+  /** Called after each request, because the request may have changed something. */
   readonly onDone: () => void;
   readonly log: Log;
 }
 
-/** Not yet listening. */
+/** Creates the server; the caller lets it listen. */
 export function createControlPlane(options: ControlPlaneOptions): Server {
   const server = createServer((request, response) => {
     perform(options, request)
@@ -61,7 +62,7 @@ export function createControlPlane(options: ControlPlaneOptions): Server {
       )
       .finally(options.onDone);
   });
-  // A client that reuses a connection must not find it closed under its request.
+  // A client that reuses a connection must not meet a closed one.
   server.keepAliveTimeout = 65_000;
   return server;
 }
@@ -89,7 +90,7 @@ async function perform(options: ControlPlaneOptions, request: IncomingMessage): 
   if (answer !== undefined) return answer;
   throw new JobsError(
     'InvalidRequest',
-    `${request.method} ${pathname} is not emulated on this machine.`,
+    `${request.method} ${pathname} is not supported by the fake.`,
   );
 }
 
@@ -97,7 +98,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new JobsError('InvalidRequest', 'The body is no JSON.');
+    throw new JobsError('InvalidRequest', 'The body is not valid JSON.');
   }
 }
 
@@ -107,7 +108,7 @@ function refuse(response: ServerResponse, error: unknown, log: Log): void {
     response.setHeader('x-amzn-errortype', name);
     answer(response, status, { message: error.message });
   } else {
-    log.error('The control plane of AWS IoT Jobs failed.', { error });
+    log.error('AWS IoT Jobs request failed', { error });
     response.setHeader('x-amzn-errortype', 'InternalFailureException');
     answer(response, 500, { message: error instanceof Error ? error.message : String(error) });
   }

@@ -1,11 +1,11 @@
-// One message after the other to each thing, so that an answer comes before the notification that
-// it causes, and notifications in the order in which things happened.
+// Sends the messages to each thing one after the other: an answer before the notification that it
+// causes, and notifications in the order of the changes.
 
 export class Delivery {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Sends when all before it to the same thing have been sent. What fails is for `send` to tell. */
-  bring(thing: string, send: () => Promise<void>): void {
+  /** Sends after all earlier messages to the thing. `send` reports its own failures. */
+  enqueue(thing: string, send: () => Promise<void>): void {
     const sent = (this.#last.get(thing) ?? Promise.resolve()).then(send).catch(() => {});
     this.#last.set(thing, sent);
     void sent.then(() => {

@@ -1,5 +1,5 @@
-// What devices ask over MQTT, and how they are answered. The answer goes to `<request>/accepted` or
-// `<request>/rejected`, to the one who asked and nobody else.
+// Requests of devices over MQTT. The answer goes to `<request>/accepted` or `<request>/rejected`,
+// and only to the device that asked.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
 
 import * as z from 'zod';
@@ -38,7 +38,7 @@ const describeInput = z.object({
 const updateInput = z.object({
   status: z.enum(deviceStatuses),
   statusDetails: statusDetails.optional(),
-  // A number in the API, a string in its documentation's example.
+  // The API defines a number; the example in its documentation is a string.
   expectedVersion: z.coerce.number().int().optional(),
   executionNumber,
   includeJobExecutionState: z.boolean().default(false),
@@ -104,12 +104,12 @@ function requestOf(name: string): Request {
   if (name === '$next/get') return describeNext;
   const [, jobId = '', verb] = /^([^/]+)\/(get|update)$/.exec(name) ?? [];
   if (!jobIdPattern.test(jobId)) {
-    throw new JobsError('InvalidTopic', 'The topic is none of the requests of AWS IoT Jobs.');
+    throw new JobsError('InvalidTopic', 'The topic is not a request of AWS IoT Jobs.');
   }
   return verb === 'get' ? describe(jobId) : update(jobId);
 }
 
-/** Never throws: what is ours to blame is answered, too. */
+/** Answers each request, with an error of the service if it fails unexpectedly. Never throws. */
 export function answerDevice(
   jobs: Jobs,
   thing: string,
@@ -149,10 +149,10 @@ function parseJson(payload: Buffer): { readonly clientToken?: unknown } {
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
   } catch {
-    throw new JobsError('InvalidJson', 'The payload is no JSON in UTF-8.');
+    throw new JobsError('InvalidJson', 'The payload is not valid JSON in UTF-8.');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new JobsError('InvalidJson', 'The payload is no JSON object.');
+    throw new JobsError('InvalidJson', 'The payload is not a JSON object.');
   }
   return parsed;
 }

@@ -1,9 +1,9 @@
-// What can be wrong with a request, whichever way it came: the control plane's clients know it as an
-// exception over HTTP, a device as a code over MQTT.
+// The errors of AWS IoT Jobs. A client of the control plane gets an error as an exception over
+// HTTP, a device as a code over MQTT.
 
 import type { Execution } from './lifecycle.ts';
 
-/** Codes as devices get them; the last four cannot happen to a device. */
+/** The codes that devices get. The last four concern the control plane only. */
 export type JobsErrorCode =
   | 'InvalidTopic'
   | 'InvalidJson'
@@ -17,11 +17,11 @@ export type JobsErrorCode =
   | 'CertificateState'
   | 'DeleteConflict';
 
-/** The caller's fault. Anything else that is thrown is ours. */
+/** An error of the caller. Every other error is the fake's own. */
 export class JobsError extends Error {
   override readonly name = 'JobsError';
   readonly code: JobsErrorCode;
-  /** How the execution is, where that explains the refusal. */
+  /** The state of the execution, if it explains the error. */
   readonly execution: Execution | undefined;
 
   constructor(code: JobsErrorCode, message: string, execution?: Execution) {

@@ -1,4 +1,4 @@
-// What both planes take, with AWS's limits.
+// Input that both the control plane and devices send, with AWS's limits.
 // https://docs.aws.amazon.com/iot/latest/apireference/API_iot-jobs-data_UpdateJobExecution.html
 
 import * as z from 'zod';
@@ -6,7 +6,7 @@ import * as z from 'zod';
 export const jobIdPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 export const thingPattern = /^[a-zA-Z0-9:_-]{1,128}$/;
 
-/** Text for people may hold no control characters, a line's end included, and not be empty. */
+/** Plain text is not empty and has no control characters, not even a line end. */
 export const plainText = /^[^\p{C}]+$/u;
 
 /** A week, in minutes. */
@@ -14,12 +14,12 @@ export const timeoutMinutesMax = 10_080;
 
 export const statusDetails = z
   .record(
-    z.string().regex(/^[a-zA-Z0-9:_-]{1,128}$/, 'not a name of a detail'),
+    z.string().regex(/^[a-zA-Z0-9:_-]{1,128}$/, 'not a valid name of a detail'),
     z.string().max(1024).regex(plainText, 'empty, or with a control character'),
   )
   .refine((details) => Object.keys(details).length <= 10, 'more than ten details');
 
-/** -1 ends the timer. */
+/** In minutes; -1 ends the timer. */
 export const stepTimeoutMinutes = z
   .number()
   .int()

@@ -1,5 +1,5 @@
-// What can be done with jobs. Each change is one transaction: the execution, its job where that is
-// the last one, and the event that tells of its end.
+// The operations on jobs. Each change is one transaction: of the execution, of its job if the
+// execution is the last one, and of the event that reports its end.
 
 import { randomUUID } from 'node:crypto';
 import { JobsError } from './errors.ts';
@@ -24,7 +24,7 @@ export type NewJob = Pick<
 >;
 
 export interface CancelOptions {
-  /** Those in progress, too. */
+  /** Whether to end executions in progress as well. */
   readonly force: boolean;
   readonly comment?: string | undefined;
   readonly reasonCode?: string | undefined;
@@ -39,7 +39,7 @@ export class Jobs {
     this.#now = now;
   }
 
-  /** @throws JobsError ResourceAlreadyExists, whatever is in the job that is there */
+  /** @throws JobsError ResourceAlreadyExists, even if the existing job is equal */
   create(given: NewJob): Job {
     return this.#storage.transaction(() => {
       const now = this.#now();
@@ -77,8 +77,8 @@ export class Jobs {
   }
 
   /**
-   * May be done again, e.g. by force after it was not.
-   * @throws JobsError ResourceNotFound; InvalidRequest where the job is completed
+   * A job may be canceled twice, for instance with `force` the second time.
+   * @throws JobsError ResourceNotFound; InvalidRequest for a completed job
    */
   cancel(id: string, { force, comment, reasonCode }: CancelOptions): Job {
     return this.#storage.transaction(() => {
@@ -105,7 +105,10 @@ export class Jobs {
     });
   }
 
-  /** @throws JobsError ResourceNotFound; InvalidStateTransition without `force` while it is going on */
+  /**
+   * @throws JobsError ResourceNotFound; InvalidStateTransition for a job in progress without
+   * `force`
+   */
   delete(id: string, { force }: { readonly force: boolean }): void {
     this.#storage.transaction(() => {
       const job = this.job(id);
@@ -157,12 +160,12 @@ export class Jobs {
     return this.#storage.executionsOfThing(thing);
   }
 
-  /** Those in progress before those queued, then in the order in which they were queued. */
+  /** Executions in progress first, then queued ones in the order in which they were queued. */
   pendingOf(thing: string): Execution[] {
     return this.#storage.pendingOf(thing);
   }
 
-  /** One already in progress is given as it is. Undefined when nothing is pending. */
+  /** Returns an execution in progress unchanged, and undefined if none is pending. */
   startNext(thing: string, change: Omit<Change, 'status'>): Execution | undefined {
     return this.#storage.transaction(() => {
       const [next] = this.#storage.pendingOf(thing);
@@ -178,7 +181,7 @@ export class Jobs {
     );
   }
 
-  /** Ends those whose time is over. AWS may do so up to a minute late. */
+  /** Times out executions after their deadlines. AWS may do so up to a minute late. */
   expire(): void {
     this.#storage.transaction(() => {
       for (const execution of this.#storage.overdue(this.#now())) {
@@ -216,7 +219,7 @@ export class Jobs {
     const operation = status.toLowerCase();
     const event = {
       eventType: 'JOB_EXECUTION',
-      // The same whenever it is told again.
+      // The id stays the same if the event is delivered twice.
       eventId: randomUUID(),
       timestamp: Math.floor(this.#now() / 1000),
       operation,

@@ -1,4 +1,5 @@
-// A job's execution on one thing, and how it may change. Pure: time comes in, nothing goes out.
+// The execution of a job on one thing, and its transitions. Pure functions: the time is a
+// parameter.
 // https://docs.aws.amazon.com/iot/latest/developerguide/iot-jobs-lifecycle.html
 
 import { JobsError } from './errors.ts';
@@ -15,7 +16,7 @@ export const executionStatuses = [
 ] as const;
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** Those that a device may set; the others are the service's. */
+/** The statuses that a device may set; the service sets the others. */
 export const deviceStatuses = ['IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'REJECTED'] as const;
 
 const goesTo: Readonly<Record<ExecutionStatus, readonly ExecutionStatus[]>> = {
@@ -43,7 +44,7 @@ export interface Execution {
   readonly jobId: string;
   readonly thing: string;
   readonly thingArn: string;
-  /** One, as long as a thing gets a job only once: neither retries nor groups are emulated. */
+  /** Always 1: the fake supports neither retries nor groups, so a thing gets a job once. */
   readonly executionNumber: number;
   readonly versionNumber: number;
   readonly status: ExecutionStatus;
@@ -54,20 +55,20 @@ export interface Execution {
   readonly lastUpdatedAtMs: number;
   /** The job's `inProgressTimeoutInMinutes`. */
   readonly timeoutMinutes: number | undefined;
-  /** What the device has set with `stepTimeoutInMinutes`. */
+  /** The deadline that the device has set with `stepTimeoutInMinutes`. */
   readonly stepDeadlineMs: number | undefined;
 }
 
 export interface Change {
   readonly status: ExecutionStatus;
-  /** Without them the details stay as they are. */
+  /** Replaces the details; without it they stay. */
   readonly statusDetails?: StatusDetails | undefined;
   readonly expectedVersion?: number | undefined;
-  /** Begins the step timer anew; -1 ends it. */
+  /** Restarts the step timer; -1 ends it. */
   readonly stepTimeoutMinutes?: number | undefined;
 }
 
-/** Such an execution changes no more, and no longer waits for its thing. */
+/** A terminal execution changes no more, and is no longer pending. */
 export function isTerminal(status: ExecutionStatus): boolean {
   return goesTo[status].length === 0;
 }
@@ -105,7 +106,7 @@ function stepDeadline(execution: Execution, change: Change, nowMs: number): numb
   return minutes < 0 ? undefined : nowMs + minutes * 60_000;
 }
 
-/** When it times out: the job's timer, which is never set anew, or the step's. */
+/** The earlier end of two timers: the job's, which never restarts, and the step's. */
 export function deadlineOf(execution: Execution): number | undefined {
   const { status, startedAtMs, timeoutMinutes, stepDeadlineMs } = execution;
   if (status !== 'IN_PROGRESS' || startedAtMs === undefined) return undefined;

@@ -1,12 +1,12 @@
-// What a thing is told unasked: `notify` when a job comes to its pending ones or leaves them,
-// `notify-next` when another job is the next. A job that starts where it is changes neither.
+// Notifications to a thing: `notify` when its set of pending jobs changes, `notify-next` when
+// another job becomes the next one. A job that starts changes neither.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-comm-notifications.html
 
 import type { Execution } from './lifecycle.ts';
 import type { JobStorage } from './storage.ts';
 import { seconds, viewForDevice, viewPending } from './views.ts';
 
-/** As AWS lists without a schedule; the rest follows as these end. */
+/** How many pending jobs `notify` lists, as AWS does. */
 export const listedMax = 10;
 
 export interface Notification {
@@ -15,8 +15,8 @@ export interface Notification {
   readonly payload: string;
 }
 
-/** What was told last: who is pending, in any order, and who is next. */
-interface Told {
+/** The state in the last notification: the pending jobs in any order, and the next one. */
+interface Notified {
   readonly members: string;
   readonly next: string | undefined;
 }
@@ -24,28 +24,28 @@ interface Told {
 export class Notifier {
   readonly #storage: JobStorage;
   readonly #now: () => number;
-  readonly #told = new Map<string, Told>();
+  readonly #notified = new Map<string, Notified>();
 
   constructor(storage: JobStorage, now: () => number) {
     this.#storage = storage;
     this.#now = now;
-    // What came before a restart is asked for: connections have not survived it either.
+    // Connections do not survive a restart, so a thing asks for the jobs from before it.
     for (const thing of storage.thingsWithPending()) {
-      this.#told.set(thing, toldOf(storage.pendingOf(thing)));
+      this.#notified.set(thing, notifiedOf(storage.pendingOf(thing)));
     }
   }
 
-  /** For the things that have changed since the last call. */
+  /** Returns the notifications for the changes since the last call. */
   take(): Notification[] {
     return this.#storage.takeTouched().flatMap((thing) => this.#notificationsOf(thing));
   }
 
   #notificationsOf(thing: string): Notification[] {
     const pending = this.#storage.pendingOf(thing);
-    const before = this.#told.get(thing) ?? toldOf([]);
-    const after = toldOf(pending);
-    if (pending.length === 0) this.#told.delete(thing);
-    else this.#told.set(thing, after);
+    const before = this.#notified.get(thing) ?? notifiedOf([]);
+    const after = notifiedOf(pending);
+    if (pending.length === 0) this.#notified.delete(thing);
+    else this.#notified.set(thing, after);
 
     const timestamp = seconds(this.#now());
     const message = (name: string, body: object): Notification => ({
@@ -69,8 +69,8 @@ export class Notifier {
   }
 }
 
-function toldOf(pending: readonly Execution[]): Told {
-  // With the time: a job may be deleted and made anew under its name.
+function notifiedOf(pending: readonly Execution[]): Notified {
+  // With the time, because a job may be deleted and created again under the same id.
   const names = pending.map(({ jobId, queuedAtMs }) => `${jobId}@${queuedAtMs}`);
   return { next: names[0], members: names.toSorted().join(' ') };
 }

@@ -1,11 +1,11 @@
-// Brings events to the rules. They were committed with the change that they tell of, and are deleted
-// only when delivered: whoever kills us in between finds that they are told again.
+// Delivers events to the rules. An event is committed with its change and deleted after its
+// delivery: if this process dies in between, it is delivered twice.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '#core/log.ts';
 import type { JobStorage } from './storage.ts';
 
-/** Side by side: AWS promises no order of events either. */
+/** How many deliveries run in parallel: AWS promises no order of events either. */
 const atOnce = 16;
 const retryDelayMs = 500;
 
@@ -25,14 +25,14 @@ export class Outbox {
     this.#log = log;
   }
 
-  /** There may be something to deliver. */
+  /** Call it after an event was committed. */
   wake(): void {
     if (this.#isRunning || this.#stopping.signal.aborted) return;
     this.#isRunning = true;
     this.#drained = this.#drain();
   }
 
-  /** What is being delivered is waited for; what is left stays in the file. */
+  /** Waits for the deliveries in progress; the other events stay in the file. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#drained;
@@ -50,7 +50,7 @@ export class Outbox {
             this.#storage.deleteEvent(number);
             return true;
           } catch (error) {
-            this.#log.warn('A job event waits to be delivered.', { topic, error });
+            this.#log.warn('Job event delivery failed, retrying', { topic, error });
             return false;
           }
         }),
@@ -59,7 +59,7 @@ export class Outbox {
         await delay(retryDelayMs, undefined, { signal }).catch(() => {});
       }
     }
-    // In the same turn in which nothing more was found: nobody is woken in between for nothing.
+    // End in the same turn as the last look for events, so that no event is missed in between.
     this.#isRunning = false;
   }
 }

@@ -1,5 +1,5 @@
-// AWS IoT Jobs on this machine: the HTTP endpoint for the unmodified client, kept in SQLite. Devices
-// speak with it through the broker, which is in the same process. Development only.
+// A fake AWS IoT Jobs: the HTTP endpoint for the unmodified client, kept in SQLite. Devices use it
+// through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
 import { type ListenOptions, listen, type Running } from '../../process/ports.ts';
@@ -13,27 +13,29 @@ import { JobStorage } from './storage.ts';
 import { createThrottle } from './throttle.ts';
 
 export interface IotJobsOptions extends Partial<ListenOptions> {
-  /** SQLite file; what was answered survives kill -9. Without it all is in memory. */
+  /** SQLite file; answered changes survive kill -9. Without it all is in memory. */
   readonly file?: string;
-  /** Takes the events of executions that end: at least once, again while it rejects. */
+  /** Takes the events of executions that end, at least once each. A rejected event is retried. */
   readonly deliver: Deliver;
-  /** Answered for at the same endpoint. */
+  /** Served at the same endpoint. */
   readonly registry?: ThingRegistry;
   readonly now?: () => number;
-  /** How often timeouts are looked for. */
+  /** How often executions are checked for timeouts. */
   readonly timerMs?: number;
-  /** Above it CreateJob is refused with ThrottlingException. */
+  /** The rate above which CreateJob is refused with ThrottlingException. */
   readonly createJobsPerSecond?: number;
   readonly log?: Log;
 }
 
-/** The side of devices, for the broker that they are connected to. */
+/** The requests of devices, for the broker to which the devices are connected. */
 export interface DeviceJobs {
-  /** Who brings notifications from now on; until then they are lost, as nobody is connected. */
+  /**
+   * Sets the function that sends notifications; earlier ones are lost: no device was connected.
+   */
   connect(notify: (notification: Notification) => void): void;
   /**
-   * Takes what a thing has published below its `jobs/`. Answers before it notifies; what was
-   * answered is committed.
+   * Takes a message that a thing published below its `jobs/`. The answer comes after the commit
+   * and before notifications.
    */
   receive(thing: string, topic: string, payload: Buffer, answer: (reply: Reply) => void): void;
 }
@@ -53,7 +55,7 @@ export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJob
   const outbox = new Outbox(storage, options.deliver, log);
   let notify = (_notification: Notification): void => {};
 
-  /** What follows from a change. */
+  /** Sends the notifications and events that a change caused. */
   function tell(): void {
     for (const notification of notifier.take()) notify(notification);
     outbox.wake();

@@ -1,10 +1,10 @@
-// Jobs, their executions and the events still to be told of, in SQLite. Times are milliseconds since
-// 1970. An execution's row number is its place in its thing's queue.
+// Jobs, executions and events in SQLite. Times are milliseconds since 1970. The row number of an
+// execution is its place in the queue of its thing.
 
 import { type Row, Sqlite } from '../sqlite.ts';
 import { deadlineOf, type Execution, type ExecutionStatus } from './lifecycle.ts';
 
-// WAL with synchronous=NORMAL: what was committed survives the death of the process.
+// WAL with synchronous=NORMAL: a commit survives the death of the process.
 const schema = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -59,7 +59,7 @@ const isPending = `status IN ('QUEUED', 'IN_PROGRESS')`;
 
 export class JobStorage {
   readonly #sqlite: Sqlite;
-  /** Things whose executions have changed since somebody asked. */
+  /** Things with changed executions since the last call of `takeTouched`. */
   readonly #touched = new Set<string>();
 
   constructor(file: string | undefined) {
@@ -70,7 +70,7 @@ export class JobStorage {
     this.#sqlite.close();
   }
 
-  /** All of it or, where something is thrown, nothing. */
+  /** Commits all writes of the work, or none if it throws. */
   transaction<T>(work: () => T): T {
     const results: T[] = [];
     this.#sqlite.transaction(() => results.push(work()));
@@ -90,7 +90,7 @@ export class JobStorage {
     );
   }
 
-  /** With its executions. */
+  /** Deletes the job and its executions. */
   deleteJob(id: string): void {
     for (const { thing } of this.executionsOfJob(id)) this.#touched.add(thing);
     this.#sqlite.run('DELETE FROM jobs WHERE id = :id', { id });
@@ -109,7 +109,7 @@ export class JobStorage {
     return this.#executions('thing = :thing ORDER BY number DESC', { thing });
   }
 
-  /** Those in progress before those queued, then in the order in which they were queued. */
+  /** Executions in progress first, then queued ones in the order in which they were queued. */
   pendingOf(thing: string): Execution[] {
     return this.#executions(
       `thing = :thing AND ${isPending} ORDER BY status = 'IN_PROGRESS' DESC, number`,

@@ -1,8 +1,11 @@
-// AWS allows so many calls of an action a second, and refuses the rest.
+// A rate limit per action: AWS refuses more calls a second.
 
 import { JobsError } from './errors.ts';
 
-/** To be called before each; without a limit it does nothing. @throws JobsError Throttling */
+/**
+ * The result is called before each request; without a limit it does nothing. @throws JobsError
+ * Throttling
+ */
 export function createThrottle(perSecond: number | undefined, now: () => number): () => void {
   let second = 0;
   let count = 0;

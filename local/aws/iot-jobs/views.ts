@@ -1,5 +1,5 @@
-// Jobs and executions as AWS shows them: to devices with whole seconds and the document as an object,
-// to the control plane with fractions of seconds and the document as text.
+// Jobs and executions as AWS shows them: to devices with whole seconds and the document as an
+// object, to the control plane with fractions of seconds and the document as text.
 
 import { deadlineOf, type Execution, type ExecutionStatus } from './lifecycle.ts';
 import type { Job } from './storage.ts';
@@ -8,13 +8,15 @@ export function seconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** In `get` and `notify`. */
+/** An execution in `get` and `notify`. */
 export function viewPending(execution: Execution) {
   const { jobId, executionNumber, versionNumber } = execution;
   return { jobId, ...wholeTimes(execution), executionNumber, versionNumber };
 }
 
-/** In `start-next`, `<job>/get` and `notify-next`; only the last leaves the thing's name out. */
+/**
+ * An execution in `start-next`, `<job>/get` and `notify-next`; only the last one lacks the thing.
+ */
 export function viewForDevice(execution: Execution, document: string | undefined, nowMs: number) {
   return {
     jobId: execution.jobId,
@@ -36,7 +38,7 @@ function wholeTimes({ queuedAtMs, startedAtMs, lastUpdatedAtMs }: Execution) {
   };
 }
 
-/** Beside an error, or an update's acceptance. */
+/** The execution beside an error, or beside an accepted update. */
 export function viewState({ status, statusDetails, versionNumber }: Execution) {
   return { status, ...(statusDetails && { statusDetails }), versionNumber };
 }
@@ -56,7 +58,7 @@ export function viewExecution(execution: Execution, nowMs: number) {
   };
 }
 
-/** In a list of one thing's executions. */
+/** An execution in the list of one thing's executions. */
 export function viewSummary(execution: Execution) {
   const { jobId, status, executionNumber } = execution;
   return {
@@ -95,7 +97,7 @@ export function viewJob(job: Job, counts: ReadonlyMap<ExecutionStatus, number>) 
   };
 }
 
-/** In the account and region of its first target. */
+/** The ARN has the account and region of the job's first target. */
 export function jobArn({ id, targets }: Pick<Job, 'id' | 'targets'>): string {
   return `${targets[0]?.replace(/:thing\/.*/, '')}:job/${id}`;
 }

@@ -1,5 +1,5 @@
-// The registry's part of AWS IoT's HTTP endpoint: what operate/ asks of it, restJson1.
-// https://docs.aws.amazon.com/iot/latest/apireference/API_Operations_AWS_IoT.html
+// The registry's actions at the HTTP endpoint of the fake AWS IoT, as far as operate/ needs them.
+// restJson1. https://docs.aws.amazon.com/iot/latest/apireference/API_Operations_AWS_IoT.html
 
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
@@ -19,7 +19,7 @@ export interface RegistryRequest {
 
 interface Context extends RegistryRequest {
   readonly registry: ThingRegistry;
-  /** From the path. */
+  /** The name in the path. */
   readonly name: string;
 }
 
@@ -101,7 +101,7 @@ const routes: readonly (readonly [method: string, path: RegExp, (context: Contex
   ],
 ];
 
-/** Undefined for what is none of the registry's. @throws JobsError */
+/** Undefined for a request that is not the registry's. @throws JobsError */
 export function performOnRegistry(
   registry: ThingRegistry,
   request: RegistryRequest,
@@ -141,13 +141,13 @@ function describeRule({ registry, name }: Context): object {
   const found = rules
     .map((row) => ruleStatement(row, registry.stage))
     .find((each) => each.name === name);
-  if (found === undefined) throw new JobsError('ResourceNotFound', `There is no rule ${name}.`);
+  if (found === undefined) throw new JobsError('ResourceNotFound', `Rule ${name} not found`);
   return { rule: { ruleName: name, sql: found.sql, ruleDisabled: false } };
 }
 
 function ours({ registry, name }: Context): string {
   if (name === computeNodeName(registry.stage)) return name;
-  throw new JobsError('ResourceNotFound', `There is no ${name}.`);
+  throw new JobsError('ResourceNotFound', `${name} not found`);
 }
 
 function viewCertificate({ id, status, pem, createdAtMs }: RegisteredCertificate): object {

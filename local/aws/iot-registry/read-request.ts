@@ -1,5 +1,5 @@
-// A request for a certificate (PKCS #10): who asks, and by which key. Only what names its subject by a
-// common name alone is read, which is what operate/enrol/ writes.
+// Reads a certificate request (PKCS #10): the subject and the key. It reads only subjects with a
+// common name alone, as operate/enrol/ writes them.
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { JobsError } from '../iot-jobs/errors.ts';
@@ -9,7 +9,7 @@ export interface ReadRequest {
   readonly publicKey: KeyObject;
 }
 
-/** @throws JobsError unless it is signed by its own key */
+/** @throws JobsError if the request is not signed with its own key */
 export function readRequest(pem: string): ReadRequest {
   try {
     const body = /-----BEGIN CERTIFICATE REQUEST-----([^-]+)-----END/.exec(pem)?.[1] ?? '';
@@ -20,10 +20,10 @@ export function readRequest(pem: string): ReadRequest {
       format: 'der',
       type: 'spki',
     });
-    // A bit string begins with the count of its unused bits.
+    // A bit string begins with the number of its unused bits.
     const bits = signature?.value.subarray(1) ?? Buffer.of();
     if (!verify('sha256', contents?.whole ?? Buffer.of(), publicKey, bits)) {
-      throw new Error('its signature is not of its key');
+      throw new Error('the signature does not match its key');
     }
     const [attribute] = partsOf(partsOf(partsOf(subject?.value)[0]?.value)[0]?.value).slice(1);
     return { commonName: attribute?.value.toString('utf8') ?? '', publicKey };
@@ -33,12 +33,12 @@ export function readRequest(pem: string): ReadRequest {
 }
 
 interface Part {
-  /** With tag and length. */
+  /** The part with its tag and length. */
   readonly whole: Buffer;
   readonly value: Buffer;
 }
 
-/** What follows one upon the other in DER. */
+/** Splits DER into the parts that follow each other. */
 function partsOf(der: Buffer = Buffer.of()): Part[] {
   const parts: Part[] = [];
   for (let at = 0; at < der.length; ) {
@@ -46,7 +46,7 @@ function partsOf(der: Buffer = Buffer.of()): Part[] {
     const octets = short < 0x80 ? 0 : short & 0x7f;
     const length = octets === 0 ? short : der.readUIntBE(at + 2, octets);
     const start = at + 2 + octets;
-    if (start + length > der.length) throw new Error('it is cut off');
+    if (start + length > der.length) throw new Error('the request is truncated');
     parts.push({
       whole: der.subarray(at, start + length),
       value: der.subarray(start, start + length),

@@ -1,6 +1,6 @@
-// AWS IoT's registry on this machine: things, their certificates, and who may connect. Certificates that
-// the local authority has signed by itself are registered when they are first used, as AWS does it for
-// an authority of the account's own ("just-in-time").
+// A fake AWS IoT registry: things, their certificates, and who may connect. A certificate that the
+// local authority signed is registered at its first use, as AWS does it for an authority of the
+// account ("just-in-time").
 
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { computeNodeName } from '#core/contracts/topics.ts';
@@ -22,7 +22,7 @@ const schema = `
   ) STRICT;
 `;
 
-/** Deleted ones are kept: else they would be registered again when they are next used. */
+/** A deleted certificate is kept, or its next use would register it again. */
 export type CertificateStatus = 'ACTIVE' | 'INACTIVE' | 'REVOKED' | 'DELETED';
 
 export interface RegisteredCertificate {
@@ -38,7 +38,7 @@ export interface RegistryOptions {
   readonly stage: string;
   /** SQLite file; without it all is in memory. */
   readonly file?: string;
-  /** Signs for a client; PEM. */
+  /** Signs a certificate for a client; PEM. */
   readonly sign: (commonName: string, publicKey: KeyObject) => string;
 }
 
@@ -58,12 +58,12 @@ export class ThingRegistry {
     this.#sqlite.close();
   }
 
-  /** Who is told when a certificate is no longer good for connections. */
+  /** Sets a listener for certificates that may no longer connect. */
   onEnded(listener: (certificateId: string) => void): void {
     this.#ended = listener;
   }
 
-  /** Whether whoever shows this certificate may connect as the thing. */
+  /** Whether a client with this certificate may connect as the thing. */
   admits(thing: string, der: Buffer): boolean {
     const shown = new X509Certificate(der);
     const id = certificateId(shown);
@@ -83,7 +83,10 @@ export class ThingRegistry {
   createThing(name: string, type: string | undefined): void {
     const known = this.findThing(name);
     if (known !== undefined && known.type !== type) {
-      throw new JobsError('ResourceAlreadyExists', `Thing ${name} is there with another type.`);
+      throw new JobsError(
+        'ResourceAlreadyExists',
+        `Thing ${name} already exists with another type.`,
+      );
     }
     const values = { name, type: type ?? null };
     this.#sqlite.run('INSERT OR IGNORE INTO things VALUES (:name, :type)', values);
@@ -98,14 +101,14 @@ export class ThingRegistry {
 
   thing(name: string): { readonly name: string; readonly type: string | undefined } {
     const found = this.findThing(name);
-    if (found === undefined) throw new JobsError('ResourceNotFound', `There is no thing ${name}.`);
+    if (found === undefined) throw new JobsError('ResourceNotFound', `Thing ${name} not found`);
     return found;
   }
 
-  /** One that is not there is none, to AWS too. */
+  /** Deletes the thing; like AWS, accepts a thing that does not exist. */
   deleteThing(name: string): void {
     if (this.certificatesOf(name).length > 0) {
-      throw new JobsError('InvalidRequest', `Certificates are attached to ${name}.`);
+      throw new JobsError('InvalidRequest', `Thing ${name} has certificates attached.`);
     }
     this.#sqlite.run('DELETE FROM things WHERE name = :name', { name });
   }
@@ -121,7 +124,7 @@ export class ThingRegistry {
   certificate(id: string): RegisteredCertificate {
     const found = this.#find(id);
     if (found !== undefined && found.status !== 'DELETED') return found;
-    throw new JobsError('ResourceNotFound', `There is no certificate ${id}.`);
+    throw new JobsError('ResourceNotFound', `Certificate ${id} not found`);
   }
 
   certificatesOf(thing: string): RegisteredCertificate[] {
@@ -145,9 +148,9 @@ export class ThingRegistry {
 
   delete(id: string): void {
     const { status, thing, policy } = this.certificate(id);
-    if (status === 'ACTIVE') throw new JobsError('CertificateState', 'It is active.');
+    if (status === 'ACTIVE') throw new JobsError('CertificateState', 'The certificate is active.');
     if (thing !== undefined || policy !== undefined) {
-      throw new JobsError('DeleteConflict', 'It is attached to a thing or a policy.');
+      throw new JobsError('DeleteConflict', 'The certificate is attached to a thing or a policy.');
     }
     this.setStatus(id, 'DELETED');
   }
@@ -156,7 +159,7 @@ export class ThingRegistry {
     const known = this.certificate(id).thing;
     this.thing(thing);
     if (known !== undefined && known !== thing) {
-      throw new JobsError('InvalidRequest', `It is attached to ${known} exclusively.`);
+      throw new JobsError('InvalidRequest', `The certificate is attached to ${known} exclusively.`);
     }
     this.#sqlite.run('UPDATE certificates SET thing = :thing WHERE id = :id', { id, thing });
   }
@@ -169,7 +172,7 @@ export class ThingRegistry {
   setPolicy(id: string, policy: string | null): void {
     this.certificate(id);
     if (policy !== null && policy !== computeNodeName(this.stage)) {
-      throw new JobsError('ResourceNotFound', `There is no policy ${policy}.`);
+      throw new JobsError('ResourceNotFound', `Policy ${policy} not found`);
     }
     this.#sqlite.run('UPDATE certificates SET policy = :policy WHERE id = :id', { id, policy });
   }
@@ -191,7 +194,7 @@ export class ThingRegistry {
   }
 }
 
-/** As AWS has it: the SHA-256 of the certificate. */
+/** AWS's certificate id: the SHA-256 of the certificate. */
 export function certificateId(certificate: X509Certificate): string {
   return certificate.fingerprint256.replaceAll(':', '').toLowerCase();
 }

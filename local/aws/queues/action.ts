@@ -1,4 +1,4 @@
-// What an action of the SQS API is, and what it works on.
+// The type of an action of the SQS API, and its context.
 
 import type * as z from 'zod';
 import type { Arrivals } from './arrivals.ts';
@@ -8,16 +8,16 @@ import type { QueueStorage } from './storage.ts';
 export interface ActionContext {
   readonly storage: QueueStorage;
   readonly arrivals: Arrivals;
-  /** `http://host:port`, as the client addressed us: queue URLs begin with it. */
+  /** `http://host:port` as in the client's request: queue URLs begin with it. */
   readonly origin: string;
   readonly now: () => number;
-  /** Aborted when the client goes away, so that nothing is received for nobody. */
+  /** Aborted when the client disconnects, so that no message is received in vain. */
   readonly signal: AbortSignal;
 }
 
 export type Action = (context: ActionContext, input: unknown) => object | Promise<object>;
 
-/** An action's input is checked before it runs; what is wrong is named in the answer. */
+/** Checks the input before the action runs; the error names the invalid parameter. */
 export function action<T extends z.ZodType>(
   schema: T,
   run: (context: ActionContext, input: z.output<T>) => object | Promise<object>,

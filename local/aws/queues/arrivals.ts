@@ -1,16 +1,16 @@
-// Who waits for messages of which queue (long polling), and what wakes them.
+// Long polling: the receivers that wait for messages of a queue, and the events that wake them.
 
 const longestMs = 20_000;
 
 export class Arrivals {
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** A message was sent to the queue, or came into view again. */
+  /** Call it when a message was sent to the queue, or became visible again. */
   announce(queue: string): void {
     for (const wake of this.#waiting.get(queue) ?? []) wake();
   }
 
-  /** Resolves at the next arrival, when the time has come, or when the receiver went away. */
+  /** Resolves at the next arrival, at the timeout, or when the receiver has disconnected. */
   wait(queue: string, forMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(queue) ?? new Set();

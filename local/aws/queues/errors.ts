@@ -1,5 +1,5 @@
-// The errors of the SQS API that this endpoint can give. Clients know an error by its shape's name
-// in the body; older ones by the code of the query protocol, which travels in a header.
+// The errors of this SQS API. New clients read the shape's name in the body; older clients read
+// the code of the query protocol in a header.
 
 const queryCodes = {
   BatchEntryIdsNotDistinct: 'AWS.SimpleQueueService.BatchEntryIdsNotDistinct',
@@ -20,7 +20,7 @@ const queryCodes = {
   UnsupportedOperation: 'AWS.SimpleQueueService.UnsupportedOperation',
 } as const;
 
-/** The caller's fault: answered 400. Anything else that is thrown is ours: 500. */
+/** An error of the caller, answered 400. Every other error is the fake's own: 500. */
 export class SqsError extends Error {
   override readonly name = 'SqsError';
   readonly shape: keyof typeof queryCodes;

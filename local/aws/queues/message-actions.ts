@@ -24,7 +24,7 @@ const outgoing = {
 };
 type Outgoing = z.output<z.ZodObject<typeof outgoing>>;
 
-/** What XML could not carry is refused to this day. Surrogates that stand alone are such, too. */
+/** SQS still refuses characters that XML cannot carry, and unpaired surrogates. */
 function isContent(text: string): boolean {
   return /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u.test(text);
 }
@@ -37,7 +37,7 @@ const receiveInput = z.object({
   VisibilityTimeout: visibility.VisibilityTimeout.optional(),
   MessageAttributeNames: names,
   MessageSystemAttributeNames: names,
-  /** The older name of the same. */
+  /** An older name of the same parameter. */
   AttributeNames: names,
 });
 
@@ -68,7 +68,7 @@ export const messageActions: Readonly<Record<string, Action>> = {
     const hideSeconds = input.VisibilityTimeout ?? Number(attributes.VisibilityTimeout);
     const deadline = now() + waitSeconds * 1000;
     for (;;) {
-      // Found again each time: its attributes may change, or it may be deleted, while we wait.
+      // Find the queue each time: it may be changed or deleted during the wait.
       const queue = queueOf(context, input);
       if (signal.aborted) return {};
       const received = storage.receive(queue, input.MaxNumberOfMessages, hideSeconds);
@@ -113,7 +113,7 @@ function send({ storage }: ActionContext, queue: Queue, message: Outgoing): obje
   // "The value attribute has the same restrictions on the content as the message body."
   const texts = Object.values(message.MessageAttributes).map(({ StringValue }) => StringValue);
   if ([message.MessageBody, ...texts].some((text) => text !== undefined && !isContent(text))) {
-    throw new SqsError('InvalidMessageContents', 'Empty, or characters that are not allowed.');
+    throw new SqsError('InvalidMessageContents', 'The text is empty or has invalid characters.');
   }
   const bytesMax = Number(queue.attributes.MaximumMessageSize);
   if (bytesOf(message) > bytesMax) {
@@ -137,7 +137,7 @@ function changeVisibility(
   entry: { ReceiptHandle: string; VisibilityTimeout: number },
 ): object {
   storage.changeVisibility(queue, entry.ReceiptHandle, entry.VisibilityTimeout);
-  // A waiting receiver has to look again, now or earlier than it thought.
+  // Wake the waiting receivers: the message may be visible earlier than they expect.
   arrivals.announce(queue.name);
   return {};
 }
@@ -187,14 +187,17 @@ function checkBatch(ids: readonly string[]): void {
     );
   }
   if (ids.some((id) => !/^[a-zA-Z0-9_-]{1,80}$/.test(id))) {
-    throw new SqsError('InvalidBatchEntryId', 'A batch entry id may hold only a-z, 0-9, - and _.');
+    throw new SqsError(
+      'InvalidBatchEntryId',
+      'A batch entry id may have a-z, A-Z, 0-9, - and _ only.',
+    );
   }
   if (new Set(ids).size < ids.length) {
-    throw new SqsError('BatchEntryIdsNotDistinct', 'Two entries have the same id.');
+    throw new SqsError('BatchEntryIdsNotDistinct', 'duplicate batch entry id');
   }
 }
 
-/** A fault of one entry is that entry's alone. */
+/** An error of one entry fails that entry only. */
 function eachEntry<E extends { readonly Id: string }>(
   entries: readonly E[],
   run: (entry: E) => object,

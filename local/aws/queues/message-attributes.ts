@@ -1,4 +1,4 @@
-// Message attributes, and the digests by which a client sees that what it sent is what arrived.
+// Message attributes, and the digests with which a client verifies what arrived.
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -19,7 +19,7 @@ export function md5(text: string): string {
 }
 
 /**
- * SQS's own encoding, sorted by name: length and text of name and type, a byte for the kind of
+ * The encoding of SQS, sorted by name: length and text of name and type, one byte for the kind of
  * value, length and value.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
  */
@@ -43,7 +43,7 @@ export function md5OfAttributes(attributes: MessageAttributes): string | undefin
   return hash.digest('hex');
 }
 
-/** Bytes that count towards the limit of a message. */
+/** The bytes that count towards the size limit of a message. */
 export function messageBytes(body: string, attributes: MessageAttributes): number {
   let bytes = Buffer.byteLength(body);
   for (const [name, { DataType, StringValue = '', BinaryValue = '' }] of Object.entries(
@@ -55,7 +55,7 @@ export function messageBytes(body: string, attributes: MessageAttributes): numbe
   return bytes;
 }
 
-/** Those that a receiver asked for: by name, by `prefix.*`, or `All`. */
+/** The attributes that a receiver asked for: by name, by `prefix.*`, or `All`. */
 export function chosenAttributes<T>(
   attributes: Readonly<Record<string, T>>,
   wanted: readonly string[],

@@ -1,5 +1,5 @@
-// The actions on queues. Standard queues only: the system has no FIFO queue, and asking for one is
-// refused.
+// The actions on queues. Standard queues only: the system uses no FIFO queue, and a request for
+// one is refused.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_Operations.html
 
 import { randomUUID } from 'node:crypto';
@@ -20,7 +20,7 @@ import type { QueueStorage } from './storage.ts';
 
 const attributes = z.record(z.string(), z.string());
 const byUrl = { QueueUrl: z.string() };
-const queueName = z.string().regex(/^[a-zA-Z0-9_-]{1,80}$/, 'not a name of a standard queue');
+const queueName = z.string().regex(/^[a-zA-Z0-9_-]{1,80}$/, 'not a valid name of a standard queue');
 
 export const queueActions: Readonly<Record<string, Action>> = {
   CreateQueue: action(
@@ -96,7 +96,7 @@ export const queueActions: Readonly<Record<string, Action>> = {
     },
   ),
 
-  // AWS moves in the background; here all is done when the answer is given.
+  // AWS moves the messages in the background; the fake moves them before it answers.
   StartMessageMoveTask: action(
     z.object({ SourceArn: z.string(), DestinationArn: z.string().optional() }),
     ({ storage, arrivals }, { SourceArn, DestinationArn }) => {

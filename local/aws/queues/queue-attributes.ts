@@ -1,4 +1,4 @@
-// Attributes of a queue: which there are, what they may be, and what they are when left out.
+// The attributes of a queue: their names, valid values and defaults.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
 
 import * as z from 'zod';
@@ -7,15 +7,15 @@ import { SqsError } from './errors.ts';
 const accountId = '000000000000';
 const region = 'us-east-1';
 
-/** Message and attributes together; also the limit of a whole batch. */
+/** For a message with its attributes, and for a whole batch. */
 export const messageBytesMax = 1024 * 1024;
 
-/** As SQS keeps and shows them: all text. */
+/** As SQS stores and shows attributes: all values are text. */
 export type QueueAttributes = Readonly<Record<string, string>>;
 
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
-/** What a client may set. Attributes of FIFO queues are missing: the system has none. */
+/** The attributes that a client may set; those of FIFO queues are missing. */
 const settable: Record<string, { byDefault?: string; valid: z.ZodType }> = {
   DelaySeconds: { byDefault: '0', valid: whole(0, 900) },
   MaximumMessageSize: { byDefault: `${messageBytesMax}`, valid: whole(1024, messageBytesMax) },
@@ -23,7 +23,7 @@ const settable: Record<string, { byDefault?: string; valid: z.ZodType }> = {
   ReceiveMessageWaitTimeSeconds: { byDefault: '0', valid: whole(0, 20) },
   VisibilityTimeout: { byDefault: '30', valid: whole(0, 43_200) },
   RedrivePolicy: { valid: z.string().transform(parseRedrivePolicy) },
-  // Kept and shown, without effect here.
+  // Stored and shown, without effect in the fake.
   RedriveAllowPolicy: { valid: z.string() },
   Policy: { valid: z.string() },
   SqsManagedSseEnabled: { byDefault: 'true', valid: z.enum(['true', 'false']) },
@@ -35,14 +35,14 @@ export const defaultAttributes: QueueAttributes = Object.fromEntries(
   ),
 );
 
-/** @throws SqsError naming the attribute that is unknown or out of range. */
+/** @throws SqsError naming the attribute that is unknown or out of range */
 export function checkAttributes(given: QueueAttributes): void {
   for (const [name, value] of Object.entries(given)) {
     const rule = settable[name];
     if (rule === undefined) {
       throw new SqsError('InvalidAttributeName', `Unknown Attribute ${name}.`);
     }
-    // An empty text takes a policy away.
+    // An empty value removes a policy.
     if (value === '' && rule.byDefault === undefined) continue;
     if (!rule.valid.safeParse(value).success) {
       throw new SqsError('InvalidAttributeValue', `Invalid value for the parameter ${name}.`);
@@ -81,7 +81,7 @@ export function queuePath(name: string): string {
   return `/${accountId}/${name}`;
 }
 
-/** Whatever host a URL was made with: a queue outlives the port of its endpoint. */
+/** The host in the URL is ignored: a queue outlives the port of its endpoint. */
 export function queueNameFromUrl(url: string): string {
   return url.split('/').at(-1) ?? '';
 }

@@ -1,8 +1,8 @@
-// Queues and messages in SQLite, and what may happen to them. Times are milliseconds since 1970.
+// Queues and messages in SQLite. Times are milliseconds since 1970.
 //
-// A message is visible from `visible_at` on. Receiving hides it and gives it a new receipt; with a
-// receipt it can be deleted or hidden for another time. What was received too often moves to the
-// dead-letter queue when it would be received once more: as SQS does it.
+// A message is visible from `visible_at` on. A receive hides it and gives it a new receipt; with
+// the receipt it can be deleted or hidden for another time. A message that was received too often
+// moves to the dead-letter queue at its next receive, as in SQS.
 
 import { randomUUID } from 'node:crypto';
 import { type Row, Sqlite } from '../sqlite.ts';
@@ -15,8 +15,8 @@ import {
 } from './message-attributes.ts';
 import { parseRedrivePolicy, type QueueAttributes, queueArn } from './queue-attributes.ts';
 
-// WAL with synchronous=NORMAL: what was acknowledged survives the death of the process, since the
-// kernel has the pages. Only a power cut can take the last moments, and never half a message.
+// WAL with synchronous=NORMAL: a commit survives the death of the process, since the kernel has
+// the pages. Only a power cut can lose the last commits, and never half a message.
 const schema = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -186,7 +186,7 @@ export class QueueStorage {
     return received;
   }
 
-  /** An old receipt changes nothing: the message may by now be another receiver's. */
+  /** An old receipt deletes nothing: another receiver may have the message. */
   deleteMessage(queue: Queue, receiptHandle: string): void {
     this.#sqlite.run(
       'DELETE FROM messages WHERE queue = :queue AND number = :number AND receipt = :receipt',
@@ -207,15 +207,15 @@ export class QueueStorage {
     }
   }
 
-  /** When the next hidden or delayed message of the queue comes into view. */
+  /** When the next hidden or delayed message of the queue becomes visible. */
   nextVisibleAt(queue: string): number | undefined {
     const sql = 'SELECT MIN(visible_at) AS next FROM messages WHERE queue = :queue';
     const next = this.#sqlite.get(sql, { queue })?.next;
     return typeof next === 'number' ? next : undefined;
   }
 
-  /** Moves what a dead-letter queue holds to the target, or each to where it came from;
-   * returns the queues that got some. */
+  /** Moves the messages of a dead-letter queue to the target, or each to its source; returns the
+   * queues that got messages. */
   redrive(source: string, target: string | undefined): Set<string> {
     const targets = new Set<string>();
     this.#sqlite.transaction(() => {

@@ -1,18 +1,18 @@
-// How far a stream has been consumed, by shard, in a small file that is replaced as a whole: a
-// process killed at any moment leaves the old one or the new one. Several positions are written at
-// once: what a killed process had not written yet is consumed again, which consumers expect.
+// The position in a stream, by shard, in a small file that is replaced as a whole: a process
+// killed at any moment leaves the old file or the new one. Positions are written in groups:
+// records after the last written one are consumed twice, which consumers expect.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 
 export interface Checkpoints {
-  /** Number of the last record that needs no more work, or undefined: start at the oldest. */
+  /** The number of the last record that is done, or undefined: start at the oldest. */
   load(shardId: string): string | undefined;
   save(shardId: string, sequenceNumber: string): void;
-  /** Writes at once what is not written yet. */
+  /** Writes all positions that are not written yet. */
   flush(): void;
-  /** The record is gone from the stream; the oldest one there is comes next. */
+  /** Call it when the stream no longer has the record; reading continues at the oldest record. */
   forget(shardId: string): void;
 }
 
@@ -21,7 +21,9 @@ const gatherMs = 100;
 
 const form = z.record(z.string(), z.string());
 
-/** Without a file: as long as the process. The stream's ARN tells a new table from an old one. */
+/**
+ * Without a file positions last as long as the process. The ARN tells a new table from an old one.
+ */
 export function openCheckpoints(streamArn: string, file?: string): Checkpoints {
   const all = new Map(Object.entries(file === undefined ? {} : read(file)));
   const key = (shardId: string) => `${streamArn} ${shardId}`;

@@ -1,5 +1,6 @@
-// What Lambda does for a queue: receive, invoke, delete what succeeded. A message whose consumer
-// failed stays hidden until its visibility timeout, unless the consumer itself changed that.
+// A queue's event source mapping: receives, invokes, and deletes messages that succeeded. A
+// message whose consumer failed stays hidden until its visibility timeout, unless the consumer
+// changed the timeout.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +17,7 @@ import type { Running } from '../../process/ports.ts';
 import { invoke, type LambdaFunction } from '../lambda.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
-/** What it answers is read as Lambda reads it; nothing is an answer, too. */
+/** The result is interpreted as by Lambda; no result is a result, too. */
 export type QueueConsumer = LambdaFunction<SQSEvent, unknown>;
 
 export interface QueuePollerOptions {
@@ -24,7 +25,7 @@ export interface QueuePollerOptions {
   readonly queueUrl: string;
   readonly consumer: QueueConsumer;
   readonly batchSize: number;
-  /** At most so many invocations at once. */
+  /** How many invocations run at once. */
   readonly concurrencyMax: number;
   readonly log?: Log;
 }
@@ -75,12 +76,12 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
     try {
       failed = failedMessages(records, await invoke(consumer, { Records: records }));
     } catch (error) {
-      log.error('The consumer failed.', { queue: consumer.name, error });
+      log.error('Consumer failed', { queue: consumer.name, error });
       return;
     }
     const done = records.filter(({ messageId }) => !failed.has(messageId));
     if (done.length === 0) return;
-    // A delete that fails means one more delivery: consumers expect that.
+    // A failed delete causes one more delivery, which consumers expect.
     await sqs
       .send(
         new DeleteMessageBatchCommand({
@@ -95,10 +96,10 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
   }
 
   const polling = poll().catch((error: unknown) => {
-    if (!stopping.signal.aborted) log.error('The poller ended.', { queue: consumer.name, error });
+    if (!stopping.signal.aborted) log.error('Poller ended', { queue: consumer.name, error });
   });
   return {
-    /** Lets consumers that run finish, so that nothing is done twice for no reason. */
+    /** Waits for running consumers, so that no message is redelivered in vain. */
     stop: async () => {
       stopping.abort();
       await polling;
@@ -113,8 +114,8 @@ async function queueArnOf(sqs: SQSClient, url: string, abortSignal: AbortSignal)
 }
 
 /**
- * Messages that are to come again. Lambda takes a report that it does not understand for the
- * failure of all: an identifier that is empty, missing, or of no message in the batch.
+ * The messages to redeliver. Like Lambda, it takes an invalid report for the failure of all
+ * messages: an identifier that is empty, missing, or of no message in the batch.
  */
 export function failedMessages(
   records: readonly SQSRecord[],

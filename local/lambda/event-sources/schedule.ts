@@ -1,5 +1,5 @@
-// EventBridge Scheduler: invokes a function every so often. A run that takes longer than its period
-// is not joined by a second one.
+// A fake EventBridge Scheduler: invokes a function periodically. While a run takes longer than its
+// period, no second run starts.
 
 import type { ScheduledEvent } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
@@ -13,11 +13,11 @@ export interface ScheduleOptions {
 }
 
 export interface Schedule extends Running {
-  /** Runs now; or, if it runs already, waits for that. For demonstrations and tests. */
+  /** Runs at once; if a run is in progress, waits for it. For demos and tests. */
   run(): Promise<void>;
 }
 
-/** The first run is one period from now. */
+/** The first run starts after one period. */
 export function startSchedule({
   everySeconds,
   target,
@@ -28,7 +28,7 @@ export function startSchedule({
     current ??= invoke(target, scheduledEvent(target.name))
       .then(
         () => {},
-        (error: unknown) => log.error('The scheduled run failed.', { name: target.name, error }),
+        (error: unknown) => log.error('Scheduled run failed', { name: target.name, error }),
       )
       .finally(() => {
         current = undefined;

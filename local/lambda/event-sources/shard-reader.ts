@@ -1,5 +1,5 @@
-// Reads one shard of a table's stream in order, and goes on only when a batch has succeeded. A batch
-// that fails is tried again for ever: the stream is the outbox, and nothing in it may be skipped.
+// Reads one shard of a table's stream in order, batch by batch. A batch that fails is retried for
+// ever: the stream is the outbox, and no record may be skipped.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -15,7 +15,7 @@ import type { Checkpoints } from './checkpoints.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import { streamRecord } from './stream-record.ts';
 
-/** What it answers is read as Lambda reads it; nothing is an answer, too. */
+/** The result is interpreted as by Lambda; no result is a result, too. */
 export type StreamConsumer = LambdaFunction<DynamoDBStreamEvent, unknown>;
 
 export interface StreamPollerOptions {
@@ -24,9 +24,9 @@ export interface StreamPollerOptions {
   readonly consumer: StreamConsumer;
   readonly checkpoints: Checkpoints;
   readonly batchSize?: number;
-  /** How often to look for new records while there are none; not asked where `writes` tells. */
+  /** How often to read while there are no new records; not used if `writes` is given. */
   readonly idleMs?: number;
-  /** What tells of the engine's writes, where there is such a thing; see LocalDynamoDb. */
+  /** Reports writes of the local engine; see LocalDynamoDb. */
   readonly writes?: EngineWrites;
   readonly log?: Log;
 }
@@ -44,7 +44,7 @@ export class ShardReader {
     this.#log = options.log ?? silentLog;
   }
 
-  /** Returns when the shard was closed and is read to its end, or when we are to stop. */
+  /** Returns at the end of a closed shard, or when the poller stops. */
   async read(): Promise<void> {
     let iterator: string | undefined;
     for (let failures = 0; !this.#signal.aborted; ) {
@@ -55,7 +55,7 @@ export class ShardReader {
         failures = 0;
       } catch (error) {
         if (this.#signal.aborted) return;
-        // Whatever it was, the checkpoint says where to go on.
+        // After any error, continue at the checkpoint.
         iterator = undefined;
         this.#note(error);
         await this.#pause(retryDelayMs(failures++));
@@ -79,7 +79,7 @@ export class ShardReader {
     return ShardIterator;
   }
 
-  /** Returns the next page's iterator; there is none at the end of a shard that was closed. */
+  /** Returns the next page's iterator; undefined at the end of a closed shard. */
   async #readPage(iterator: string | undefined): Promise<string | undefined> {
     const { streams, streamArn, writes, batchSize = 100 } = this.#options;
     const versionBefore = writes?.version() ?? 0;
@@ -93,7 +93,7 @@ export class ShardReader {
     return page.NextShardIterator;
   }
 
-  /** Returns when all records are done, or when we are to stop. */
+  /** Returns when all records are done, or when the poller stops. */
   async #consume(records: readonly DynamoDBRecord[]): Promise<void> {
     let rest = records;
     for (let failures = 0; rest.length > 0 && !this.#signal.aborted; ) {
@@ -110,12 +110,12 @@ export class ShardReader {
     try {
       return succeededCount(records, await invoke(consumer, { Records: [...records] }));
     } catch (error) {
-      this.#log.error("The stream's consumer failed.", { consumer: consumer.name, error });
+      this.#log.error('Consumer failed', { consumer: consumer.name, error });
       return 0;
     }
   }
 
-  /** A write between the version and the page shows at once: the version is another by now. */
+  /** Takes the version before the read, so that a write after the read ends the wait at once. */
   async #untilWorthLooking(versionBefore: number): Promise<void> {
     const { writes, idleMs = 20 } = this.#options;
     if (writes === undefined) await this.#pause(idleMs);
@@ -125,10 +125,10 @@ export class ShardReader {
   #note(error: unknown): void {
     const { checkpoints, streamArn } = this.#options;
     if (error instanceof Error && error.name === 'TrimmedDataAccessException') {
-      this.#log.error('Stream records were trimmed before they were consumed.', { streamArn });
+      this.#log.error('Stream records lost: trimmed before they were consumed', { streamArn });
       checkpoints.forget(this.#shardId);
     } else {
-      this.#log.warn('Reading the stream failed.', { streamArn, error });
+      this.#log.warn('Stream read failed', { streamArn, error });
     }
   }
 
@@ -138,8 +138,8 @@ export class ShardReader {
 }
 
 /**
- * How many records from the first on are done. The lowest number reported as failed is where Lambda
- * goes on; a report that it does not understand means none.
+ * How many records from the first on are done. Lambda continues at the lowest number that is
+ * reported as failed; an invalid report fails all records.
  */
 export function succeededCount(records: readonly DynamoDBRecord[], response: unknown): number {
   const failures = (response as Partial<DynamoDBBatchResponse> | null | undefined)

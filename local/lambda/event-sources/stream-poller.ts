@@ -1,4 +1,4 @@
-// What Lambda does for a table's stream: finds its shards, reads each in order, and invokes.
+// A stream's event source mapping: finds the shards, reads each in order, and invokes.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,7 +22,7 @@ export function startStreamPoller(options: StreamPollerOptions): Running {
         const { StreamDescription } = await streams.send(command, { abortSignal: signal });
         return StreamDescription?.Shards ?? [];
       } catch (error) {
-        if (!signal.aborted) log.warn('Describing the stream failed.', { streamArn, error });
+        if (!signal.aborted) log.warn('DescribeStream failed', { streamArn, error });
         const ms = retryDelayMs(failures++);
         await delay(ms, undefined, { signal }).catch(() => {});
       }
@@ -30,7 +30,9 @@ export function startStreamPoller(options: StreamPollerOptions): Running {
     return [];
   }
 
-  /** Starts a reader for each shard that has none. A child comes after its parent has ended. */
+  /**
+   * Starts a reader for each shard without one. A child shard starts after the end of its parent.
+   */
   async function readShards(): Promise<void> {
     for (const { ShardId = '', ParentShardId = '' } of await describe()) {
       if (reading.has(ShardId) || finished.has(ShardId) || reading.has(ParentShardId)) continue;
@@ -45,7 +47,7 @@ export function startStreamPoller(options: StreamPollerOptions): Running {
 
   const starting = readShards();
   return {
-    /** Lets a batch that is under way finish. */
+    /** Waits for the batches in progress. */
     stop: async () => {
       stopping.abort();
       await starting;

@@ -1,4 +1,5 @@
-// A stream record as Lambda gives it to a function: JSON, so binary is base64 and time is seconds.
+// A stream record as Lambda passes it to a function: JSON with base64 for binary and seconds for
+// time.
 
 import type { AttributeValue, _Record as StreamRecord } from '@aws-sdk/client-dynamodb-streams';
 import type { DynamoDBRecord, AttributeValue as JsonAttributeValue } from 'aws-lambda';

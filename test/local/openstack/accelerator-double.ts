@@ -1,15 +1,15 @@
-// An accelerator API for the Nova stand-in to call: answers as a test says, and notes each call in
-// one line, e.g. `nova-compute GET /accelerator_requests?instance=`.
+// A fake accelerator API for the fake Nova: answers as the test sets, and records each request in
+// one line, such as `nova-compute GET /accelerator_requests?instance=`.
 
 import { type Ask, header, type Service, startService } from '#local/openstack/http-service.ts';
 
 export interface AcceleratorDouble extends Service {
   readonly calls: string[];
   readonly asked: Ask[];
-  /** By uuid; a bind puts all of them into `bindsTo`. */
+  /** By uuid; a bind sets all of them to the state `bindsTo`. */
   readonly arqs: Map<string, { state: string; [field: string]: unknown }>;
   bindsTo: 'Bound' | 'BindStarted' | 'BindFailed';
-  /** Status by method, in place of what would be answered. */
+  /** Statuses by method, instead of the usual answer. */
   readonly failing: Map<string, number>;
   /** Groups of the profile `fpga`. */
   groups: Record<string, string>[];

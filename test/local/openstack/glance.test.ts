@@ -4,7 +4,7 @@ import { startKeystone } from '#local/openstack/keystone.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 
-it('shows its versions without a token, and nothing else', async () => {
+it('shows its versions without a token, and refuses everything else', async () => {
   const keystone = await startKeystone(loopback);
   const glance = await startGlance({ ...loopback, keystoneUrl: keystone.url });
   try {

@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe('a login', () => {
-  it('gives a token in the header, and in the body what it is good for', async () => {
+  it('returns a token in the header and its scope and roles in the body', async () => {
     const response = await logIn({ name: 'cyborg', project: 'service' });
     expect(response.status).toBe(201);
     const token = response.headers.get('X-Subject-Token') ?? '';
@@ -37,9 +37,9 @@ describe('a login', () => {
 
   it.each([
     { wrong: 'password', name: 'demo', project: 'demo', secret: 'guess' },
-    { wrong: 'user', name: 'nobody', project: 'demo' },
+    { wrong: 'user', name: 'unknown', project: 'demo' },
     { wrong: 'project', name: 'demo', project: 'alt' },
-  ])('with a wrong $wrong does not say what was wrong', async (login) => {
+  ])('with a wrong $wrong does not tell which part is wrong', async (login) => {
     const response = await logIn(login);
     expect(response.status).toBe(401);
     expect(response.headers.get('WWW-Authenticate')).toBe(`Keystone uri="${keystone.url}"`);
@@ -52,7 +52,7 @@ describe('a login', () => {
     });
   });
 
-  it('without a scope is for the default project, if the user has one', async () => {
+  it('without a scope gets the default project of the user', async () => {
     const demo = tokenBody.parse(await (await logIn({ name: 'demo' })).json());
     const admin = tokenBody.parse(await (await logIn({ name: 'admin' })).json());
     expect(demo.token.project?.name).toBe('demo');
@@ -60,13 +60,13 @@ describe('a login', () => {
     expect(admin.token).not.toHaveProperty('catalog');
   });
 
-  it('may use a token in place of a password', async () => {
+  it('accepts a token instead of a password', async () => {
     const identity = { methods: ['token'], token: { id: 'demo-token' } };
     const response = await post({ auth: { identity, scope: 'unscoped' } });
     expect(response.status).toBe(201);
   });
 
-  it('that is none is refused', async () => {
+  it('with an invalid body is refused', async () => {
     expect((await post({ x: 1 })).status).toBe(400);
   });
 });
@@ -76,7 +76,7 @@ describe('a token', () => {
     expect((await show(token, 'nova-token', '&allow_expired=1')).status).toBe(200);
   });
 
-  it('that has expired is found only when asked for', async () => {
+  it('that has expired is found only with allow_expired', async () => {
     expect((await show('expired-token', 'nova-token')).status).toBe(404);
     expect((await show('expired-token', 'nova-token', '&allow_expired=1')).status).toBe(200);
   });
@@ -86,12 +86,12 @@ describe('a token', () => {
     expect((await show('reader-token', 'demo-token')).status).toBe(403);
   });
 
-  it('is shown to nobody unknown, and what is unknown is not found', async () => {
+  it('is not shown to an unknown caller, and an unknown token is not found', async () => {
     expect((await show('demo-token', 'nonsense')).status).toBe(401);
     expect((await show('nonsense', 'nova-token')).status).toBe(404);
   });
 
-  it('is gone once revoked, also for those who allow expired ones', async () => {
+  it('is gone after its revocation, even with allow_expired', async () => {
     const token = (await logIn({ name: 'demo' })).headers.get('X-Subject-Token') ?? '';
     const headers = { 'X-Auth-Token': token, 'X-Subject-Token': token };
     const revoked = await fetch(`${keystone.url}/auth/tokens`, { method: 'DELETE', headers });
@@ -99,7 +99,7 @@ describe('a token', () => {
     expect((await show(token, 'nova-token', '&allow_expired=1')).status).toBe(404);
   });
 
-  it('outlives a restart', async () => {
+  it('survives a restart', async () => {
     const token = (await logIn({ name: 'demo' })).headers.get('X-Subject-Token') ?? '';
     const restarted = await start();
     const headers = { 'X-Auth-Token': token, 'X-Subject-Token': token };

@@ -8,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => cloud.stop());
 
 describe('a server with an accelerator', () => {
-  it('boots with the calls of a real Nova, in its order', async () => {
+  it('boots with the requests of a real Nova, in its order', async () => {
     const id = await cloud.boot('accelerated');
     expect(await cloud.settled(id)).toMatchObject({ status: 'ACTIVE' });
     expect(cloud.accelerators.calls).toEqual([
@@ -20,7 +20,7 @@ describe('a server with an accelerator', () => {
     expect(await cloud.placement.allocationsOf(cloud.device)).toEqual({ [id]: { FPGA: 1 } });
   });
 
-  it("is asked for in the user's name, with Nova's service token and no microversion", async () => {
+  it('is requested in the name of the user, with a service token and no microversion', async () => {
     await cloud.settled(await cloud.boot('accelerated'));
     for (const { headers } of cloud.accelerators.asked) {
       expect(headers['x-auth-token']).toBe('demo-token');
@@ -44,7 +44,7 @@ describe('a server with an accelerator', () => {
     expect(uuids).toHaveLength(2);
   });
 
-  it('waits for the event of a bind that takes its time', async () => {
+  it('waits for the event of a slow bind', async () => {
     cloud.accelerators.bindsTo = 'BindStarted';
     const id = await cloud.boot('accelerated');
     const [uuid = ''] = await cloud.waitedFor();
@@ -61,11 +61,11 @@ describe('a server with an accelerator', () => {
     expect(cloud.accelerators.calls).toHaveLength(5);
   });
 
-  it('is aborted and cleaned up, doubly, when the bind fails while it waits', async () => {
+  it('is aborted and its ARQs are deleted twice when the bind fails during the wait', async () => {
     cloud.accelerators.bindsTo = 'BindStarted';
     const id = await cloud.boot('accelerated');
     const [uuid = ''] = await cloud.waitedFor();
-    // Nova confirms what it took, whatever it was told.
+    // Nova answers 200 for an event with the status failed, too.
     expect(await cloud.post(id, uuid, 'failed')).toEqual([200]);
     expect(await cloud.settled(id)).toMatchObject({
       status: 'ERROR',
@@ -87,7 +87,7 @@ describe('a server with an accelerator', () => {
     });
   });
 
-  it('is aborted when the list is refused', async () => {
+  it('is aborted when the list of ARQs is refused', async () => {
     cloud.accelerators.bindsTo = 'BindFailed';
     const id = await cloud.boot('accelerated');
     cloud.accelerators.failing.set('GET', 409);
@@ -98,7 +98,7 @@ describe('a server with an accelerator', () => {
     ]);
   });
 
-  it('is aborted when nobody tells of the bind in time', async () => {
+  it('is aborted when no event of the bind arrives in time', async () => {
     await cloud.restartNova({ arqBindingTimeoutMs: 100 });
     cloud.accelerators.bindsTo = 'BindStarted';
     expect(await cloud.settled(await cloud.boot('accelerated'))).toMatchObject({ status: 'ERROR' });
@@ -108,7 +108,7 @@ describe('a server with an accelerator', () => {
     { method: 'POST', says: 'Failed to create accelerator requests: Invalid response from Cyborg' },
     { method: 'PATCH', says: 'Failed to bind accelerator requests: Invalid response from Cyborg' },
   ])(
-    'is in ERROR at once when $method is refused, and keeps its claim',
+    'is in ERROR at once when $method is refused, and keeps its allocation',
     async ({ method, says }) => {
       cloud.accelerators.failing.set(method, 400);
       const id = await cloud.boot('accelerated');
@@ -122,25 +122,25 @@ describe('a server with an accelerator', () => {
     },
   );
 
-  it('is refused at once without its device profile', async () => {
-    await cloud.aFlavor('odd', { 'accel:device_profile': 'nobody-made-it' });
+  it('is refused at once for an unknown device profile', async () => {
+    await cloud.aFlavor('odd', { 'accel:device_profile': 'unknown' });
     const response = await cloud.create('odd');
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
       badRequest: {
-        message: 'Device profile name nobody-made-it: Expected 1 device profile but got nothing.',
+        message: 'Device profile name unknown: Expected 1 device profile but got nothing.',
       },
     });
   });
 
-  it('finds no valid host where no device is free', async () => {
+  it('finds no valid host if no device is free', async () => {
     await cloud.settled(await cloud.boot('accelerated'));
     await cloud.settled(await cloud.boot('accelerated'));
     const server = await cloud.settled(await cloud.boot('accelerated'));
     expect(server).toMatchObject({ fault: { message: 'No valid host was found. ' } });
   });
 
-  it('is asked about on reboot', async () => {
+  it('lists its ARQs at a reboot', async () => {
     const id = await cloud.boot('accelerated');
     await cloud.settled(id);
     const before = cloud.accelerators.calls.length;
@@ -180,7 +180,7 @@ describe('a server with an accelerator', () => {
   });
 });
 
-/** What Cyborg does once the host is ready, before it tells Nova. */
+/** Binds the ARQs, as Cyborg does when the host is ready and before it sends the event. */
 function becomeBound(): void {
   for (const arq of cloud.accelerators.arqs.values()) arq.state = 'Bound';
 }

@@ -1,5 +1,5 @@
-// A small cloud for the Nova stand-in's tests: one host with two FPGAs, two flavors, and an
-// accelerator API that does as it is told.
+// A small cloud for the tests of the fake Nova: one host with two FPGAs, two flavors, and a fake
+// accelerator API.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,21 +30,21 @@ export interface Cloud {
   readonly placement: Placement;
   /** Provider of the two FPGAs. */
   device: string;
-  /** Kills Nova and starts it again from its state. */
+  /** Kills Nova and restarts it from its state. */
   restartNova(options?: Partial<FakeNovaOptions>): Promise<void>;
   stop(): Promise<void>;
 
   call(method: string, path: string, options?: CallOptions): Promise<Response>;
   aFlavor(id: string, extraSpecs: Record<string, string>): Promise<void>;
   create(flavor: string, token?: string): Promise<Response>;
-  /** Creates a server that Nova accepts; its id. */
+  /** Creates a server that Nova accepts; returns its id. */
   boot(flavor: string): Promise<string>;
   show(id: string): Promise<View>;
-  /** Once nothing is under way. */
+  /** Returns the server when its task has ended. */
   settled(id: string): Promise<View>;
-  /** ARQs for whose events nova-compute waits now: it registers before it asks. */
+  /** ARQs for whose events nova-compute waits; it starts to wait before it lists them. */
   waitedFor(): Promise<string[]>;
-  /** Codes of one event posted by Cyborg. */
+  /** Posts an event as Cyborg does; returns its codes. */
   post(id: string, tag: string, status?: string): Promise<number[]>;
 }
 
@@ -138,7 +138,7 @@ export async function aCloud(): Promise<Cloud> {
   return cloud;
 }
 
-/** Two FPGAs on one provider below the host's. */
+/** Adds a host with two FPGAs on one provider. */
 async function aDeviceOn({ call, placement }: Cloud, name: string): Promise<string> {
   await call('POST', '/hosts', { token: 'admin-token', body: { name } });
   const host = await placement.findProviderByName(name);

@@ -7,19 +7,19 @@ beforeEach(async () => {
 });
 afterEach(() => cloud.stop());
 
-it('boots a plain server without asking for accelerators', async () => {
+it('boots a plain server without a request to the accelerator API', async () => {
   expect(await cloud.settled(await cloud.boot('plain'))).toMatchObject({ status: 'ACTIVE' });
   expect(cloud.accelerators.calls).toEqual([]);
 });
 
 describe('external events', () => {
-  it('have the codes of Nova, and are recorded', async () => {
+  it('get the codes of Nova, and are recorded', async () => {
     await cloud.restartNova({ handOverMs: 60_000 });
     const early = await cloud.boot('accelerated');
-    const stranger = crypto.randomUUID();
+    const unknown = crypto.randomUUID();
     const events = [
       anEvent(early, 'a'),
-      anEvent(stranger, 'b'),
+      anEvent(unknown, 'b'),
       { ...anEvent(early), tag: undefined },
     ];
     const response = await cloud.call('POST', '/os-server-external-events', {
@@ -34,9 +34,9 @@ describe('external events', () => {
   });
 
   it.each([
-    { what: 'a name that Nova does not know', event: { name: 'accelerator-requests-bound' } },
-    { what: 'a key that Nova does not know', event: { reason: 'x' } },
-    { what: 'a server that is no uuid', event: { server_uuid: 'x' } },
+    { what: 'an unknown name', event: { name: 'accelerator-requests-bound' } },
+    { what: 'an unknown key', event: { reason: 'x' } },
+    { what: 'an invalid server uuid', event: { server_uuid: 'x' } },
     { what: 'an old microversion', event: {}, version: '2.81' },
   ])('with $what are refused as a whole', async ({ event, version }) => {
     const response = await cloud.call('POST', '/os-server-external-events', {
@@ -47,7 +47,7 @@ describe('external events', () => {
     expect(response.status).toBe(400);
   });
 
-  it('are taken from services and admins alone', async () => {
+  it('are accepted from services and admins only', async () => {
     const body = { events: [anEvent(crypto.randomUUID(), 'a')] };
     const posted = (token: string) =>
       cloud.call('POST', '/os-server-external-events', { token, body });
@@ -57,7 +57,7 @@ describe('external events', () => {
 });
 
 describe('a server', () => {
-  it('is seen by its project and by admins, and not found by others', async () => {
+  it('is visible to its project and to admins, and not found for others', async () => {
     const id = await cloud.boot('plain');
     await cloud.settled(id);
     const seen = async (token: string) =>
@@ -68,7 +68,7 @@ describe('a server', () => {
     expect(await seen('telemetry-token')).toBe(404);
   });
 
-  it('is made by members, not by readers', async () => {
+  it('is created by members, not by readers', async () => {
     expect((await cloud.create('plain', 'reader-token')).status).toBe(403);
   });
 
@@ -81,7 +81,7 @@ describe('a server', () => {
   });
 });
 
-it('knows a host once, however often its nova-compute starts', async () => {
+it('adds a host once, however often its nova-compute starts', async () => {
   const again = await cloud.call('POST', '/hosts', {
     token: 'admin-token',
     body: { name: 'cmp1' },
@@ -91,7 +91,7 @@ it('knows a host once, however often its nova-compute starts', async () => {
 });
 
 describe('version discovery', () => {
-  it('needs no token, and says where the API begins and which microversions it has', async () => {
+  it('needs no token, and returns the root of the API and its microversions', async () => {
     const url = cloud.nova.url.replace('/v2.1', '');
     const list = await fetch(`${url}/`);
     expect([list.status, await list.json()]).toMatchObject([

@@ -37,12 +37,12 @@ describe('a caller', () => {
     { version: 'latest', status: 200 },
     { version: '1.99', status: 406 },
     { version: 'new', status: 400 },
-  ])('who asks for microversion $version gets $status', async ({ version, status }) => {
+  ])('with microversion $version gets $status', async ({ version, status }) => {
     const answer = await call('GET', '/resource_providers', undefined, { version });
     expect(answer.status).toBe(status);
   });
 
-  it('who asks for none is told which there is', async () => {
+  it('without a microversion gets the supported one', async () => {
     const headers = { 'X-Auth-Token': 'admin-token' };
     const response = await fetch(`${placement.url}/resource_providers`, { headers });
     expect(response.status).toBe(406);
@@ -51,7 +51,7 @@ describe('a caller', () => {
 });
 
 describe('generations', () => {
-  it("go up with inventories, changed traits and claims, as Placement's do", async () => {
+  it('grow with inventories, changed traits and claims, as in Placement', async () => {
     const device = await aProvider('device');
     expect(await generation(device)).toBe(0);
     await inventories(device, { FPGA: { total: 2 } });
@@ -71,26 +71,26 @@ describe('generations', () => {
 
 describe('a claim', () => {
   it.each([
-    { what: 'more than there is', resources: { FPGA: 4 }, status: 409 },
-    { what: 'more than one may have', resources: { FPGA: 3 }, status: 409 },
-    { what: 'what the provider has not', resources: { VGPU: 1 }, status: 409 },
-    { what: 'a class that nobody made', resources: { CUSTOM_X: 1 }, status: 400 },
-    { what: 'nothing of something', resources: { FPGA: 0 }, status: 400 },
-    { what: 'what is free', resources: { FPGA: 2 }, status: 204 },
+    { what: 'more than the inventory', resources: { FPGA: 4 }, status: 409 },
+    { what: 'more than max_unit', resources: { FPGA: 3 }, status: 409 },
+    { what: 'a class that the provider lacks', resources: { VGPU: 1 }, status: 409 },
+    { what: 'an unknown class', resources: { CUSTOM_X: 1 }, status: 400 },
+    { what: 'an amount of 0', resources: { FPGA: 0 }, status: 400 },
+    { what: 'a free amount', resources: { FPGA: 2 }, status: 204 },
   ])('of $what is answered $status', async ({ resources, status }) => {
     const device = await aProvider('device');
     await inventories(device, { FPGA: { total: 4, reserved: 1, max_unit: 2 } });
     expect((await claim(crypto.randomUUID(), { [device]: resources })).status).toBe(status);
   });
 
-  it('does not overlook what others hold', async () => {
+  it('counts the allocations of other consumers', async () => {
     const device = await aProvider('device');
     await inventories(device, { FPGA: { total: 2 } });
     expect((await claim(crypto.randomUUID(), { [device]: { FPGA: 1 } })).status).toBe(204);
     expect((await claim(crypto.randomUUID(), { [device]: { FPGA: 2 } })).status).toBe(409);
   });
 
-  it('for a consumer that has changed meanwhile is a conflict', async () => {
+  it('for a consumer that has changed is a conflict', async () => {
     const device = await aProvider('device');
     await inventories(device, { FPGA: { total: 2 } });
     const consumer = crypto.randomUUID();
@@ -104,7 +104,7 @@ describe('a claim', () => {
 });
 
 describe('candidates', () => {
-  it("take each group from one provider of the host's tree", async () => {
+  it('take each group from one provider in the tree of the host', async () => {
     const host = await aHost('cmp1');
     const device = await aDevice('card', host, ['OWNER_CYBORG']);
     await aDevice('other card', host, []);
@@ -126,7 +126,7 @@ describe('candidates', () => {
     expect(found.map(({ mappings }) => mappings._a)).toEqual([[plain]]);
   });
 
-  it('count what several groups take from the same provider', async () => {
+  it('add up what several groups take from the same provider', async () => {
     const host = await aHost('cmp1');
     await aDevice('card', host, []);
     const two = 'resources=VCPU:1&resources_a=FPGA:1&resources_b=FPGA:1';
@@ -136,7 +136,7 @@ describe('candidates', () => {
     expect(await candidates(three)).toHaveLength(0);
   });
 
-  it('leave out what is reserved or taken', async () => {
+  it('leave out reserved and allocated amounts', async () => {
     const host = await aHost('cmp1');
     const device = await aDevice('card', host, []);
     await claim(crypto.randomUUID(), { [device]: { FPGA: 1 } });
@@ -160,7 +160,7 @@ describe('candidates', () => {
   });
 });
 
-it('keeps what it confirmed through a restart', async () => {
+it('keeps confirmed changes through a restart', async () => {
   const device = await aProvider('device');
   await inventories(device, { FPGA: { total: 2 } });
   const consumer = crypto.randomUUID();

@@ -1,4 +1,4 @@
-// Binds that fail, at each point at which they can: no server comes up without its device.
+// Binds that fail at each possible point: no server becomes ACTIVE without its device.
 
 import assert from 'node:assert/strict';
 import { ownProvider } from '../providers.ts';
@@ -8,12 +8,12 @@ import { assertNeverActive, assertNothingLeft, build, create, offer, remove } fr
 import type { Stage } from '../stage.ts';
 import { regionGroup } from './images.ts';
 
-/** Which comes first is a race; each build must end in ERROR either way. */
+/** Whether the failure or nova-compute comes first is a race; each build must end in ERROR. */
 const buildsMax = 10;
 
 export const failures: readonly Scenario[] = [
   {
-    name: 'a disabled device is not scheduled to; enabled again, it is',
+    name: 'a disabled device gets no server; after it is enabled, it does',
     run: async (stage) => {
       const device = await deviceOfType(stage, 'FPGA', 'miss model info');
       await stage.guide('disable', undefined, { DEVICE: device });
@@ -45,7 +45,7 @@ export const failures: readonly Scenario[] = [
         () => reserved(stage),
         (count) => count === 16,
       );
-      // Somebody offers it all the same, so that Nova comes with it.
+      // Set reserved back to 0, so that Nova schedules to the device.
       const provider = ownProvider(stage, 'FakeDevice');
       const { body } = await stage.admin.placement.ask('GET', `${provider}/inventories/FPGA`);
       await stage.admin.placement.ask('PUT', `${provider}/inventories/FPGA`, {
@@ -62,10 +62,11 @@ export const failures: readonly Scenario[] = [
     },
   },
   {
-    name: 'a bind that fails before nova-compute asks puts the server into ERROR',
+    name: 'a bind that fails before nova-compute lists the ARQs puts the server into ERROR',
     run: async (stage) => {
-      // Found out without the host, and so mostly before nova-compute asks.
-      await offer(stage, 'early', [{ ...regionGroup, 'accel:bitstream_name': 'nobodys.gbs' }]);
+      // The control plane finds the missing image itself, mostly before nova-compute lists the
+      // ARQs.
+      await offer(stage, 'early', [{ ...regionGroup, 'accel:bitstream_name': 'missing.gbs' }]);
       for (let builds = 1; builds <= buildsMax; builds++) {
         const id = await create(stage, 'early');
         const fault = await assertNeverActive(stage, id);
@@ -74,11 +75,11 @@ export const failures: readonly Scenario[] = [
         await assertNothingLeft(stage, id);
         if (found === 409) return `${fault} (in build ${builds})`;
       }
-      return assert.fail(`in ${buildsMax} builds nova-compute never came after the failure`);
+      return assert.fail(`in ${buildsMax} builds nova-compute was never slower than the failure`);
     },
   },
   {
-    name: 'a bind that fails while the list of nova-compute waits puts the server into ERROR',
+    name: 'a bind that fails while nova-compute lists the ARQs puts the server into ERROR',
     run: (stage) => failAfter(stage, 3000, 409),
   },
   {
@@ -86,7 +87,7 @@ export const failures: readonly Scenario[] = [
     run: (stage) => failAfter(stage, 27_000, 200),
   },
   {
-    name: 'after all that, the same accelerators can be had',
+    name: 'after all failures, a server gets the same accelerators',
     run: async (stage) => {
       const built = await build(stage, 'all-vgpus');
       assert.equal(built.status, 'ACTIVE', built.fault);
@@ -97,7 +98,7 @@ export const failures: readonly Scenario[] = [
   },
 ];
 
-/** @param listed what nova-compute's list is answered, which waits for 25 s */
+/** @param listed the status of nova-compute's list, which waits for up to 25 s */
 async function failAfter(stage: Stage, delayMs: number, listed: number): Promise<string> {
   stage.setFaults({ fail: { 'create-mdev': 'EIO' }, delayMs: { 'create-mdev': delayMs } });
   const id = await create(stage, 'vgpu');
@@ -124,7 +125,7 @@ function lastPatch({ answers }: Stage): number | undefined {
   return answers.findLast(({ method }) => method === 'PATCH')?.status;
 }
 
-/** What the first list of the instance's ARQs was answered, which nova-compute asks for. */
+/** The status of nova-compute's first list of the instance's ARQs. */
 function firstList({ answers }: Stage): number | undefined {
   const patched = answers.findLastIndex(({ method }) => method === 'PATCH');
   return answers

@@ -1,4 +1,4 @@
-// Who may come in, and what is said when Keystone does not say.
+// Authentication, and the answers while Keystone is down.
 
 import assert from 'node:assert/strict';
 import { startKeystone } from '../cloud.ts';
@@ -15,15 +15,15 @@ const list = '/accelerator_requests';
 
 export const identity: readonly Scenario[] = [
   {
-    name: 'strangers get 401 and the way to Keystone, also with a service token that is none',
+    name: 'a caller without a valid user or service token gets 401 and the URL of Keystone',
     run: async (stage) => {
       const { plan } = stage.cloud;
       const api = restClient(acceleratorUrl(stage.layout), {});
       const user = await logIn(plan, demo);
       const headers: Record<string, string>[] = [
         {},
-        { 'X-Auth-Token': 'nobody' },
-        { 'X-Auth-Token': user, 'X-Service-Token': 'nobody' },
+        { 'X-Auth-Token': 'invalid' },
+        { 'X-Auth-Token': user, 'X-Service-Token': 'invalid' },
         { 'X-Auth-Token': user, 'X-Service-Token': await logIn(plan, other) },
       ];
       for (const each of headers) {
@@ -36,7 +36,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: "a token that has expired is good beside Nova's own, and not alone",
+    name: 'an expired token is valid with a service token of Nova, and not without',
     run: async (stage) => {
       const { plan } = stage.cloud;
       const user = await logIn(plan, demo, await stage.briefKeystone());
@@ -51,7 +51,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: "an application credential, made by the guide's command, is enough for us",
+    name: 'the application credential of the guide has all roles that Cyborg needs',
     run: async (stage) => {
       const printed = await stage.guide('application-credential');
       const [applicationCredentialId = '', password = ''] = printed.trim().split('\n').slice(-2);
@@ -64,7 +64,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: 'a wrong password, a missing role and a missing endpoint are named, with the URL',
+    name: 'the log names a wrong password, a missing role and a missing endpoint, with the URL',
     run: async (stage) => {
       const url = keystoneUrl(stage.cloud.plan);
       const token = await logIn(stage.cloud.plan, demo);
@@ -89,7 +89,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: 'while Keystone is away nobody new is let in; when it is back, everybody is',
+    name: 'while Keystone is down, new tokens get 503; afterwards they are accepted',
     run: async (stage) => {
       const { cloud } = stage;
       const token = await logIn(cloud.plan, other);
@@ -107,7 +107,7 @@ export const identity: readonly Scenario[] = [
     },
   },
   {
-    name: 'Nova tells us whose a server is and that one is gone, and others it tells nothing',
+    name: 'Nova shows servers and their owners to our service user, and not to other projects',
     run: async (stage) => {
       const { nova: ours } = ownClients(stage);
       const { body } = await stage.admin.keystone.ask('GET', '/projects?name=demo');

@@ -1,4 +1,4 @@
-// FPGAs with functions: images from Glance, and profiles that name what must be there.
+// FPGAs with functions: images from Glance, and profiles that require a function.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ import {
 import type { Stage } from '../stage.ts';
 
 const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
-/** A region of an FPGA, whatever it holds. */
+/** A region of an FPGA, with any content. */
 export const regionGroup = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
 const functionTrait = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
 
 export const images: readonly Scenario[] = [
   {
-    name: 'a server gets an FPGA with the function it asks for, out of Glance',
+    name: 'a server gets an FPGA with the function of its profile, from an image in Glance',
     run: async (stage) => {
       await upload(stage, 'hello.gbs', { 'accel:function_id': aFunction });
       await offer(stage, 'hello', [{ ...regionGroup, 'accel:function_id': aFunction }]);
@@ -43,7 +43,7 @@ export const images: readonly Scenario[] = [
     },
   },
   {
-    name: 'a profile of class, product and function has its one candidate in Placement',
+    name: 'a profile of class, product and function has one candidate in Placement',
     run: async (stage) => {
       const wanted = ['CUSTOM_FPGA_ABCD_F01A', functionTrait];
       const query = `resources1=FPGA:1&required1=${wanted.join(',')}`;
@@ -63,7 +63,7 @@ export const images: readonly Scenario[] = [
     },
   },
   {
-    name: 'an image that Glance gives out changed fails the bind, and nothing is programmed',
+    name: 'an image that Glance returns changed fails the bind, and no region is programmed',
     run: async (stage) => {
       const id = await upload(stage, 'damaged.gbs', {});
       const file = join(stage.cloud.plan.directory, 'images/store', id);

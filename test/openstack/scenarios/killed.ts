@@ -1,5 +1,5 @@
-// Processes that are killed in the middle of a boot: no server comes up without its devices, and no
-// device is lost.
+// Processes that are killed in the middle of a boot: no server becomes ACTIVE without its devices,
+// and no device is lost.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import {
 import type { Stage } from '../stage.ts';
 
 const boots = 3;
-/** As long as an outage that once left half-bound servers behind. */
+/** The length of an outage after which half-bound servers remained in an earlier version. */
 const awayMs = 6000;
 /** From the request of a server to the middle of its boot. */
 const untilMiddleMs = [300, 900, 1500];
@@ -46,7 +46,7 @@ export const killed: readonly Scenario[] = Object.entries(victims).map(([name, v
   run: async (stage: Stage) => {
     const ends: string[] = [];
     for (let boot = 0; boot < boots; boot++) ends.push(await bootAndKill(stage, victim, boot));
-    // All that there is of this type can be had at once, so nothing of it is held any more.
+    // One server gets all accelerators of this type, so none of them is held.
     await assertAllVgpusFree(stage);
     return `servers ended ${ends.join(', ')}`;
   },
@@ -70,7 +70,7 @@ async function bootAndKill(stage: Stage, victim: Victim, boot: number): Promise<
     assert.equal(server.status, 'ERROR');
   }
   await remove(stage, id);
-  // What Nova could not delete while we were away is listed until the reaper comes.
+  // ARQs that Nova could not delete during the outage remain until the reaper releases them.
   const left = await stage.demo.accelerator.try('GET', `/accelerator_requests?instance=${id}`);
   const count = left.status === 200 ? left.body.arqs.length : (await arqsOf(stage, id)).length;
   return count === 0 ? server.status : `${server.status} (${count} ARQs left)`;

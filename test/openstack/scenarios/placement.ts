@@ -1,4 +1,4 @@
-// What Placement is told, what becomes of it when somebody else changes it, and what is said of it.
+// Changes of others in Placement: conflicting providers, and drift that a reconcile repairs.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -11,10 +11,10 @@ import type { Stage } from '../stage.ts';
 
 export const placement: readonly Scenario[] = [
   {
-    name: 'what is changed by hand in Placement is shown by a dry run, and mended',
+    name: 'a dry run of reconcile shows changes made in Placement, and reconcile repairs them',
     run: async (stage) => {
       const { placement } = stage.admin;
-      assert.equal(reconcile(stage).status, 0, 'they agree to begin with');
+      assert.equal(reconcile(stage).status, 0, 'no drift at first');
       const device = ownProvider(stage, 'FakeDevice');
       const inventory = `${device}/inventories/FPGA`;
       const { body } = await placement.ask('GET', inventory);
@@ -22,7 +22,7 @@ export const placement: readonly Scenario[] = [
       const traits = (await placement.ask('GET', `${device}/traits`)).body;
       await placement.ask('PUT', `${device}/traits`, { ...traits, traits: ['CUSTOM_FAKE_DEVICE'] });
       await placement.ask('DELETE', ownProvider(stage, '0000:0d:00.0_region0'));
-      const foreign = await makeForeign(stage, 'somebody-elses', ['CUSTOM_FAKE_DEVICE']);
+      const foreign = await makeForeign(stage, 'conflicting', ['CUSTOM_FAKE_DEVICE']);
       const dry = reconcile(stage);
       assert.equal(dry.status, 1);
       assert.equal((await placement.ask('GET', inventory)).body.total, 32, 'a dry run');
@@ -30,13 +30,13 @@ export const placement: readonly Scenario[] = [
       assert.equal(repaired.status, 0, repaired.text);
       assert.equal((await placement.ask('GET', inventory)).body.total, 16);
       const left = (await placement.ask('GET', `/resource_providers/${foreign}/traits`)).body;
-      assert.deepEqual(left.traits, ['CUSTOM_FAKE_DEVICE'], 'what is not ours is left alone');
+      assert.deepEqual(left.traits, ['CUSTOM_FAKE_DEVICE'], 'traits of others stay');
       await placement.ask('DELETE', `/resource_providers/${foreign}`);
       return differing(dry.text);
     },
   },
   {
-    name: 'a device that Nova offers, too, is reported and not offered until Nova lets go',
+    name: 'a device with a conflicting provider of Nova is not offered until Nova removes it',
     run: async (stage) => {
       const { placement } = stage.admin;
       const host = stage.cloud.plan.computeHost;
@@ -53,7 +53,7 @@ export const placement: readonly Scenario[] = [
     },
   },
   {
-    name: 'a device of a compute node survives an agent that comes and goes',
+    name: 'a device of a compute node survives restarts of the agent',
     run: async (stage) => {
       const before = (await providersOf(stage)).map(({ uuid }) => uuid).sort();
       const agent = `agent-${stage.cloud.plan.computeHost}`;
@@ -69,7 +69,7 @@ export const placement: readonly Scenario[] = [
   },
 ];
 
-/** Somebody else's provider below the compute node. */
+/** Creates a provider of another service below the compute node. */
 async function makeForeign(stage: Stage, name: string, traits: readonly string[]): Promise<string> {
   const { placement } = stage.admin;
   const [node] = (await providersOf(stage)).filter(
@@ -87,7 +87,7 @@ async function makeForeign(stage: Stage, name: string, traits: readonly string[]
   return uuid;
 }
 
-/** As an operator has it: `npm run reconcile`. */
+/** Runs `npm run reconcile` like an operator. */
 function reconcile({ layout, cloud }: Stage, ...options: string[]) {
   const root = join(import.meta.dirname, '..', '..', '..');
   const run = spawnSync(

@@ -1,4 +1,4 @@
-// Servers with accelerators, as their users want them.
+// Servers with accelerators, from the view of their users.
 
 import assert from 'node:assert/strict';
 import { eventually } from '../rest.ts';
@@ -20,7 +20,7 @@ const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 
 export const servers: readonly Scenario[] = [
   {
-    name: "the guide's commands bring up a server with two accelerators, and take it away",
+    name: 'the commands of the guide create a server with two accelerators, and delete it',
     run: async (stage) => {
       await stage.guide('profile');
       const printed = await stage.guide('server', demo);
@@ -64,7 +64,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: "no project sees or takes another's accelerators",
+    name: 'no project sees or takes accelerators of another',
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const [arq] = await assertHas(stage, built, 1);
@@ -76,7 +76,7 @@ export const servers: readonly Scenario[] = [
         'DELETE',
         `/accelerator_requests?instance=${built.id}`,
       );
-      assert.equal(own.status, 403, 'even its owner cannot take it from under the hypervisor');
+      assert.equal(own.status, 403, 'even the owner cannot delete an ARQ of a server');
       assert.match(own.body.error, /send_service_user_token/);
       await assertHas(stage, built, 1);
       await remove(stage, built.id);
@@ -108,7 +108,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'a shelved server gives its accelerator back, and gets one when it is unshelved',
+    name: 'a shelved server releases its accelerator, and gets one when it is unshelved',
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const act = async (action: object, wanted: string) => {
@@ -128,13 +128,13 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'a server gets the last accelerators while those before it are still being removed',
+    name: 'a server gets the last accelerators while earlier ones are still cleaned',
     run: async (stage) => {
       const first = await build(stage, 'all-vgpus');
       await assertHas(stage, first, 2);
       stage.setFaults({ delayMs: { 'remove-mdev': 4000 } });
       await remove(stage, first.id);
-      // Nova's allocation is gone before its server is; ours are not.
+      // Nova deletes the allocation before the host has cleaned the handles.
       assert.deepEqual(await allocationsOf(stage, first.id), {});
       const second = await build(stage, 'all-vgpus');
       await assertHas(stage, second, 2);
@@ -144,7 +144,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'what Nova refuses with accelerators it says itself: suspend, resize',
+    name: 'Nova itself refuses suspend and resize of a server with accelerators',
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const refusals: string[] = [];
@@ -164,7 +164,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'Nova refuses to resize a server that has none to a flavor with accelerators',
+    name: 'Nova refuses to resize a server without accelerators to a flavor with accelerators',
     run: async (stage) => {
       await makeFlavor(stage, 'plain');
       const built = await build(stage, 'plain');

@@ -1,4 +1,4 @@
-// A compute node from nothing: the agent first, nova-compute after it.
+// The first compute node: the agent starts before nova-compute.
 
 import assert from 'node:assert/strict';
 import { providerNames } from '../providers.ts';
@@ -8,7 +8,7 @@ import { offer } from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const fpga = { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' };
-/** The host makes them. Two of this type are all that the fake GPU can hold. */
+/** A group of vGPUs, whose mdevs the host makes. The fake GPU can hold two of this type. */
 const vgpu = (count: number) => ({
   'resources:VGPU': String(count),
   'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required',
@@ -33,7 +33,7 @@ export const setUp: readonly Scenario[] = [
     },
   },
   {
-    name: "the guide's command prints the tree of providers",
+    name: 'the command of the guide prints the tree of providers',
     run: async (stage) => (await stage.guide('tree')).trim(),
   },
   {
@@ -48,7 +48,7 @@ export const setUp: readonly Scenario[] = [
   },
 ];
 
-/** Until the scheduler's own task has found the compute node; then flavors and images make sense. */
+/** Waits until the scheduler has mapped the compute node; before that no server can be built. */
 async function mapHost({ admin }: Stage): Promise<void> {
   await eventually(
     () => admin.nova.try('GET', '/os-hypervisors'),

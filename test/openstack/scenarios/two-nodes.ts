@@ -1,4 +1,4 @@
-// Two compute nodes: servers that move between them, and what they leave behind.
+// Two compute nodes: servers that move between them, and what remains on the first.
 
 import assert from 'node:assert/strict';
 import { act, hostOf, joinSecondNode, losePower, restorePower, scheduleOnlyTo } from '../nodes.ts';
@@ -43,7 +43,7 @@ export const twoNodes: readonly Scenario[] = [
     },
   },
   {
-    name: 'two nodes: an unshelve that failed can be tried again, and gives the server its vGPU',
+    name: 'two nodes: an unshelve that failed can be repeated, and gives the server its vGPU',
     run: async (stage) => {
       await joinSecondNode(stage);
       const built = await build(stage, 'vgpu');
@@ -68,7 +68,7 @@ export const twoNodes: readonly Scenario[] = [
     },
   },
   {
-    name: 'two nodes: an evacuated server has its accelerators on the other node, and none behind',
+    name: 'two nodes: an evacuated server has accelerators on the new node, and none on the old one',
     run: async (stage) => {
       const [first, second] = await joinSecondNode(stage);
       await scheduleOnlyTo(stage, first);
@@ -96,7 +96,8 @@ export const twoNodes: readonly Scenario[] = [
         server_group: { name: 'apart', policy: 'anti-affinity' },
       });
       const hint = { group: group.body.server_group.id };
-      // One after the other: Nova decides again on the node, and fails some that come at once.
+      // One after the other: Nova checks the group again on the node, and fails some parallel
+      // builds.
       const first = await build(stage, 'fpga', hint);
       const second = await build(stage, 'fpga', hint);
       const third = await build(stage, 'fpga', hint);
@@ -112,7 +113,7 @@ export const twoNodes: readonly Scenario[] = [
   },
 ];
 
-/** All vGPUs of one type can be had there: none is held for a server that left. */
+/** Builds one server with all vGPUs of a type on the node: so none is held there. */
 async function assertAllVgpusOn(stage: Stage, host: string): Promise<void> {
   await flavorId(stage, 'all-vgpus');
   await scheduleOnlyTo(stage, host);
