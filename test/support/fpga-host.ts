@@ -51,7 +51,7 @@ export async function startFpgaHost(): Promise<FpgaHost> {
 export class FpgaHost {
   readonly world: World;
   deps: ConsumerDeps;
-  /** The jobs that the host has, by id. */
+  /** The jobs that the host was sent, by id. */
   jobs = new Map<string, JobDocument>();
   private sequence = 0;
   private boots = 0;
@@ -62,7 +62,7 @@ export class FpgaHost {
     this.deps = world.deps;
   }
 
-  /** A host that has just booted, its region empty, so that nothing of the test before is left. */
+  /** Boots the host with an empty region, so that no state of an earlier test is left. */
   async bootAfresh(): Promise<void> {
     this.jobs = new Map();
     const double: ConsumerDeps['clients']['jobs'] = {
@@ -76,7 +76,7 @@ export class FpgaHost {
     await this.boot();
   }
 
-  /** A host that has just booted, its region with or without a function; two handles of one region, or one. */
+  /** Boots the host, whose region has a function or none, and one handle or two. */
   async boot(
     held: Held = {},
     given: { isDescribed?: boolean; isSameBoot?: boolean; isShared?: boolean } = {},
@@ -86,7 +86,7 @@ export class FpgaHost {
     await this.receive(isDescribed ? report : { ...report, devices: [] });
   }
 
-  /** What the host says next, of its next boot or of the same. */
+  /** The next report of the host, of the next boot or of the same one. */
   nextReport(held: Held = {}, { isSameBoot = false, isShared = true } = {}): InventoryReport {
     this.sequence += 1;
     if (!isSameBoot) this.boots += 1;
@@ -156,26 +156,26 @@ export class FpgaHost {
     return { instance, status, error: json?.error };
   }
 
-  /** What the stream brings to the queue. */
+  /** Starts the bind with the message that the stream would cause. */
   async startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
     const binding = await this.deps.store.arqs.binding(instance);
     const clients = { ...this.deps.clients, ...given };
     if (binding) await startBind({ ...this.deps, clients }, instance, binding.bindId as BindId);
   }
 
-  /** What the stream brings to the queue for work that handles wait for: a release or a program. */
+  /** Starts a release or a program with the message that the stream would cause. */
   async startAwaited(given: ConsumerDeps, id: string): Promise<void> {
     await startRelease(given, id);
     await startProgram(given, id);
   }
 
-  /** What the stream brings to the queue after a boot. */
+  /** Starts reprovisioning with the message that the stream would cause after a reboot. */
   async reprovisionFor(instance: string, attempt = 1): Promise<void> {
     const binding = await this.deps.store.arqs.binding(instance);
     if (binding?.jobUuid) await startReprovision(this.deps, binding.jobUuid, attempt);
   }
 
-  /** The instance whose bind has ended well. */
+  /** Binds an instance, and returns it when its bind has succeeded. */
   async bound(accel: Record<string, string>): Promise<string> {
     const { instance } = await this.bind(accel);
     await this.startBindOf(instance);
@@ -184,7 +184,7 @@ export class FpgaHost {
     return instance;
   }
 
-  /** Ids of what the region's handles wait for. */
+  /** Ids of the work for which the region's handles wait. */
   async releases(): Promise<string[]> {
     const provider = await this.deps.store.inventory.provider(region);
     return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
@@ -207,7 +207,7 @@ export class FpgaHost {
     return status === 200 ? json.arqs[0]?.state : status;
   }
 
-  /** The one step that the host was asked for. */
+  /** The only step of the only job. */
   theOnlyStep() {
     const steps = [...this.jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
     expect(steps).toHaveLength(1);

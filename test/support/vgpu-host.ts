@@ -51,7 +51,7 @@ export const gpu = aDevice({
 export const instanceOf = (number: number) =>
   `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-/** @param settings beside the usual ones */
+/** @param settings in addition to the usual ones */
 export async function startVgpuHost(settings: Record<string, string> = {}): Promise<VgpuHost> {
   const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
   await world.ask('POST', '/v2/device_profiles', {
@@ -63,7 +63,7 @@ export async function startVgpuHost(settings: Record<string, string> = {}): Prom
 export class VgpuHost {
   readonly world: World;
   deps: ConsumerDeps;
-  /** The jobs that the host has, by id. */
+  /** The jobs that the host was sent, by id. */
   jobs = new Map<string, JobDocument>();
   cancelled: string[] = [];
   readonly counts = { sequence: 0, instances: 0, boots: 0 };
@@ -74,7 +74,7 @@ export class VgpuHost {
     this.deps = world.deps;
   }
 
-  /** A host that has just booted, so that nothing of the test before is left. */
+  /** Boots the host, so that no state of an earlier test is left. */
   async bootAfresh(): Promise<void> {
     this.jobs = new Map();
     this.everMade = new Set();
@@ -102,7 +102,7 @@ export class VgpuHost {
     await this.setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
   }
 
-  /** From now on consumers see so many minutes more. */
+  /** Sets the clock of the consumers ahead by so many minutes. */
   setClockAhead(count: number): void {
     this.deps = { ...this.deps, clock: () => Date.now() + count * minutes };
   }
@@ -112,7 +112,7 @@ export class VgpuHost {
     await this.deps.store.inventory.putPresence('cmp1', presence, host.presence);
   }
 
-  /** The agent has been gone for so long. */
+  /** Disconnects the agent for so long. */
   async disconnect(forMs: number): Promise<void> {
     const at = new Date(Date.now() - forMs).toISOString();
     const { host } = await this.deps.store.inventory.host('cmp1');
@@ -122,7 +122,7 @@ export class VgpuHost {
     await this.setPresence({ isConnected: false, version: 1, at });
   }
 
-  /** As a consumer of the host's reports. */
+  /** Runs the work with the lease on the host's reports, as a consumer does. */
   async underLease(work: (holder: string) => Promise<boolean>): Promise<void> {
     const { inventory } = this.deps.store;
     const now = new Date().toISOString();
@@ -135,7 +135,7 @@ export class VgpuHost {
     this.counts.boots += 1;
     this.counts.sequence += 1;
     const boot_id = `bbbbbbbb-0000-4000-8000-${String(this.counts.boots).padStart(12, '0')}`;
-    // Some tests look ahead; a boot comes after whatever they have done.
+    // Some tests set the clock ahead; a boot must come after that.
     const later = { ...given, clock: () => Date.now() + 10 * minutes };
     await applySettled(
       later,
@@ -163,7 +163,7 @@ export class VgpuHost {
     return { arq, instance, status, error: json?.error };
   }
 
-  /** What the stream brings to the queue after a boot. */
+  /** Starts reprovisioning with the messages that the stream would cause after a reboot. */
   async reprovisionAll(given: ConsumerDeps = this.deps): Promise<void> {
     const jobUuids = new Set<string>();
     for (let instance = 1; instance <= this.counts.instances; instance++) {
@@ -173,7 +173,7 @@ export class VgpuHost {
     for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
   }
 
-  /** What the stream brings to the queue. */
+  /** Starts the bind with the message that the stream would cause. */
   async startBindOf(instance: string): Promise<void> {
     const binding = await this.deps.store.arqs.binding(instance);
     if (binding) await startBind(this.deps, instance, binding.bindId as BindId);
@@ -198,7 +198,7 @@ export class VgpuHost {
     expect(ids.length).toBeGreaterThan(0);
     for (const jobId of ids) {
       const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
-      // Events come at least once.
+      // Deliver twice: events come at least once.
       for (const _ of [1, 2]) await finishJob(this.deps, { eventType: 'JOB_EXECUTION', ...event });
       this.jobs.delete(jobId);
     }
@@ -222,7 +222,7 @@ export class VgpuHost {
     return made;
   }
 
-  /** Jobs as they were, whose end is still to come. */
+  /** Restores jobs whose events are still to come. */
   bringBackJobs(late: Map<string, JobDocument>): void {
     this.jobs = late;
   }
