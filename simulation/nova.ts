@@ -1,5 +1,5 @@
-// A fake Nova that sends its real requests in their real order: the conductor creates and binds ARQs;
-// nova-compute registers its waiters, lists the ARQs, fails the build on an error, and deletes them.
+// A fake Nova that sends the requests of a real one in the same order: the conductor creates and
+// binds ARQs; nova-compute registers its waiters, lists the ARQs, and fails the build on an error.
 // nova/conductor/manager.py, nova/compute/manager.py (_get_bound_arq_resources)
 
 import type { Answer, CallApi } from './api.ts';

@@ -2,8 +2,8 @@
 // and the client id must be the same name.
 //
 // INVARIANTS
-// - A message with QoS 1 is acknowledged only after `deliver` has taken it: if this process dies in
-//   between, the host sends it again. (The broker library acknowledges between its
+// - A message with QoS 1 is acknowledged only after `deliver` has taken it: if this process dies
+//   in between, the host sends it again. (The broker library acknowledges between its
 //   authorizePublish and published hooks, so delivery happens in the first.)
 // - A message of a host never reaches another host: it goes to the rules, or to the jobs, whose
 //   answers go to the host that asked.

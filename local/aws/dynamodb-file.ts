@@ -1,7 +1,7 @@
 // Changes to the engine's SQLite file beside the engine. Measured with version 1.2.1:
 //
 // - Each write to a table with a stream looks up the last number of the stream without an index:
-//   5 ms more per write, and per read of the stream, after 20,000 records. This file adds the index.
+//   5 ms more per write or read of the stream, after 20,000 records. This file adds the index.
 // - The engine never removes stream records. DynamoDB keeps them for a day, so each start removes
 //   older ones. The last record of each table stays: the engine continues its numbers.
 

@@ -1,6 +1,6 @@
-// Each guard of the product is needed: a scenario that passes with it fails without it. The command
-// `npm run test:simulation -- --guards` finds these scenarios and writes guards.json. The test replays
-// them, and similar ones if the product has changed its steps.
+// Each guard of the product is needed: a scenario that passes with it fails without it. The
+// command `npm run test:simulation -- --guards` finds these scenarios and writes guards.json. The
+// test replays them, and similar ones if the product has changed its steps.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// A hundred seeds, and every scenario that has failed before. `npm run test:simulation` plays 10,000.
+// A hundred seeds, and every scenario that has failed before. `npm run test:simulation` plays
+// 10,000.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
