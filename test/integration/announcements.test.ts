@@ -1,4 +1,5 @@
-// What others are told of, through the streams, the deployed consumers and the unmodified AWS client.
+// Domain events on EventBridge, through the streams, the deployed consumers and the unmodified AWS
+// client.
 
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
@@ -62,7 +63,7 @@ async function bind(instance: string): Promise<ArqUuid> {
 const release = (instance: string) =>
   world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
 
-/** Details of the events of one kind about something, by the value of any of their fields. */
+/** Details of the announced events of a type that have the value `about` in any field. */
 function told(type: EventType, about: string) {
   return world.announced
     .filter((event) => event['detail-type'] === type)
@@ -72,8 +73,8 @@ function told(type: EventType, about: string) {
 
 const instanceOf = (number: number) => `aaaaaaaa-0000-4000-8000-00000000000${number}`;
 
-describe('others are told', () => {
-  it('of a device that its host comes to have', async () => {
+describe('EventBridge receives an event', () => {
+  it('of a device that its host starts to report', async () => {
     await eventually(() => told('Device added', 'cmp1')).toMatchObject([
       { hostname: 'cmp1', address: '0000:0c:00.0', type: 'FPGA', provider_uuids: [provider] },
     ]);
@@ -93,7 +94,7 @@ describe('others are told', () => {
     ]);
   });
 
-  it('of a bind that failed, and why', async () => {
+  it('of a failed bind, with the reason', async () => {
     const { arqs, bindings, inventory } = world.deps.store;
     const uuid = await createArq();
     const arq = (await arqs.byUuids([uuid])).get(uuid);
@@ -114,14 +115,14 @@ describe('others are told', () => {
     await release(instanceUuid);
   });
 
-  it('of a device that is gone', async () => {
+  it('of a gone device', async () => {
     await report([]);
     await eventually(() => told('Device removed', 'cmp1')).toMatchObject([{ hostname: 'cmp1' }]);
     await report([aDevice({ handles: 4 })]);
     await eventually(() => told('Device added', 'cmp1')).toHaveLength(2);
   });
 
-  it('by events as they are documented, each with an id of its own', () => {
+  it('as docs/events.md documents it, with an id of its own', () => {
     for (const event of world.announced) {
       expect(event.source).toBe(eventSource);
       const schema = eventDetails[event['detail-type'] as EventType];
@@ -134,12 +135,12 @@ describe('others are told', () => {
 });
 
 describe('while EventBridge is away', () => {
-  it('what follows from changes goes on, and is told when it is back', async () => {
+  it('the consumers go on, and the events follow when it is back', async () => {
     isAway = true;
     const arq = await bind(instanceOf(3));
     const other = aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other' });
     await report([aDevice({ handles: 4 }), other]);
-    // Both streams have been followed to here, by the reader that binds depend on.
+    // The reader that binds depend on has followed both streams up to this change.
     const { placement } = world.deps.clients;
     await eventually(() => placement.getProvider(providerUuid('cmp1_Other'))).toBeDefined();
     expect((await release(instanceOf(3))).status).toBe(204);
@@ -151,8 +152,8 @@ describe('while EventBridge is away', () => {
   });
 });
 
-describe('a row that nobody can read', () => {
-  it('is set aside with its cause by both readers, and holds up nothing behind it', async () => {
+describe('an unreadable row', () => {
+  it('is dead-lettered with its cause by both readers, and does not block the rows behind it', async () => {
     const { arq_uuids, ...damaged } = instanceRow(
       aBinding({ instanceUuid: instanceOf(9) as InstanceUuid }),
     );

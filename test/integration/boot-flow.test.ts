@@ -69,7 +69,7 @@ describe('the life of two accelerator requests', () => {
     expect(await handlesInUse()).toHaveLength(2);
   });
 
-  it('answers the same bind again as it did at first', async () => {
+  it('answers the repeated bind as it answered the first', async () => {
     const body = Object.fromEntries(uuids.map((uuid) => [uuid, bindPatch()]));
     expect(await world.asNova('PATCH', '/v2/accelerator_requests', body)).toMatchObject({
       status: 202,
@@ -83,7 +83,7 @@ describe('the life of two accelerator requests', () => {
     expect([status, json.arqs.length]).toEqual([200, 2]);
   });
 
-  it('ends with the instance, and leaves nothing claimed', async () => {
+  it('ends with the delete of the instance, and leaves no claim', async () => {
     const path = `/v2/accelerator_requests?instance=${instance}`;
     expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });
     expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });

@@ -1,5 +1,5 @@
-// Handles that a host's passing fault takes away come back by themselves, and a host that keeps failing
-// takes no more of them.
+// Handles that a passing fault of a host takes away return by themselves, and a host that keeps
+// failing takes no more of them.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -19,7 +19,7 @@ const quarantined = async () => (await cmp1.handles()).filter(({ quarantine }) =
 const waiting = async () => (await cmp1.handles()).filter(({ release }) => release);
 const inMinutes = (count: number) => ({ ...cmp1.deps, clock: () => Date.now() + count * minutes });
 
-/** Its cleaning has just failed. */
+/** A report of a host whose cleaning has just failed. */
 async function leftInQuarantine(count: number) {
   const made = [];
   for (let each = 0; each < count; each++) made.push(await cmp1.bound());
@@ -44,12 +44,12 @@ async function report(given: object = {}) {
   const { host } = await cmp1.deps.store.inventory.host('cmp1');
   cmp1.counts.sequence += 1;
   const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence, ...given };
-  // A clock in the future, as if the failure were some minutes old.
+  // The clock is ahead, because the failure must be some minutes old.
   await applyReport(inMinutes(2), 'cmp1', aReport([gpu], from), Date.now());
 }
 
 describe('a failed bind', () => {
-  it('frees its handle at once where the host has looked and nothing was made', async () => {
+  it('frees its handle at once when the host reports that nothing was made', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.end('bind', 'failed', { reason: 'ENOSPC', left: 'nothing' });
@@ -85,7 +85,7 @@ describe('a handle in quarantine', () => {
     expect(await cmp1.stateOf((await cmp1.bound()).instance)).toBe('Bound');
   });
 
-  it('is cleaned up again at growing distances while that fails', async () => {
+  it('is cleaned up again at growing intervals while cleaning fails', async () => {
     await leftInQuarantine(1);
     const attempts: number[] = [];
     for (let minute = 1; minute <= 64; minute++) {
@@ -116,9 +116,9 @@ describe('a handle in quarantine', () => {
     expect(cmp1.jobs.size).toBe(0);
   });
 
-  it('is tried first, as one of all, after a report that all drivers can look', async () => {
+  it('is tried first, together with all others, after a report in which every driver worked', async () => {
     await leftInQuarantine(3);
-    // Far from due by themselves.
+    // Their own next attempts are far from due.
     for (const { release = '' } of await quarantined()) {
       const row = await cmp1.deps.store.releases.awaited(release);
       if (row)
@@ -146,7 +146,7 @@ describe('a handle in quarantine', () => {
 });
 
 describe('a host that fails one job after another', () => {
-  it('takes no bind that it must prepare, and loses no handle by it', async () => {
+  it('takes no bind that it must prepare, and so loses no handle', async () => {
     await failBinds(3);
     expect(await cmp1.bind()).toMatchObject({
       status: 409,
@@ -155,7 +155,7 @@ describe('a host that fails one job after another', () => {
     expect((await cmp1.handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
   });
 
-  it('is given another bind when its pause is over', async () => {
+  it('takes one bind when its pause is over', async () => {
     await failBinds(3);
     const { host } = await cmp1.deps.store.inventory.host('cmp1');
     const before = new Date(Date.now() - 2 * minutes).toISOString();
@@ -169,7 +169,7 @@ describe('a host that fails one job after another', () => {
     expect((await cmp1.bind()).status).toBe(202);
   });
 
-  it('takes binds again as soon as it has cleaned up what was in quarantine', async () => {
+  it('takes binds again as soon as it has cleaned up a handle in quarantine', async () => {
     await leftInQuarantine(1);
     await failBinds(2);
     expect((await cmp1.bind()).status).toBe(409);
@@ -180,7 +180,7 @@ describe('a host that fails one job after another', () => {
     expect((await cmp1.bind()).status).toBe(202);
   });
 
-  it('is not paused for what its jobs asked of it', async () => {
+  it('is not paused for failures that the job itself causes', async () => {
     for (let each = 0; each < 4; each++) {
       const { instance, status } = await cmp1.bind();
 

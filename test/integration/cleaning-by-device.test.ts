@@ -1,5 +1,5 @@
-// An instance with a vGPU on each of two cards leaves both to be cleaned up by one job. When the second
-// card does not come back, the first one's handle must not wait for it.
+// An instance with a vGPU on each of two cards leaves both to be cleaned up by one job. If the
+// second card does not come back, the first card's handle must not wait for it.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -58,7 +58,7 @@ async function bindOnBothCards(): Promise<string> {
   return instance;
 }
 
-it('frees the handle of a card that is clean while the other card still fails', async () => {
+it('frees the handle of a clean card while the other card still fails', async () => {
   const { host } = await cmp1.deps.store.inventory.host('cmp1');
   cmp1.counts.sequence += 1;
   const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };

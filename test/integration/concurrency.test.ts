@@ -1,5 +1,5 @@
-// Many at once on the real engine: of any number that want the same thing, one gets it, and the
-// losers leave nothing behind.
+// Many concurrent operations on the real engine: if several want the same thing, one gets it, and
+// the others leave nothing behind.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq.ts';
@@ -14,9 +14,11 @@ import { aCaller } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
-/** Of each race; `npm run test:concurrency` runs a thousand in all. */
+/** Rounds of each race; `npm run test:concurrency` runs a thousand in all. */
 const rounds = Number(process.env.CONCURRENCY_ROUNDS ?? 8);
-/** Then a new engine: it keeps all records of its streams, and slows down as they grow. */
+/**
+ * Rounds before a new engine starts: an engine keeps all records of its streams and slows down.
+ */
 const roundsPerWorld = 8;
 const many = 64;
 const handleCount = 4;
@@ -88,11 +90,11 @@ describe.each(worlds)('world %i', (number) => {
   describe.each(own)('round %i', race);
 });
 
-/** What the host's reports name; an earlier one would be another agent's. */
+/** The boot id that the host's reports name; with an earlier one they would be another agent's. */
 let boot: { readonly boot_id?: string } = {};
 
 function race(): void {
-  it('gives the last handles to as many as there are, of many binds', async () => {
+  it('gives the last handles to as many binds as there are handles', async () => {
     const arqs = await arqsOf(many);
     const won = await fulfilledOf(arqs.map((arq) => bind(arq, nextInstance())));
     expect(won).toBe(handleCount);
@@ -116,7 +118,7 @@ function race(): void {
     await cleanUp([arq]);
   });
 
-  it('answers many identical binds alike', async () => {
+  it('gives many identical binds the same answer', async () => {
     const arq = await anArq();
     const instance = nextInstance();
     const binds = Array.from({ length: many }, () => bind(arq, instance));
@@ -125,7 +127,7 @@ function race(): void {
     await cleanUp([arq]);
   });
 
-  it('leaves nothing claimed after binds against deletes', async () => {
+  it('leaves no claim after concurrent binds and deletes', async () => {
     const arqs = await arqsOf(8);
     const instance = nextInstance();
     await Promise.allSettled(
@@ -138,7 +140,7 @@ function race(): void {
     await cleanUp(arqs);
   });
 
-  it('leaves nothing claimed of a device that vanishes meanwhile', async () => {
+  it('leaves no claim on a device that disappears during the binds', async () => {
     const arqs = await arqsOf(handleCount);
     const sequence = 10 * instances;
     const vanish = applyReport(world.deps, 'cmp1', aReport([], { ...boot, sequence }), Date.now());
@@ -153,7 +155,7 @@ function race(): void {
     expect(stored?.handles.filter(({ isGone }) => !isGone)).toHaveLength(handleCount);
   });
 
-  it('leaves nothing claimed twice of a host that boots meanwhile', async () => {
+  it('leaves no handle claimed twice when the host reboots during the binds', async () => {
     const arqs = await arqsOf(many / 4);
     const boot_id = `bbbbbbbb-0000-4000-8000-${String(instances).padStart(12, '0')}`;
     boot = { boot_id };

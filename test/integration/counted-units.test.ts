@@ -1,4 +1,5 @@
-// Counts what AWS would charge for, on real engines, and holds infra/cost/counted-units.ts to it.
+// Counts what AWS would charge for, on real engines, and compares it with infra/cost/counted-
+// units.ts.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -44,7 +45,7 @@ const {
   metricLines,
   streamsRead,
 } = await vi.hoisted(() => import('#test/support/aws-counter.ts'));
-/** Whose clients are being made; what the test itself looks up costs nobody anything. */
+/** The function whose clients are being made; look-ups of the test itself are not counted. */
 const made = vi.hoisted(() => ({ by: '' }));
 
 vi.mock('#core/deps.ts', async (original) => {
@@ -96,7 +97,7 @@ vi.mock('#core/domain/identity.ts', async (original) => {
   return { ...identity, settlingMs: 1000, isSettling: soon };
 });
 
-// On a slow machine its minute might come in between. Boots wait for a second only.
+// On a slow machine the sweep's minute could fall into a workload. Boots wait only for a second.
 vi.mock('#local/lambda/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
@@ -138,7 +139,7 @@ let jobService: Server;
 beforeAll(async () => {
   countCommands();
   countMetricLines();
-  // AWS IoT takes every job; the host's part is played here.
+  // The fake AWS IoT takes every job; the test plays the host.
   jobService = createServer((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
     if (request.method === 'PUT') counts[path.endsWith('/cancel') ? 'cancels' : 'jobs'] += 1;
@@ -170,7 +171,7 @@ afterAll(async () => {
 
 const inPlacement = (name: string) => world.deps.clients.placement.getProvider(providerUuid(name));
 
-/** All that followed has been done: every message, and whatever was still in the streams. */
+/** Waits until every message and every stream record has been worked on. */
 async function settled(): Promise<void> {
   for (let before = ''; before !== JSON.stringify(counts); ) {
     before = JSON.stringify(counts);
@@ -179,7 +180,7 @@ async function settled(): Promise<void> {
   }
 }
 
-/** As a rule puts it into the queue. */
+/** A message as the IoT rule puts it into the queue. */
 async function publish(queue: QueueName, payload: object): Promise<void> {
   noteSent(queue, 1);
   counts.ruled += 1;
@@ -225,13 +226,13 @@ async function endJob(kind: Parameters<typeof jobId>[1], uuid: string): Promise<
   await settled();
 }
 
-/** What the host does is done in between. */
+/** Runs the workload; the test does the host's part in between. */
 interface HostsPart {
   readonly afterBind?: () => Promise<void>;
   readonly isReleased?: boolean;
 }
 
-/** A server's life as Nova asks for it. */
+/** The requests that Nova makes for a server, from create to delete. */
 async function serve(
   profile: string,
   provider: string,
@@ -247,7 +248,7 @@ async function serve(
   await endJob('release', stored?.handles.find(({ release }) => release)?.release ?? '');
 }
 
-/** @returns the instance */
+/** @returns the uuid of the instance */
 async function start(
   profile: string,
   provider: string,
@@ -286,7 +287,7 @@ async function start(
   return instance;
 }
 
-/** Its next report is of another boot; then its job ends. */
+/** The next report names another boot; then the job of the host ends. */
 async function boot(instance: string): Promise<void> {
   const { arqs } = world.deps.store;
   const asked = counts.jobs;
@@ -315,7 +316,7 @@ async function anImage(bitstream: string): Promise<string> {
   return id;
 }
 
-/** The second time: the first fills what containers keep. */
+/** Counts the second run: the first fills the caches of the containers. */
 const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   async pci(time) {
     if (time === 1)
@@ -376,7 +377,7 @@ it('a host has a NIC, a GPU and an FPGA', async () => {
   await settled();
 });
 
-describe('AWS is asked for exactly what the bill is made of', () => {
+describe('the calls to AWS are exactly those of the cost model', () => {
   it.each(Object.keys(workloads) as Workload[])(
     '%s',
     async (name) => {

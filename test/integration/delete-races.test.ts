@@ -1,4 +1,4 @@
-// Deletes of ARQs that somebody else takes from their instance, or binds, once they have been read.
+// Deletes of ARQs that another request unbinds or binds after the delete has read them.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
@@ -46,7 +46,7 @@ async function bind(instanceUuid: InstanceUuid): Promise<void> {
   await bindArqs(world.deps, nova, [target]);
 }
 
-/** Deletes the ARQ; what else happens does so when it has been read. */
+/** Deletes the ARQ, and runs `meanwhile` when the delete has read it. */
 async function deleteDuring(meanwhile: () => Promise<void>): Promise<void> {
   const { deps } = world;
   let isDone = false;
@@ -68,12 +68,12 @@ async function whatIsLeft() {
   return { arqs: (await world.deps.store.arqs.byUuids([arq])).size, claims: claims.length };
 }
 
-it('an ARQ that is unbound meanwhile is deleted', async () => {
+it('an ARQ that is unbound during the delete is deleted', async () => {
   await deleteDuring(() => unbindArqs(world.deps, nova, [arq]));
   expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
 });
 
-it('an ARQ that is bound to another instance meanwhile is deleted, and its device is free', async () => {
+it('an ARQ that is bound to another instance during the delete is deleted, and its device is free', async () => {
   await deleteDuring(async () => {
     await unbindArqs(world.deps, nova, [arq]);
     await bind(other);
@@ -81,12 +81,14 @@ it('an ARQ that is bound to another instance meanwhile is deleted, and its devic
   expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
 });
 
-it('an ARQ that is deleted meanwhile is so', async () => {
+it('an ARQ that another request deletes first is deleted', async () => {
   await deleteDuring(() => deleteArqs(world.deps, nova, [arq]));
   expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
 });
 
-/** Names the deletes and releases that the store is asked for, and how many ran at once at most. */
+/**
+ * Records the deletes and releases that the store is asked for, and how many ran at once at most.
+ */
 async function watched(work: (deps: World['deps']) => Promise<void>) {
   const { deps } = world;
   const seen = { deletes: 0, releases: 0, atOnce: 0 };
@@ -120,7 +122,7 @@ async function watched(work: (deps: World['deps']) => Promise<void>) {
   return seen;
 }
 
-it('deletes unbound ARQs beside each other, eight at a time', async () => {
+it('deletes unbound ARQs concurrently, eight at a time', async () => {
   const made = await Promise.all(
     Array.from({ length: 20 }, () => createArqs(world.deps, nova, 'fpga')),
   );

@@ -69,7 +69,7 @@ const patch = (value: string, more: object = {}) => ({
 });
 
 describe('a device', () => {
-  it('is taken into maintenance with all its providers, and given back', async () => {
+  it('is put into maintenance with all its providers, and enabled again', async () => {
     const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
     expect(await bind(instance)).toBe(202);
     expect((await world.ask('POST', `${path}/disable`)).status).toBe(204);
@@ -85,7 +85,7 @@ describe('a device', () => {
     expect(await bind('aaaaaaaa-0000-4000-8000-000000000003')).toBe(202);
   });
 
-  it("takes the specification's patch, with a reason", async () => {
+  it('takes the patch of the specification, with a reason', async () => {
     const { status, text } = await world.ask('PATCH', path, patch('disabled', { reason: 'fan' }));
     expect([status, text]).toEqual([204, '']);
     expect(await statusShown()).toBe('maintaining');
@@ -93,14 +93,14 @@ describe('a device', () => {
     expect(await statusShown()).toBe('enabled');
   });
 
-  it('stays in maintenance when its host reports it anew', async () => {
+  it('stays in maintenance when its host describes it again', async () => {
     await world.ask('PATCH', path, patch('disabled'));
     const changed = { ...board, model: 'another' };
     await applyReport(world.deps, 'cmp1', aReport([changed], { sequence: 2 }), Date.now());
     expect(await statusShown()).toBe('maintaining');
   });
 
-  it('is set though a region of it has left and the next report is still to come', async () => {
+  it('is disabled although one of its regions is gone and the next report is still to come', async () => {
     const bare = { ...board, regions: [] };
     await applyReport(world.deps, 'cmp1', aReport([bare], { sequence: 3 }), Date.now());
     await expect.poll(() => world.deps.store.inventory.provider(region), soon).toBe(undefined);
@@ -109,7 +109,7 @@ describe('a device', () => {
     await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 4 }), Date.now());
   });
 
-  it('is still in maintenance when it returns to its host', async () => {
+  it('is still in maintenance when its host reports it again', async () => {
     await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
     for (const instance of [1, 3]) {
       const uuid = `aaaaaaaa-0000-4000-8000-00000000000${instance}`;
@@ -123,7 +123,7 @@ describe('a device', () => {
     expect(await statusShown()).toBe('maintaining');
     await expect.poll(() => reservedOf(provider), soon).toBe(2);
 
-    // Given back, it is forgotten like any that is not there.
+    // After it is enabled it is deleted like any other gone device.
     await applyReport(world.deps, 'cmp1', aReport([], { sequence: 7 }), Date.now());
     await expect.poll(() => reservedOf(provider), soon).toBe(undefined);
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
@@ -141,7 +141,7 @@ describe('a device', () => {
     expect([answer.status, sentenceOf(answer)]).toEqual([status, expect.any(String)]);
   });
 
-  it('that is not there is not found', async () => {
+  it('of an unknown uuid is 404', async () => {
     const missing = '/v2/devices/99999999-0000-4000-8000-000000000009/disable';
     expect((await world.ask('POST', missing)).status).toBe(404);
   });

@@ -1,5 +1,5 @@
-// One host reports far more than any host has to: what it says is dropped or waits, at the cost of one
-// read each, and other hosts' reports go on. On the real engine.
+// One host sends far more reports than a host has to: they are dropped or wait, at the cost of one
+// read each, and the reports of other hosts are applied. On the real engine.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -12,7 +12,7 @@ import { startWorld, type World } from '#test/support/world.ts';
 let world: World;
 let deps: ConsumerDeps;
 let nowMs = Date.now();
-/** What was asked of the host's rows. */
+/** Calls to the store about the rows of the host. */
 let asked: string[];
 let hosts = 0;
 let flooder: string;
@@ -68,7 +68,7 @@ async function modelOf(hostname: string): Promise<string | undefined> {
   return (await world.deps.store.inventory.host(hostname)).devices[0]?.model;
 }
 
-it('what is overtaken is dropped before it is read, and before any write', async () => {
+it('an overtaken report is dropped before its rows are read or written', async () => {
   await receive(flooder, changed(9));
   asked = [];
   reads = 0;
@@ -77,7 +77,7 @@ it('what is overtaken is dropped before it is read, and before any write', async
   expect(await modelOf(flooder)).toBe('model 9');
 });
 
-it('what is overtaken is not applied although the host names devices that it never describes', async () => {
+it('an overtaken report is not applied although the host names devices that it never describes', async () => {
   const wanted = { '0000:0d:00.0': '0123456789abcdef' };
   const report = changed(9);
   await receive(flooder, { ...report, manifest: { ...report.manifest, ...wanted } });
@@ -86,7 +86,7 @@ it('what is overtaken is not applied although the host names devices that it nev
   expect(asked).toEqual(['hostAlone']);
 });
 
-it('applies some at once, the others one every two seconds, and those of another host at once', async () => {
+it('applies a burst at once, then one every two seconds, and reports of another host at once', async () => {
   let sequence = 0;
   let applied = 0;
   while (sequence < 40) {
@@ -107,7 +107,7 @@ it('applies some at once, the others one every two seconds, and those of another
   nowMs += 2000;
   await receive(flooder, changed(40));
   await expect(receive(flooder, changed(41))).rejects.toThrow('reports too often');
-  // What waited is overtaken now.
+  // The reports that waited are overtaken now.
   asked = [];
   await receive(flooder, changed(35), 3);
   expect(asked).toEqual(['hostAlone']);
@@ -115,7 +115,7 @@ it('applies some at once, the others one every two seconds, and those of another
   await receive(flooder, changed(42));
 });
 
-it('heartbeats wait, too', async () => {
+it('heartbeats wait for the pace, too', async () => {
   await receive(flooder, changed(1));
   const { manifest } = changed(1);
   for (let sequence = 2; sequence <= 30; sequence++) {
@@ -126,7 +126,7 @@ it('heartbeats wait, too', async () => {
   );
 });
 
-it('what waits comes back ever less often', async () => {
+it('a waiting report is retried at growing intervals', async () => {
   const { inventory } = world.deps.store;
   await receive(flooder, changed(1));
   const [now, until] = [nowMs, nowMs + 60_000].map((ms) => new Date(ms).toISOString());

@@ -1,5 +1,5 @@
-// An admin frees one device: what is in quarantine on others stays there. The host's jobs are noted;
-// everything else is real.
+// An admin frees one device: handles in quarantine on other devices stay there. The host's jobs
+// are recorded; everything else is real.
 
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -89,7 +89,7 @@ async function inQuarantine(): Promise<string> {
   return release;
 }
 
-it('a device that was cleaned is freed by force, and no other that the same instance had', async () => {
+it('a cleaned device is freed by force, and no other device of the same instance', async () => {
   const release = await inQuarantine();
   const freed = await force(addresses[0]);
   expect([freed.status, freed.json.attach_handles]).toEqual([200, [(await handleOf(first))?.uuid]]);
@@ -124,7 +124,7 @@ it('a device is cleaned by its host before it is freed by force', async () => {
   expect(held).toMatchObject({ quarantine: expect.any(String) });
   expect(held?.release).not.toBe(old);
   expect(await handleOf(second)).toMatchObject({ release: old });
-  // Asked again before its host has answered, it is not asked twice.
+  // A second request before the host has answered starts no second job.
   expect((await force(addresses[0], {})).json.cleaning).toEqual([uuid]);
   expect((await handleOf(first))?.release).toBe(held?.release);
 
@@ -137,13 +137,13 @@ it('a device is cleaned by its host before it is freed by force', async () => {
   await deps.store.releases.confirm(release);
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
 
-  // The host has still not cleaned up behind the other.
+  // The host has still not cleaned up the other device.
   expect((await force(addresses[1], {})).status).toBe(202);
   expect(await deps.store.releases.awaited(old)).toBeUndefined();
   expect((await force(addresses[1])).json.attach_handles).toHaveLength(1);
 });
 
-it('a device whose host is away is freed by no less than the word that it was cleaned', async () => {
+it('a device whose host is away is freed only if the request says that it was cleaned', async () => {
   const release = await inQuarantine();
   const { host } = await deps.store.inventory.host('cmp1');
   const at = new Date(Date.now() - 10 * minuteMs).toISOString();

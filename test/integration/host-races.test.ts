@@ -1,5 +1,5 @@
-// Boots, releases and jobs' ends in unlucky order, as host-work.test.ts has them in the lucky one. Each of
-// these has lost a device, a bind or a release once.
+// Reboots, releases and job ends in an unlucky order; host-work.test.ts has the lucky one. Each of
+// these orders has once lost a device, a bind or a release.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -26,7 +26,7 @@ afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 const boot_idOf = (n: number) => `bbbbbbbb-0000-4000-8000-${String(n).padStart(12, '0')}`;
-/** Report of a new boot, the consumer dies before putReport. */
+/** Delivers a report of a new boot; the consumer dies before putReport. */
 async function bootDying(
   d: ConsumerDeps = cmp1.deps,
   at: () => Promise<void> = async () => {
@@ -58,7 +58,7 @@ async function bootDying(
   return () => applyReport(cmp1.deps, 'cmp1', report, receivedAt);
 }
 
-it('a report of a boot that comes again does not undo what its job has made', async () => {
+it('a repeated report of a boot does not undo what its job has made', async () => {
   const { instance } = await cmp1.bound();
   const again = await bootDying();
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
@@ -69,7 +69,7 @@ it('a report of a boot that comes again does not undo what its job has made', as
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-it('the refused job of an earlier boot takes nothing from an instance', async () => {
+it('a rejected job of an earlier boot takes nothing from an instance', async () => {
   const { instance } = await cmp1.bound();
   await cmp1.boot();
   const [old = ''] = [...cmp1.jobs.keys()];
@@ -86,7 +86,7 @@ it('the refused job of an earlier boot takes nothing from an instance', async ()
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
-it("the late success of an earlier boot's job binds nothing", async () => {
+it("a late success of an earlier boot's job binds nothing", async () => {
   const { instance } = await cmp1.bound();
   await cmp1.boot();
   const [old = ''] = [...cmp1.jobs.keys()];
@@ -102,7 +102,7 @@ it("the late success of an earlier boot's job binds nothing", async () => {
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
-it("a success under another boot than the host's is none", async () => {
+it("a success under another boot than the host's is ignored", async () => {
   const { instance } = await cmp1.bind();
   await cmp1.startBindOf(instance);
   await cmp1.boot();
@@ -110,7 +110,7 @@ it("a success under another boot than the host's is none", async () => {
   expect(await cmp1.stateOf(instance)).not.toBe('Bound');
 });
 
-it('a tenant cannot take a vGPU from its instance without a service token', async () => {
+it('a tenant without a service token cannot take a vGPU from its instance', async () => {
   const { arq } = await cmp1.bound();
   const body = {
     [arq]: [
@@ -140,7 +140,7 @@ async function report(devices: (typeof gpu)[], extra: Record<string, unknown> = 
   );
 }
 
-it('a device that is away for one report stays in quarantine', async () => {
+it('a device that is missing from one report stays in quarantine', async () => {
   const { instance } = await cmp1.bound();
   await cmp1.remove(instance);
   await cmp1.startReleases();
@@ -153,7 +153,7 @@ it('a device that is away for one report stays in quarantine', async () => {
 });
 
 const gpu2 = { ...gpu, address: '0000:0f:00.0' };
-it('a card that died with the boot takes down no instance but its own', async () => {
+it('a card that fails at the reboot affects no other instance', async () => {
   await report([gpu, gpu2]);
   const healthy = await cmp1.bound();
   const created = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
@@ -215,7 +215,7 @@ async function bindTwo() {
   return { arqs, instance };
 }
 
-it('a success is not lost to the deletion of one of the ARQs', async () => {
+it('a success is kept when one of the ARQs is deleted at the same time', async () => {
   const { arqs, instance } = await bindTwo();
   await cmp1.startBindOf(instance);
   let once = true;
@@ -249,7 +249,7 @@ it('a success is not lost to the deletion of one of the ARQs', async () => {
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-it('nor is it while the host makes it again', async () => {
+it('a success is kept while the host reprovisions', async () => {
   const { arqs, instance } = await bindTwo();
   await cmp1.startBindOf(instance);
   await cmp1.end('bind');
@@ -286,7 +286,7 @@ it('nor is it while the host makes it again', async () => {
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-it("a boot's report that comes again confirms no release that began since", async () => {
+it('a repeated report of a reboot confirms no release that began after it', async () => {
   const { instance } = await cmp1.bound();
   const again = await bootDying();
   await cmp1.end('reprovision'); // the mdev is there again
@@ -312,7 +312,7 @@ it('a bind that waited behind a release is prepared for the new boot', async () 
   expect(prepare?.boot_id).toBe(host.bootId);
 });
 
-it('a release that begins with the boot is asked of the new boot', async () => {
+it('a release that begins with the reboot is sent to the new boot', async () => {
   const { instance } = await cmp1.bound();
   await bootDying(cmp1.deps, async () => {
     await cmp1.remove(instance);
@@ -323,7 +323,7 @@ it('a release that begins with the boot is asked of the new boot', async () => {
   expect(free?.boot_id).toBe(host.bootId);
 });
 
-it('what is left of a binding is provisioned while a part of it is deleted', async () => {
+it('the rest of a binding is reprovisioned while a part of it is deleted', async () => {
   const { arqs, instance } = await bindTwo();
   await cmp1.startBindOf(instance);
   await cmp1.end('bind');

@@ -1,5 +1,5 @@
-// Binds that need the compute node: claimed, prepared, resolved, released. The host's jobs are noted here
-// and ended by the test; everything else is real.
+// Binds that need the compute node: claimed, prepared, resolved, released. The test records the
+// host's jobs and ends them; everything else is real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -16,7 +16,7 @@ afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that needs the host', () => {
-  it('is started, asks the host once, and is bound when the host says so', async () => {
+  it('is started, asks the host once, and is Bound when the host confirms', async () => {
     const { instance, arq, status } = await cmp1.bind();
     expect([status, await cmp1.stateOf(instance)]).toEqual([202, 'BindStarted']);
     await cmp1.startBindOf(instance);
@@ -55,7 +55,7 @@ describe('a bind that needs the host', () => {
     expect(await cmp1.stateOf(instance)).toBeUndefined();
   });
 
-  it("fails by its deadline, and the host's late success changes nothing", async () => {
+  it('fails at its deadline, and a late success of the host changes nothing', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await sweep({ ...cmp1.deps, clock: () => Date.now() + 2 * minutes });
@@ -66,14 +66,14 @@ describe('a bind that needs the host', () => {
     expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
-  it('is refused while the agent is gone, but not for its first minute', async () => {
+  it('is refused while the agent is lost, but not in the first minute', async () => {
     await cmp1.disconnect(minutes / 2);
     expect((await cmp1.bind()).status).toBe(202);
     await cmp1.disconnect(2 * minutes);
     const refused = { status: 409, error: expect.stringContaining('agent') };
     expect(await cmp1.bind()).toMatchObject(refused);
 
-    // What it had said before comes late: it is gone all the same.
+    // A report from before the loss comes late: the agent is lost all the same.
     const { host } = await cmp1.deps.store.inventory.host('cmp1');
     const from = { boot_id: host.bootId as string, sequence: host.sequence + 1 };
     await applyReport(cmp1.deps, 'cmp1', aReport([gpu], from), Date.now() - 3 * minutes);
@@ -96,7 +96,7 @@ describe('a release', () => {
     expect((await cmp1.handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
-  it('lets a claim wait behind it, and that is prepared only after it', async () => {
+  it('makes a new bind of the handle wait, and the bind is prepared after the release', async () => {
     const [first, second] = [await cmp1.bound(), await cmp1.bound(), await cmp1.bound()];
     await cmp1.remove(first.instance);
     const third = await cmp1.bind();
@@ -110,7 +110,7 @@ describe('a release', () => {
     expect(await cmp1.stateOf(second.instance)).toBe('Bound');
   });
 
-  it('of a bind that is under way cancels its job, and is cleaned up all the same', async () => {
+  it('of a started bind cancels the job of the bind, and is cleaned up all the same', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     const [jobId = ''] = cmp1.jobs.keys();
@@ -123,7 +123,7 @@ describe('a release', () => {
     expect((await cmp1.handles()).filter(({ release, claim }) => release || claim)).toEqual([]);
   });
 
-  it('that nobody confirms puts the handle into quarantine, until it is confirmed', async () => {
+  it('without a confirmation puts the handle into quarantine until the host confirms it', async () => {
     const [first, second] = [await cmp1.bound(), await cmp1.bound(), await cmp1.bound()];
     await cmp1.remove(first.instance);
     await cmp1.startReleases();
@@ -140,7 +140,7 @@ describe('a release', () => {
     expect(await cmp1.stateOf(second.instance)).toBe('Bound');
   });
 
-  it('that the host could not do keeps nobody from the other vGPUs of the type', async () => {
+  it('that failed on the host leaves the other vGPUs of the type usable', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await cmp1.startReleases();
@@ -149,7 +149,7 @@ describe('a release', () => {
     expect(await cmp1.stateOf((await cmp1.bound()).instance)).toBe('Bound');
   });
 
-  it('that the host could not do is done again when an admin frees the handle by force', async () => {
+  it('that failed on the host is repeated when an admin frees the handle by force', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await cmp1.startReleases();
@@ -171,7 +171,7 @@ describe('a release', () => {
     expect(
       (await cmp1.handles()).filter(({ quarantine, release }) => quarantine || release),
     ).toEqual([]);
-    // The handle may have gone to somebody else by the time the host answers after all.
+    // The host may answer after the handle went to another instance.
     cmp1.bringBackJobs(late);
     const next = [await cmp1.bind(), await cmp1.bind(), await cmp1.bind()];
     await cmp1.end('release');
@@ -179,8 +179,8 @@ describe('a release', () => {
   });
 });
 
-describe('a host that boots', () => {
-  it('is asked to make again what it lost; until then the ARQs are provisioning', async () => {
+describe('a host that reboots', () => {
+  it('is asked to reprovision what it lost; until then the ARQs are provisioning', async () => {
     const { instance, arq } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.end('bind');
@@ -195,7 +195,7 @@ describe('a host that boots', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('has not what its job made before, though the message that asked for it comes again', async () => {
+  it('has lost what an earlier job made, even if the message for that job is repeated', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.boot();
@@ -204,7 +204,7 @@ describe('a host that boots', () => {
     expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
-  it('has nothing left of what was being released', async () => {
+  it('confirms the releases that were pending', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.end('bind');
@@ -213,7 +213,7 @@ describe('a host that boots', () => {
     expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
   });
 
-  it('is unknown while its agent is gone', async () => {
+  it('is unknown while its agent is lost', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     await cmp1.end('bind');

@@ -28,7 +28,7 @@ async function report(
   await applyReport(world.deps, host, aReport(devices, { sequence, ...given }), Date.now());
 }
 
-/** As nova-compute does when it starts. */
+/** Creates the compute node's provider, as nova-compute does when it starts. */
 async function startComputeNode(name: string): Promise<void> {
   await fetch(`${world.urls.nova}/hosts`, {
     method: 'POST',
@@ -93,7 +93,7 @@ describe('a device that a host reports', () => {
     });
   });
 
-  it('waits for the compute node where the agent comes first', async () => {
+  it('waits for the compute node when the agent starts first', async () => {
     await report('cmp3', [aDevice()]);
     await expect
       .poll(async () => (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'), soon)
@@ -108,7 +108,7 @@ describe('a device that a host reports', () => {
   });
 });
 
-describe('a device that vanishes', () => {
+describe('a device that disappears', () => {
   const gone = async (name: string) =>
     (await world.deps.clients.placement.getProvider(providerUuid(name))) === undefined;
   const rowsOf = async (name: string, host: string) =>
@@ -116,7 +116,7 @@ describe('a device that vanishes', () => {
       ({ pk, sk }) => pk === `RP#${providerUuid(name)}` || (pk === `HOST#${host}` && sk !== 'HOST'),
     );
 
-  it('leaves Placement and our tables', async () => {
+  it('is deleted from Placement and from our tables', async () => {
     await startComputeNode('cmp4');
     await report('cmp4', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
@@ -125,7 +125,7 @@ describe('a device that vanishes', () => {
     await expect.poll(() => rowsOf('cmp4_FakeDevice', 'cmp4'), soon).toEqual([]);
   });
 
-  it('stays while a server has it, and is offered to nobody else', async () => {
+  it('stays while a server has it, and is not offered again', async () => {
     await startComputeNode('cmp5');
     await report('cmp5', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
@@ -160,7 +160,7 @@ describe('a device that vanishes', () => {
 });
 
 describe('deadlines', () => {
-  it('delete ARQs that nobody has bound', async () => {
+  it('an unbound ARQ is deleted at its deadline', async () => {
     const late = { ...world.deps, clock: () => Date.now() - 20 * 60_000 };
 
     const caller = aCaller();

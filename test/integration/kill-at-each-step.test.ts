@@ -1,7 +1,7 @@
-// The system as its processes. Each of them is killed at each named step of a bind and of a release,
-// then started again, and Nova repeats what it got no answer to. Nothing may be lost, nothing claimed
-// twice. Waits end when the system no longer calls anything, however long a machine takes for a call; a
-// test that fails leaves neither a claim nor a dead process to those after it.
+// The system as its processes. The test kills each process at each named step of a bind and of a
+// release and starts it again, and Nova repeats the requests that got no answer. Nothing may be
+// lost or claimed twice. Waits end when the system makes no more calls, however slow the machine
+// is; a failed test leaves neither a claim nor a dead process to the next.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,10 +25,12 @@ const hostname = 'cmp1';
 const provider = providerUuid(`${hostname}_FakeDevice`);
 
 const onThePath = ['api', 'consumers', 'dynamodb', 'queues'];
-/** A plain PCI device is bound without its host: these need to die at one side of a step only. */
+/**
+ * A plain PCI device is bound without its host: these processes die at one side of a step only.
+ */
 const besideThePath = ['broker', `agent-${hostname}`];
 
-/** In the order in which they happen. */
+/** Steps in the order in which they happen. */
 const bindSteps = [
   'DynamoDB BatchGetItem',
   'DynamoDB Query',
@@ -39,10 +41,13 @@ const bindSteps = [
 ];
 const releaseSteps = ['DynamoDB GetItem', 'DynamoDB BatchGetItem', 'DynamoDB TransactWriteItems'];
 
-/** A killed consumer's message comes again after this, in place of the deployed half minute. */
+/**
+ * Seconds until a killed consumer's message is delivered again, instead of the deployed half
+ * minute.
+ */
 const visibilitySeconds = 1;
 
-/** Only against a test that would never end: its waits know better. */
+/** Ends a test that would never end; the waits have limits of their own. */
 const neverMs = 600_000;
 
 let directory: string;
@@ -54,7 +59,7 @@ let store: ReturnType<typeof createStore>;
 let restarted: Promise<void> = Promise.resolve();
 let instances = 0;
 
-/** What is asked for again and again while there is nothing to do. */
+/** Calls that the system repeats while it has nothing to do. */
 const idleCalls = ['SQS ReceiveMessage', 'DynamoDB GetRecords', 'DynamoDB GetItem'];
 
 function onCall(call: Call): Promise<void> | void {
@@ -65,7 +70,7 @@ function onCall(call: Call): Promise<void> | void {
   return act();
 }
 
-/** At the next such call: kills the process, and starts it again at once. */
+/** Kills the process at its next such call, and starts it again at once. */
 function killAt(name: string, call: Call): () => boolean {
   let happened = false;
   armed = {
@@ -74,7 +79,7 @@ function killAt(name: string, call: Call): () => boolean {
       happened = true;
       await system.kill(name);
       restarted = system.start(name).finally(noteProgress);
-      // A start that fails shows in the test's own words; what follows starts it once more.
+      // A failed start shows in the test itself; the next test starts the process once more.
       restarted.catch(() => {});
     },
   };
@@ -131,7 +136,7 @@ interface Answer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** Asks until there is an answer, as Nova would. */
+/** Repeats the request until there is an answer, as Nova does. */
 async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await eventually(
     `an answer to ${method} ${path}`,
@@ -142,7 +147,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<Answer
   return answer;
 }
 
-/** Rejects while the API is started, or when it is killed while it answers. */
+/** Rejects while the API starts, and when it is killed before it answers. */
 async function askOnce(method: string, path: string, body: unknown): Promise<Answer> {
   const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
     method,
@@ -163,7 +168,7 @@ async function createArq(): Promise<string> {
   return json.arqs[0].uuid;
 }
 
-/** Of the test that runs. */
+/** Name of the running test. */
 let instance = '';
 
 function nextInstance(): string {
@@ -216,11 +221,11 @@ beforeEach(() => {
   instance = nextInstance();
 });
 
-// Also after a test that failed: one failure is one failure.
+// Also after a failed test, so that it fails no other test.
 afterEach(async () => {
   armed = undefined;
   await restarted.catch(() => {});
-  // Those that run stay as they are.
+  // Running processes stay as they are.
   for (const name of system.processes) await system.start(name);
   await release();
   await eventually(

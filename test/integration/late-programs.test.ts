@@ -1,5 +1,4 @@
-// What an operator has a region programmed with, and who gets the region before its host has done with it:
-// nobody.
+// An operator has a region programmed: no bind gets the region before its host is done with it.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ImageUnusable } from '#core/clients/glance.ts';
@@ -24,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
-/** An operator's request. */
+/** Sends an operator's request to program the region. */
 async function program(): Promise<void> {
   const image = await cmp1.anImage({}, aGbs());
   const uuid = (await cmp1.deps.store.inventory.provider(region))?.deployable.uuid;
@@ -35,22 +34,22 @@ async function program(): Promise<void> {
   expect(status).toBe(200);
 }
 
-/** Somebody for whom the region is good as it is. */
+/** Binds an instance that takes the region with any image. */
 async function bindAsItIs(): Promise<unknown> {
   const { instance } = await cmp1.bind({});
   await cmp1.startBindOf(instance).catch(() => {});
   return cmp1.stateOf(instance);
 }
 
-it('nobody gets it after a job of which the host has not told the end', async () => {
+it('a region is not bound after a job whose end the host has not reported', async () => {
   await program();
   for (const id of await cmp1.releases()) await cmp1.startAwaited(cmp1.deps, id);
-  // It may be at it still.
+  // The host may still be programming.
   await cmp1.end('timed_out');
   expect(await bindAsItIs()).not.toBe('Bound');
 });
 
-it('it is not programmed where somebody has come and gone while its image was fetched', async () => {
+it('a region is not programmed after another instance had it while the image was fetched', async () => {
   await program();
   const [id = ''] = await cmp1.releases();
   let state: unknown;
@@ -73,7 +72,7 @@ it('it is not programmed where somebody has come and gone while its image was fe
   expect(await cmp1.releases()).toEqual([]);
 });
 
-it('nobody gets it because the message comes again when its image is gone', async () => {
+it('a region is not bound when the message is repeated after its image was deleted', async () => {
   await program();
   const [id = ''] = await cmp1.releases();
   await cmp1.startAwaited(cmp1.deps, id);
@@ -85,7 +84,7 @@ it('nobody gets it because the message comes again when its image is gone', asyn
   expect([await cmp1.releases(), cmp1.jobs.size]).toEqual([[id], 1]);
 });
 
-it('nobody gets it who has seen it free before', async () => {
+it('a bind that read the region as free waits for the program', async () => {
   await cmp1.boot({}, { isShared: false });
   await cmp1.world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'as-it-is', groups: [{ 'resources:FPGA': '1' }] }],
@@ -101,14 +100,14 @@ it('nobody gets it who has seen it free before', async () => {
   const late = { ...cmp1.deps, store: { ...store, bindings: { ...store.bindings, claim } } };
   await bindArqs(late, nova, [target]);
   expect(await cmp1.stateOf(instanceUuid)).toBe('BindStarted');
-  // Gone again, it leaves the region to its own release, and none to the program.
+  // Its delete leaves the region to the release of the bind, and none to the program.
   const [id = ''] = await cmp1.releases();
   await cmp1.remove(instanceUuid);
   await cmp1.startAwaited(cmp1.deps, id);
   expect([cmp1.jobs.size, await cmp1.deps.store.releases.awaited(id)]).toEqual([0, undefined]);
 });
 
-it('nobody gets it before a job that its host has not begun is cancelled', async () => {
+it('a region is not bound before the job that its host has not started is cancelled', async () => {
   await program();
   const [id = ''] = await cmp1.releases();
   await cmp1.startAwaited(cmp1.deps, id);
@@ -123,16 +122,16 @@ it('nobody gets it before a job that its host has not begun is cancelled', async
     clock: () => Date.now() + 25 * minuteMs,
   });
   expect(cancelled).toEqual([...cmp1.jobs.keys()]);
-  // Nor is it asked again when its image has come at last.
+  // The host is not asked again when the image arrives at last.
   cmp1.jobs.clear();
   await cmp1.startAwaited(cmp1.deps, id);
   expect(cmp1.jobs.size).toBe(0);
 });
 
-it('it is free where the boot came before the request was stored', async () => {
+it('a region is free when the reboot came before the request was stored', async () => {
   const uuid = (await cmp1.deps.store.inventory.provider(region))?.deployable.uuid ?? '';
   const image = await cmp1.anImage({}, aGbs());
-  // Its time is that of its beginning.
+  // The request bears the time at which it began.
   const early = { ...cmp1.deps, clock: () => Date.now() - minuteMs };
   await programDeployable(early, aCaller({ roles: ['admin'] }), uuid, image);
   for (const id of await cmp1.releases()) await cmp1.startAwaited(cmp1.deps, id);

@@ -1,5 +1,5 @@
-// Listings read indexes, and rows afterwards: what happens in between, or has happened before an index
-// knows of it.
+// Listings read an index, and the rows afterwards: rows may change in between, and the index may
+// be late.
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -41,7 +41,7 @@ beforeEach(async () => {
   arqs = made.toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1));
 });
 
-/** What is done once the index has been read, and before the rows are. */
+/** Runs after the index was read and before the rows are read. */
 function listingsWith(inBetween: () => Promise<unknown>): Listings {
   let isDone = false;
   const send = async (command: { readonly constructor: { readonly name: string } }) => {
@@ -57,7 +57,7 @@ function listingsWith(inBetween: () => Promise<unknown>): Listings {
 const keyOf = (at: number) => ({ pk: `ARQ#${arqs[at]?.uuid}` });
 const uuidsOf = (some: readonly Arq[]) => some.map(({ uuid }) => uuid);
 
-it('a page is full while there is more, whatever has been deleted meanwhile', async () => {
+it('a page is full while there are more rows, even if rows are deleted during the listing', async () => {
   const lagging = listingsWith(() =>
     client.send(new DeleteCommand({ TableName: table, Key: keyOf(1) })),
   );
@@ -65,7 +65,7 @@ it('a page is full while there is more, whatever has been deleted meanwhile', as
   expect(uuidsOf(await lagging.arqs(page, { projectId }))).toEqual([first, third]);
 });
 
-it("no row is shown that is another project's by now", async () => {
+it('a row that moves to another project during the listing is not shown', async () => {
   const lagging = listingsWith(() =>
     client.send(
       new UpdateCommand({
@@ -81,7 +81,7 @@ it("no row is shown that is another project's by now", async () => {
   expect(uuidsOf(got)).toContain(arqs[1]?.uuid);
 });
 
-it('a marker is a uuid in either case', async () => {
+it('a marker is accepted in upper and lower case', async () => {
   const all = '/v2/accelerator_requests?sort_key=uuid&limit=1000';
   const { json } = await world.ask('GET', all);
   const uuids: string[] = json.arqs.map(({ uuid }) => uuid);
@@ -89,7 +89,7 @@ it('a marker is a uuid in either case', async () => {
   expect(after.json.arqs.map(({ uuid }) => uuid)).toEqual(uuids.slice(1));
 });
 
-it('the next page is asked as the first was', async () => {
+it('the link to the next page keeps the query', async () => {
   const first = await world.ask('GET', '/v2/accelerator_requests?limit=1&bind_state=resolved');
   const [next] = first.json.arqs_links;
   expect(new URL(next.href).searchParams.get('bind_state')).toBe('resolved');

@@ -1,4 +1,4 @@
-// Maintenance, and a report of the same device at the same moment: what an operator was told is so stays so.
+// Maintenance and a concurrent report of the same device: the status that the operator set stays.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -36,7 +36,7 @@ async function statusShown(): Promise<string> {
   return (await world.ask('GET', path, { microversion: 'accelerator 2.3' })).json.status;
 }
 
-it('a device that is taken into maintenance while its rows go is in maintenance when it returns', async () => {
+it('a device that is disabled while its rows are deleted is in maintenance when it returns', async () => {
   await report([card]);
   await report([]);
   const { placement } = world.deps.clients;
@@ -60,7 +60,7 @@ it('a device that is taken into maintenance while its rows go is in maintenance 
   expect((await world.ask('GET', path)).status).toBe(404);
 });
 
-it('a region that comes just when its device is enabled is enabled, too', async () => {
+it('a region that appears while its device is enabled is enabled, too', async () => {
   await report([card]);
   await set('disable');
   const { inventory } = world.deps.store;
@@ -80,7 +80,7 @@ it('a region that comes just when its device is enabled is enabled, too', async 
   expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
 });
 
-it('a device that is disabled while Placement is told of it stays disabled in all its parts', async () => {
+it('a device that is disabled while Placement is updated stays disabled in all its parts', async () => {
   await report([card]);
   await set('enable');
   const { inventory } = world.deps.store;

@@ -1,5 +1,5 @@
-// Messages that nobody can read, and messages whose work always fails: of each queue, by its deployed
-// consumer, on the real SQS endpoint, whose clock is moved on.
+// Unreadable messages, and messages whose work always fails: of each queue, by its deployed
+// consumer, on the real SQS endpoint, whose clock the test moves.
 
 import {
   DeleteMessageBatchCommand,
@@ -56,7 +56,7 @@ const jobEnd = (uuid: string) => ({
 });
 const connected = { clientId: 'x', timestamp: 1, eventType: 'connected' };
 
-/** Of each queue a message that nobody can read, one whose work fails (see below), and a good one. */
+/** Of each queue an unreadable message, one whose work fails (see below), and a good one. */
 const messages: Readonly<
   Record<QueueName, Readonly<Record<'unreadable' | 'failing' | 'good', object>>>
 > = {
@@ -86,14 +86,14 @@ const messages: Readonly<
     good: fromHost('cmp1', connected),
   },
   'job-events': {
-    // Parsers repeat in their message what they could not parse, and SQS takes no such characters.
+    // Parsers quote unreadable text in their message, and SQS refuses such characters.
     unreadable: fromHost('cmp1', '\u0000\u0001\uFFFF no JSON'),
     failing: fromHost('cmp1', jobEnd(poisonUuid)),
     good: fromHost('cmp1', jobEnd(aUuid)),
   },
 };
 
-/** By which an operator sees what is wrong: one line, that names the place. */
+/** The log line by which an operator sees the cause: it names the place. */
 const causes: Readonly<Record<QueueName, RegExp>> = {
   'nova-events': /^instance_uuid: .+; bind_id: .+$/,
   'host-jobs': /^kind: .+$/,
@@ -145,7 +145,7 @@ function logTo(own: LogFields = {}): Log {
   };
 }
 
-/** The world's, where whatever is poisoned cannot be read from the database until it is mended. */
+/** A world whose database refuses to read the poisoned rows until they are repaired. */
 function depsOf(name: QueueName): ConsumerDeps {
   const { deps } = world;
   const guarded = <Args extends readonly string[], Result>(
@@ -187,7 +187,9 @@ async function send(name: QueueName, ...kinds: ('unreadable' | 'failing' | 'good
   await sqs.send(new SendMessageBatchCommand({ QueueUrl: urls[name], Entries }));
 }
 
-/** What Lambda does with what it receives at once: one invocation, and a delete of what is done. */
+/**
+ * What Lambda does with one batch: one invocation, and a delete of the messages that succeeded.
+ */
 async function deliver(name: QueueName): Promise<number> {
   const QueueUrl = urls[name];
   const { Messages = [] } = await sqs.send(
@@ -214,7 +216,7 @@ async function deliver(name: QueueName): Promise<number> {
   return records.length;
 }
 
-/** Until the queue has nothing more to give; what fails comes again after its visibility. */
+/** Runs until the queue is empty; failed messages return after their visibility timeout. */
 async function deliverAll(name: QueueName, deliveriesMax: number): Promise<void> {
   const row = queues.find((each) => each.name === name);
   for (let delivery = 0; delivery <= deliveriesMax; delivery++) {
@@ -244,7 +246,7 @@ async function sendBack(name: QueueName): Promise<void> {
 }
 
 describe.each(queues)('$name', ({ name, receiveCountMax }) => {
-  it('puts what it cannot read aside at once, with its cause, and works on the rest', async () => {
+  it('dead-letters an unreadable message at once, with its cause, and works on the rest', async () => {
     await send(name, 'unreadable', 'good');
     await deliverAll(name, 1);
     expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
@@ -260,7 +262,7 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
     );
     expect(JSON.parse(Messages[0]?.Body ?? '')).toEqual(messages[name].unreadable);
     expect(Messages[0]?.MessageAttributes?.cause?.StringValue).toMatch(causes[name]);
-    // Sent back it is as unreadable as before, and is put aside again.
+    // A redriven message is as unreadable as before, and is dead-lettered again.
     await sendBack(name);
     await deliverAll(name, 1);
     expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
@@ -274,7 +276,7 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
     );
   });
 
-  it('gives up in the end what always fails, and works on the rest at once', async () => {
+  it('dead-letters a message that always fails after its last attempt, and works on the rest at once', async () => {
     await send(name, 'failing', 'good');
     await deliver(name);
     expect(await countIn(urls[name])).toBe(1);
@@ -288,7 +290,7 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
     expect(told.at(-1)?.fields).toMatchObject({ is_last: true, attempt: receiveCountMax });
   });
 
-  it('works on it when it is mended and sent back', async () => {
+  it('works on the message when the cause is repaired and the message is redriven', async () => {
     isMended = true;
     await sendBack(name);
     await deliverAll(name, 3);

@@ -1,4 +1,4 @@
-// An FPGA whose host has booted: what its region held is gone, or is not.
+// An FPGA whose host has rebooted: its region may have lost its image or kept it.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
-/** A consumer that dies when it has noted the boot. */
+/** A consumer that dies after it has stored the boot. */
 function dyingAtDevices(given: ConsumerDeps): ConsumerDeps {
   const inventory = {
     ...given.store.inventory,
@@ -25,7 +25,7 @@ function dyingAtDevices(given: ConsumerDeps): ConsumerDeps {
   return { ...given, store: { ...given.store, inventory } };
 }
 
-describe('a host that boots', () => {
+describe('a host that reboots', () => {
   async function boundWith(data: Buffer) {
     const id = await cmp1.anImage({}, data);
     return { id, instance: await cmp1.bound({ 'accel:bitstream_id': id }) };
@@ -41,14 +41,14 @@ describe('a host that boots', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('is left alone where its region still holds the image', async () => {
+  it('is not asked to program when its region still holds the image', async () => {
     const { id, instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: id });
     await cmp1.reprovisionFor(instance);
     expect([cmp1.jobs.size, await cmp1.stateOf(instance)]).toEqual([0, 'Bound']);
   });
 
-  it('is not believed to hold still what its driver cannot look at', async () => {
+  it('is asked to check a region that its driver could not read', async () => {
     const { id, instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: id }, { isSameBoot: true });
     await cmp1.receive({
@@ -63,7 +63,7 @@ describe('a host that boots', () => {
     expect([cmp1.theStep().image.id, await cmp1.stateOf(instance)]).toEqual([id, 'provisioning']);
   });
 
-  it('is known to hold it again once its driver can look, though that is what it held before', async () => {
+  it('is known to hold the image once its driver can read the region', async () => {
     const { id } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: id }, { isSameBoot: true });
     await cmp1.receive({
@@ -76,7 +76,7 @@ describe('a host that boots', () => {
     expect((await cmp1.deps.store.inventory.provider(region))?.deployable.bitstreamId).toBe(id);
   });
 
-  it("is not believed to hold it still by a late report, where the boot's own was not applied", async () => {
+  it("is asked to check the region when a late report names the image and the boot's own was not applied", async () => {
     const { id, instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: id }, { isSameBoot: true });
     const [late, first] = [cmp1.nextReport(), cmp1.nextReport({}, { isSameBoot: true })];
@@ -87,7 +87,7 @@ describe('a host that boots', () => {
     expect([cmp1.theStep().image.id, await cmp1.stateOf(instance)]).toEqual([id, 'provisioning']);
   });
 
-  it('is not programmed where what it holds turns out to be the named image', async () => {
+  it('is not asked to program when the region turns out to hold the named image', async () => {
     const name = `${randomUUID()}.gbs`;
     const id = await cmp1.anImage({ name }, aGbs());
     const instance = await cmp1.bound({ 'accel:bitstream_name': name });
@@ -99,7 +99,7 @@ describe('a host that boots', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('is asked after an hour where nobody has asked it, and not again', async () => {
+  it('is asked again after an hour if it was never asked, and only once', async () => {
     const { instance } = await boundWith(aGbs());
     await cmp1.boot();
     const sent: object[] = [];
@@ -116,7 +116,7 @@ describe('a host that boots', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('is not asked for what was deleted before it got to it', async () => {
+  it('is not asked for an ARQ that was deleted first', async () => {
     const { instance } = await boundWith(aGbs());
     await cmp1.boot();
     await cmp1.reprovisionFor(instance);
@@ -129,7 +129,7 @@ describe('a host that boots', () => {
     expect(cancelled).toContain(job);
   });
 
-  it('fails what cannot be had again, with the reason', async () => {
+  it('fails an ARQ whose image is no longer available, with the reason', async () => {
     const name = `${randomUUID()}.gbs`;
     await cmp1.anImage({ name }, aGbs());
     const instance = await cmp1.bound({ 'accel:bitstream_name': name });
@@ -141,7 +141,7 @@ describe('a host that boots', () => {
     expect(listed.json.error_message).toContain(name);
   });
 
-  it("waits with what the boot's first report does not describe", async () => {
+  it('is asked for a device only after a report of this boot describes it', async () => {
     const { instance } = await boundWith(aGbs());
     await cmp1.boot({ bitstream: loadedId }, { isDescribed: false });
     const { host } = await cmp1.deps.store.inventory.host('cmp1');

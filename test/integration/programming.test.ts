@@ -1,5 +1,5 @@
-// Binds that need an FPGA programmed: the image found in Glance, brought to S3, named in the host's job.
-// The host's jobs are noted here and ended by the test; everything else is real.
+// Binds that need an FPGA programmed: the image is found in Glance, copied to S3, and named in the
+// host's job. The test records the host's jobs and ends them; everything else is real.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that names an image', () => {
-  it('has the host program it, from a URL that gives out exactly its bytes', async () => {
+  it('has the host program it, from a URL that gives exactly its bytes', async () => {
     const data = aGbs({ bitstream: 'x'.repeat(100_000) });
     const id = await cmp1.anImage({ name: 'a.gbs' }, data);
     const { instance, status } = await cmp1.bind({ 'accel:bitstream_id': id });
@@ -66,14 +66,14 @@ describe('a bind that names an image', () => {
     }
   });
 
-  it('programs a region once, however many of it are bound', async () => {
+  it('programs a region once for several ARQs of one instance', async () => {
     const id = await cmp1.anImage({}, aGbs());
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': id }, 2);
     await cmp1.startBindOf(instance);
     expect(cmp1.theStep().image.id).toBe(id);
   });
 
-  it('has the host look where the region is said to hold it already', async () => {
+  it('has the host check a region that is reported to hold the image', async () => {
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction });
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
     await cmp1.startBindOf(instance);
@@ -90,7 +90,7 @@ describe('a bind that names an image', () => {
     expect(await cmp1.stateOf(byFunction.instance)).toBe(409);
   });
 
-  it('fails where the host does, and the region holds nothing for all we know', async () => {
+  it('fails when the host fails, and the content of the region is unknown afterwards', async () => {
     await cmp1.boot({ bitstream: loadedId });
     const id = await cmp1.anImage({}, aGbs());
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
@@ -101,7 +101,7 @@ describe('a bind that names an image', () => {
     expect(provider?.deployable.bitstreamId).toBeUndefined();
   });
 
-  it('is known to hold what it held where the host did not get to it', async () => {
+  it('keeps the known content of the region when the host did not start the job', async () => {
     const id = await cmp1.anImage({}, aGbs());
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
@@ -123,7 +123,7 @@ describe('a bind that names an image', () => {
   });
 });
 
-it('fails a bind of which no job can tell the host, with the reason', async () => {
+it('fails with the reason when its job cannot be made', async () => {
   const { instance } = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
   const create = async () => {
     throw new JobTooLarge('What host cmp1 would have to do takes too much to say.');
@@ -136,7 +136,7 @@ it('fails a bind of which no job can tell the host, with the reason', async () =
   ]);
 });
 
-describe('an image that cannot be had', () => {
+describe('an image that is not available', () => {
   const cases: Record<string, () => Promise<Record<string, string>>> = {
     'is missing': async () => ({ 'accel:bitstream_id': randomUUID() }),
     'has no data': async () => ({ 'accel:bitstream_id': await cmp1.anImage({}) }),
@@ -154,7 +154,7 @@ describe('an image that cannot be had', () => {
     expect([await cmp1.stateOf(instance), cmp1.jobs.size]).toEqual([409, 0]);
   });
 
-  it('is waited for while Glance or S3 is away', async () => {
+  it('makes the bind wait while Glance or S3 is unavailable', async () => {
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     const port = await freePort({ host: '127.0.0.1', port: 0 });
     const away = createGlance({
@@ -190,7 +190,7 @@ describe('staging', () => {
     return { staging, downloads: () => downloads };
   }
 
-  it("brings an image once, and compares it with Glance's own hash", async () => {
+  it("copies an image once, and compares it with Glance's hash", async () => {
     const data = aGbs();
     const { staging, downloads } = stagingOf(data);
     const value = createHash('sha512').update(data).digest('hex');
@@ -204,14 +204,14 @@ describe('staging', () => {
     await expect(staging.stage(other)).rejects.toThrow('its sha512 differs');
   });
 
-  it('takes nothing larger than it may', async () => {
+  it('refuses an image above the limit', async () => {
     const { staging, downloads } = stagingOf(Buffer.alloc(11), 10);
     await expect(staging.stage({ id: randomUUID() })).rejects.toThrow('larger than 10 bytes');
     await expect(staging.stage({ id: randomUUID(), bytes: 11 })).rejects.toThrow('larger than');
     expect(downloads()).toBe(1);
   });
 
-  it('gives URLs that are for one object, and for an hour', async () => {
+  it('signs URLs for one object and one hour', async () => {
     const { staging } = stagingOf(aGbs());
     const { url } = await staging.stage({ id: randomUUID() });
     expect((await fetch(url)).status).toBe(200);
@@ -237,35 +237,42 @@ describe('an operator', () => {
     return cmp1.world.ask('PATCH', path, { token, body });
   }
 
-  /** What became of it, as everybody may see who may see deployables. */
+  /** The outcome as a reader of deployables sees it. */
   async function programShown() {
     const path = `/v2/deployables/${await deployableUuid()}`;
     return (await cmp1.world.ask('GET', path, { token: 'manager-token' })).json.program;
   }
 
-  /** What the stream brings to the queue. */
+  /** The messages that the stream puts into the queue. */
   async function startProgram(): Promise<void> {
     const provider = await cmp1.deps.store.inventory.provider(region);
     const ids = new Set(provider?.handles.flatMap(({ release }) => release ?? []));
     for (const id of ids) for (const _ of [1, 2]) await cmp1.startAwaited(cmp1.deps, id);
   }
 
-  it.each(['', '/program', '/program/{uuid}'])('has a region programmed by %s', async (form) => {
-    const id = await image();
-    const { status, json } = await program(id, { form });
-    expect([status, json?.uuid]).toEqual([200, form === '' ? undefined : await deployableUuid()]);
-    expect((await program(id)).status).toBe(409);
-    await startProgram();
-    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'program' }]);
-    const step = cmp1.theStep();
-    expect([step.image.id, await fetchBytes(step.image.url)]).toEqual([id, aGbs()]);
-    expect(await programShown()).toMatchObject({ image_uuid: id, state: 'started', reason: null });
-    await cmp1.end('succeeded');
-    expect(await programShown()).toMatchObject({ image_uuid: id, state: 'done', reason: null });
-    expect((await program(id)).status).toBe(200);
-  });
+  it.each(['', '/program', '/program/{uuid}'])(
+    'has a region programmed by PATCH %s',
+    async (form) => {
+      const id = await image();
+      const { status, json } = await program(id, { form });
+      expect([status, json?.uuid]).toEqual([200, form === '' ? undefined : await deployableUuid()]);
+      expect((await program(id)).status).toBe(409);
+      await startProgram();
+      expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'program' }]);
+      const step = cmp1.theStep();
+      expect([step.image.id, await fetchBytes(step.image.url)]).toEqual([id, aGbs()]);
+      expect(await programShown()).toMatchObject({
+        image_uuid: id,
+        state: 'started',
+        reason: null,
+      });
+      await cmp1.end('succeeded');
+      expect(await programShown()).toMatchObject({ image_uuid: id, state: 'done', reason: null });
+      expect((await program(id)).status).toBe(200);
+    },
+  );
 
-  it('keeps the region from binds until the host has answered, whatever it says', async () => {
+  it('keeps the region from binds until the host has answered', async () => {
     await program(await image());
     const { instance, status } = await cmp1.bind({});
     expect(status).toBe(202);
@@ -277,7 +284,7 @@ describe('an operator', () => {
     expect((await program(await image())).status).toBe(409);
   });
 
-  it('frees the region where there is no such image', async () => {
+  it('frees the region when the image does not exist', async () => {
     await program(randomUUID());
     await startProgram();
     expect(cmp1.jobs.size).toBe(0);
@@ -285,7 +292,7 @@ describe('an operator', () => {
     expect((await program(await image())).status).toBe(200);
   });
 
-  it('is told what is wrong', async () => {
+  it('gets the reason of a refusal', async () => {
     expect((await program('no-uuid')).status).toBe(400);
     expect((await program('no-uuid', { form: '' })).status).toBe(400);
     expect((await program(randomUUID(), { uuid: 'x' })).status).toBe(400);

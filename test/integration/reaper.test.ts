@@ -1,4 +1,4 @@
-// What is held for instances that are gone. Nova and Placement say here what each test needs; the rest is
+// Claims of instances that are gone. Each test says what Nova and Placement answer; the rest is
 // real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -22,12 +22,12 @@ const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: "some
 
 let world: World;
 let instances = 0;
-/** What Nova and Placement say. */
+/** Answers of Nova and Placement. */
 let known: Set<string>;
 let allocated: Set<string>;
-/** Listed by Nova; it shows those of them that are known, too. */
+/** Servers that Nova lists, besides the known ones. */
 let listed: SomeServer[];
-/** Servers that Nova answers 500 for. */
+/** Servers for which Nova answers 500. */
 let broken: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
@@ -98,7 +98,7 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
   await reap(given);
 }
 
-/** Seen to be absent, and again ten minutes later. */
+/** Two runs of the reaper, eleven minutes apart. */
 async function reapTwice(): Promise<void> {
   await reapAt(0);
   await reapAt(11 * minutes);
@@ -119,14 +119,14 @@ describe('the reaper', () => {
     expect(counting.counted).toEqual([{ name: 'InstancesReaped', value: 1 }]);
   });
 
-  it('does not do so before Nova has said it twice, ten minutes apart', async () => {
+  it('releases nothing before Nova has answered "not found" twice, ten minutes apart', async () => {
     const instance = await bound();
     await reapAt(0);
     await reapAt(9 * minutes);
     expect(await isBound(instance)).toBe(true);
   });
 
-  it('begins anew when Nova knows the instance after all', async () => {
+  it('counts from zero after Nova has found the instance again', async () => {
     const instance = await bound();
     await reapAt(0);
     known.add(instance);
@@ -136,14 +136,14 @@ describe('the reaper', () => {
     expect(await isBound(instance)).toBe(true);
   });
 
-  it('leaves an instance for which something is allocated', async () => {
+  it('keeps an instance that has an allocation', async () => {
     const instance = await bound();
     allocated.add(instance);
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
   });
 
-  it("trusts no eyes that see nobody else's servers", async () => {
+  it('releases nothing while Nova shows our user no servers of other projects', async () => {
     const instance = await bound();
     const us = await ownIdentity(world.deps.clients.keystone);
     listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
@@ -152,7 +152,7 @@ describe('the reaper', () => {
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
   });
 
-  it('trusts none that Nova lists them to, and answers 404 for each', async () => {
+  it('releases nothing while Nova lists the servers and answers 404 for each', async () => {
     const instance = await bound();
     known = new Set();
     await reapTwice();
@@ -160,7 +160,7 @@ describe('the reaper', () => {
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
   });
 
-  it('is not held up by a server that Nova cannot show', async () => {
+  it('goes on past a server for which Nova answers 500', async () => {
     const first = await bound();
     broken.add(first);
     const second = await bound();
@@ -168,7 +168,7 @@ describe('the reaper', () => {
     expect([await isBound(first), await isBound(second)]).toEqual([true, false]);
   });
 
-  it('goes on to other pages while Nova shows none of one', async () => {
+  it('goes on to other pages while Nova shows no server of one page', async () => {
     const [first, second] = [await bound(), await bound()];
     broken = new Set([first, second]);
     let moves = 0;
@@ -181,7 +181,7 @@ describe('the reaper', () => {
     expect([await isBound(first), await isBound(second)]).toEqual([true, true]);
   });
 
-  it('releases none where too many are gone at once', async () => {
+  it('releases nothing when too many instances are gone at once', async () => {
     for (let count = 0; count < 11; count += 1) await bound();
     await reapTwice();
     expect(await isBound(instanceOf(1))).toBe(true);

@@ -1,4 +1,4 @@
-// Placement and our rows, after somebody has changed them by hand.
+// Placement and our rows, after an operator has changed them by hand.
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ afterAll(() => world.stop());
 
 const differing = async () => (await compareHost(deps, host)).filter((row) => !row.agrees);
 
-/** What a whole hour of sweeps asks for, by minute. */
+/** The devices that a whole hour of sweeps asks for, by minute. */
 async function anHour(): Promise<string[][]> {
   const minutes: string[][] = [];
   for (let minute = 0; minute < 60; minute += 1) {
@@ -53,13 +53,13 @@ async function anHour(): Promise<string[][]> {
 }
 
 describe('once an hour', () => {
-  it('each device comes round, in one of the minutes', async () => {
+  it('each device is compared, in one of the minutes', async () => {
     const byMinute = await anHour();
     const asked = byMinute.flatMap((messages, minute) =>
       messages.map((text) => ({ minute, text })),
     );
     expect(asked).toHaveLength(1);
-    // Counted as of then, however late it is worked on.
+    // The metrics bear the minute of the sweep, however late the message is worked on.
     expect(JSON.parse(asked[0]?.text ?? '')).toEqual({
       provider_uuid: provider,
       counted_at: (asked[0]?.minute ?? 0) * minuteMs,
@@ -67,8 +67,8 @@ describe('once an hour', () => {
   });
 });
 
-describe('on its way round', () => {
-  it("a device's handles are counted, and its host, as of when it came round", async () => {
+describe('the hourly comparison', () => {
+  it("counts a device's handles and its host, with the time of the sweep", async () => {
     const counted: unknown[] = [];
     const metrics: ConsumerDeps['metrics'] = {
       put: (values, at) => void counted.push(...values.map((value) => ({ ...value, at }))),
@@ -80,14 +80,14 @@ describe('on its way round', () => {
       { name: 'Hosts', of: 'present', value: 1, at: 5000 },
     ]);
     counted.length = 0;
-    // A change of the device is no round.
+    // A message about a changed device counts nothing.
     await syncProviders({ ...deps, metrics }, provider, 1);
     expect(counted).toEqual([]);
   });
 });
 
 describe('Placement', () => {
-  it('is made as it was, whatever of it has been changed', async () => {
+  it('is repaired, whatever of it was changed', async () => {
     expect(await differing()).toEqual([]);
     const { generation } = (await placement.getInventories(provider)) ?? { generation: 0 };
     const next = await placement.putInventories(provider, generation, { FPGA: { total: 99 } });
@@ -101,7 +101,7 @@ describe('Placement', () => {
   });
 
   it.each([{ min_unit: 2 }, { step_size: 2 }, { max_unit: 1 }, { allocation_ratio: 2 }])(
-    'hands out one at a time again after %j',
+    'offers units of one again after %j',
     async (changed) => {
       const { generation, inventories } = (await placement.getInventories(provider)) ?? {
         generation: 0,
@@ -137,14 +137,14 @@ describe('Placement', () => {
     expect(await differing()).toEqual([]);
   });
 
-  it('gets back what was deleted', async () => {
+  it('gets deleted providers back', async () => {
     await placement.deleteProvider(provider);
     expect((await differing())[0]).toMatchObject({ placement: 'nothing' });
     await syncProviders(deps, provider, 1);
     expect(await differing()).toEqual([]);
   });
 
-  it('offers nothing whose traits it has not taken', async () => {
+  it('gets no inventory of a provider whose traits it refuses', async () => {
     await placement.deleteProvider(provider);
     const refusing = withPlacement({
       putTraits: () => Promise.reject(new Error('No such trait(s): OWNER_CYBORG.')),
@@ -155,7 +155,7 @@ describe('Placement', () => {
     expect(await differing()).toEqual([]);
   });
 
-  it('that others never stop writing to is come back to', async () => {
+  it('is written at the next attempt when others write at the same moment', async () => {
     await placement.deleteProvider(provider);
     let writes = 0;
     const stormy = withPlacement({
@@ -170,7 +170,7 @@ describe('Placement', () => {
     await syncProviders(deps, provider, 1);
   });
 
-  it('is told of a device that Nova has as well that it is taken whole', async () => {
+  it('has all of a device reserved when Nova reports it as well', async () => {
     const uuid = '00000000-0000-4000-8000-00000000aaaa';
     const parentUuid = '00000000-0000-4000-8000-00000000c0de';
     const { devices } = await deps.store.inventory.host(host);
@@ -189,7 +189,7 @@ describe('Placement', () => {
   });
 });
 
-describe('what is allocated of a class that the device no longer has', () => {
+describe('an allocation of a class that the device no longer has', () => {
   const consumer = '00000000-0000-4000-8000-00000000beef';
   const region = providerUuid(`${host}_FakeDevice_r0`);
   const report = (resourceClass: string, sequence: number) => {
@@ -208,13 +208,13 @@ describe('what is allocated of a class that the device no longer has', () => {
     return applyReport(deps, host, aReport([changed], { sequence }), Date.now());
   };
 
-  it('is kept, but nothing more is, until its holder is gone', async () => {
+  it('keeps the class in Placement without spare units until its holder is gone', async () => {
     await allocate(consumer, { [provider]: { FPGA: 1 } });
     await report('CUSTOM_OTHER', 20);
     await expect(syncProviders(deps, provider, 1)).rejects.toThrow(RetryLater);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
-    // It holds up nothing else of the device.
+    // The rest of the device is updated all the same.
     expect((await placement.getInventories(region))?.inventories.FPGA?.total).toBe(1);
     await allocate(consumer, {});
     await syncProviders(deps, provider, 2);
@@ -223,7 +223,7 @@ describe('what is allocated of a class that the device no longer has', () => {
     expect(await differing()).toEqual([]);
   });
 
-  it('is not waited for while a server has it', async () => {
+  it('does not block the comparison while a server has it', async () => {
     await report('FPGA', 21);
     await syncProviders(deps, provider, 1);
     const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
@@ -251,7 +251,7 @@ describe('what is allocated of a class that the device no longer has', () => {
 });
 
 describe('our own rows', () => {
-  it("that are missing are written again from the host's next report", async () => {
+  it("return with the host's next report when they are missing", async () => {
     const stored = await deps.store.inventory.provider(provider);
     const { documents } = createDocuments();
     const Key = { pk: `RP#${provider}`, sk: `HANDLE#${stored?.handles[0]?.uuid}` };

@@ -1,5 +1,5 @@
-// What a host may say of its devices, by the deployed consumer: a device that says more is refused by
-// itself, once, and the host's other devices are stored.
+// Limits of what a host may report, by the deployed consumer: a device that breaks them is refused
+// alone and once, and the host's other devices are stored.
 
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ function bad(given: Partial<ReportedDevice>): ReportedDevice {
   return aDevice({ address: badAddress, provider_suffix: undefined, ...given });
 }
 
-/** Whether the message is done with. */
+/** Whether the message is deleted. */
 async function deliver(
   devices: readonly ReportedDevice[],
   given: Partial<InventoryReport> = {},
@@ -99,7 +99,7 @@ describe('a device is refused, and the others of its host are stored', () => {
     ],
     ['a handle that two regions have', { offers, regions: [region] }, /duplicate attach handle/],
     [
-      'a handle with words of its own',
+      'a handle with an unknown key',
       { offers: { ...offers, attach_handles: [{ type: 'PCI', info: { path: '/etc' } }] } },
       /offers\.attach_handles\.0\.info/,
     ],
@@ -114,7 +114,7 @@ describe('a device is refused, and the others of its host are stored', () => {
     expect(lines.map(({ message }) => message)).toContain('Devices of a report are refused.');
   });
 
-  it('whose provider would have the name of another provider', async () => {
+  it('for the name of another provider', async () => {
     const first = { ...good, provider_suffix: 'same' };
     expect(await deliver([first, bad({ provider_suffix: 'same' })])).toBe(true);
     expect(await stored()).toEqual([goodAddress]);
@@ -133,27 +133,27 @@ describe('a refused device', () => {
     expect(await stored()).toEqual([goodAddress]);
   });
 
-  it('keeps what was stored of it before', async () => {
+  it('keeps its earlier rows', async () => {
     await deliver([good, bad({})]);
     await deliver([good, wrong]);
     expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
   });
 
-  it('is stored when its host says something else of it', async () => {
+  it('is stored when its host describes it differently', async () => {
     await deliver([good, wrong]);
     await deliver([good, bad({})]);
     expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
     expect((await world.deps.store.inventory.host(host)).host.refused).toEqual({});
   });
 
-  it('is forgotten when its host has it no longer', async () => {
+  it('is forgotten when its host no longer has it', async () => {
     await deliver([good, wrong]);
     await deliver([], { manifest: manifestOf([good]) });
     expect((await world.deps.store.inventory.host(host)).host.refused).toEqual({});
   });
 });
 
-it('takes a vendor that is the name of a property for a name', async () => {
+it('may have a vendor whose name is a property of Object', async () => {
   await deliver([bad({ vendor: '__proto__' })]);
   const { devices } = await world.deps.store.inventory.host(host);
   const provider = await world.deps.store.inventory.provider(

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-it('a boot counts its reports anew', async () => {
+it('sequence numbers start at zero with each boot', async () => {
   const report = (model: string, given: Partial<InventoryReport>, receivedAt: number) =>
     applySettled(deps, 'cmp9', aReport([aDevice({ model })], given), receivedAt);
   await report('a', { boot_id: earlier, sequence: 5000 }, 1000);
@@ -54,7 +54,7 @@ it('a heartbeat undoes nothing of a report that overtakes it', async () => {
   expect([host.sequence, host.wanted, devices[0]?.model]).toEqual([3, {}, 'b']);
 });
 
-it('a heartbeat waits for whoever works on its host', async () => {
+it('a heartbeat waits for the consumer that holds the lease of its host', async () => {
   const heartbeat = { ...aReport([aDevice()], { sequence: 2 }), devices: [] };
   await applyReport(deps, 'cmp7', aReport([aDevice()], { sequence: 1 }), 1000);
   const until = new Date(Date.now() + 60_000).toISOString();

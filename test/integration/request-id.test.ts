@@ -1,5 +1,5 @@
-// The request's id, from its answer to the last line that follows from it: in every function, in the
-// host's job, and back.
+// The request id goes from the answer to the last log line of the request: through every function,
+// into the host's job, and back.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -69,7 +69,7 @@ afterAll(async () => {
   vi.restoreAllMocks();
 });
 
-/** What the functions have said of the request, by its answer's id. */
+/** Log lines of all functions with the request id of the answer. */
 const said = (id: string, message: string) =>
   lines.filter((line) => line.request_id === id && line.message === message);
 
@@ -123,12 +123,12 @@ it('goes from a delete to the host, and back', async () => {
   await eventually(() => said(id, 'Release confirmed.')).toHaveLength(1);
 });
 
-it("goes from an operator's word about a device to Placement", async () => {
+it("goes from an operator's change of a device to Placement", async () => {
   const { json: listed } = await world.ask('GET', '/v2/devices');
   const uuid = listed.devices[0].uuid as DeviceUuid;
   const disabled = await world.ask('POST', `/v2/devices/${uuid}/disable`);
   expect(disabled.status).toBe(204);
-  // Nova knows no such compute node here, so that there is something to say.
+  // Placement here has no such compute node, so that the consumer logs a line.
   const id = idOf(disabled);
   await eventually(
     () => said(id, 'Placement cannot be synchronised yet.').length,

@@ -24,7 +24,7 @@ it('waits for Nova until the bind is Bound', async () => {
   expect(await listed).toBe('Bound');
 });
 
-it('waits for Nova until the bind has failed, and is a 409 then', async () => {
+it('waits for Nova until the bind has failed, and then returns 409', async () => {
   const { instance } = await cmp1.bind();
   const listed = cmp1.stateOf(instance);
   await cmp1.startBindOf(instance);
@@ -41,14 +41,14 @@ it('waits for any caller that asks for resolved ARQs', async () => {
   expect([status, json.arqs[0].state]).toEqual([200, 'Bound']);
 });
 
-it('ends its wait when the ARQs are deleted meanwhile', async () => {
+it('stops waiting when the ARQs are deleted', async () => {
   const { instance } = await cmp1.bind();
   const listed = listOf(instance, '&bind_state=resolved');
   await cmp1.remove(instance);
   expect((await listed).json.arqs).toEqual([]);
 });
 
-it('shows a bind on its way to a caller without a service token at once', async () => {
+it('shows a started bind at once to a caller without a service token', async () => {
   const { instance } = await cmp1.bind();
   expect((await listOf(instance)).json.arqs[0].state).toBe('BindStarted');
 });

@@ -1,5 +1,5 @@
-// A backup is put back while a host has vgpus: what it does then, and what it is not to do. Its jobs are
-// noted here; DynamoDB, Placement, the API and the operations are real.
+// A restore from a backup while a host has vGPUs: what the host is asked to do, and what not. The
+// test records its jobs; DynamoDB, Placement, the API and the operations are real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -19,7 +19,7 @@ let backups: Backups;
 
 beforeAll(async () => {
   cmp1 = await startVgpuHost();
-  // Boots of this host come so much ahead, and give its handles their first epochs.
+  // Boots of this host are this far ahead, so that its handles get these first epochs.
   backups = createBackups(stage, () => Date.now() + 10 * minutes);
 });
 afterAll(() => cmp1.world.stop());
@@ -30,7 +30,7 @@ beforeEach(async () => {
   if (cmp1.jobs.size > 0) await cmp1.end('release');
 });
 
-/** As it is when nothing has happened on the host. */
+/** State before anything has happened on the host. */
 async function report(devices = [gpu], given: ConsumerDeps = cmp1.deps): Promise<void> {
   cmp1.counts.sequence += 1;
   const { host } = await cmp1.deps.store.inventory.host('cmp1');
@@ -39,7 +39,7 @@ async function report(devices = [gpu], given: ConsumerDeps = cmp1.deps): Promise
   await cmp1.reprovisionAll();
 }
 
-/** Placement allocates nothing to anybody here. */
+/** Placement allocates nothing to any consumer here. */
 async function reinstate(): Promise<void> {
   const { devices } = await cmp1.deps.store.inventory.host('cmp1');
   const stored = await cmp1.deps.store.inventory.provider(provider);
@@ -51,15 +51,15 @@ async function force(word: object = {}) {
   return (await cmp1.world.ask('POST', path, { body: { reason: 'looked at it', ...word } })).json;
 }
 
-/** By a job that its host does after a boot. */
+/** Delivers the handle by a job that its host does after a boot. */
 async function isMadeAgain(instance: string): Promise<void> {
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
   await cmp1.end('reprovision');
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 }
 
-describe('after a backup was put back', () => {
-  it("a release leaves alone on the host what may be somebody else's by now", async () => {
+describe('after a restore', () => {
+  it('a release leaves a vGPU alone that may belong to another instance', async () => {
     const { instance } = await cmp1.bound();
     await backups.take();
     await backups.restore();
@@ -69,7 +69,7 @@ describe('after a backup was put back', () => {
     expect([...cmp1.jobs.values()]).toEqual([]);
     expect((await cmp1.handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
 
-    // It is nobody's.
+    // No instance holds it.
     await reinstate();
     await cmp1.startReleases();
     expect(
@@ -77,7 +77,7 @@ describe('after a backup was put back', () => {
     ).toHaveLength(3);
   });
 
-  it('what its host may have made is removed first, though an admin frees it by force', async () => {
+  it('a vGPU that the host may have made is removed first, even if an admin frees it by force', async () => {
     await backups.take();
     await cmp1.bound();
     await backups.restore();
@@ -92,7 +92,7 @@ describe('after a backup was put back', () => {
     ).toEqual([]);
   });
 
-  it('is free where an admin has cleaned it, since its host does not answer', async () => {
+  it('a vGPU that an admin has cleaned is free while its host does not answer', async () => {
     await backups.take();
     await backups.restore();
     await force();
@@ -101,7 +101,7 @@ describe('after a backup was put back', () => {
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
   });
 
-  it("a bind that was under way is not made ready on what may be somebody else's", async () => {
+  it('a started bind does not prepare a vGPU that may belong to another instance', async () => {
     const { instance } = await cmp1.bind();
     await backups.take();
     await backups.restore();
@@ -110,7 +110,7 @@ describe('after a backup was put back', () => {
     expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
-  it('what a boot since then took away is made again', async () => {
+  it('a vGPU that was lost in a reboot after the backup is reprovisioned', async () => {
     const { instance } = await cmp1.bound();
     await backups.take();
     await cmp1.boot();
@@ -120,7 +120,7 @@ describe('after a backup was put back', () => {
     await isMadeAgain(instance);
   });
 
-  it('what a boot took away is made again, if the backup is from in between', async () => {
+  it('a vGPU that was lost in a reboot before the backup is reprovisioned', async () => {
     const { instance } = await cmp1.bound();
     const { host } = await cmp1.deps.store.inventory.host('cmp1');
     cmp1.counts.boots += 1;
@@ -158,7 +158,7 @@ describe('after a backup was put back', () => {
     expect(await cmp1.handles()).toMatchObject([withheld, withheld, withheld]);
   });
 
-  it('a handle is claimed by the ARQ that the backup has for it, and waits for nothing that it lacks', async () => {
+  it('a handle is claimed by the ARQ in the backup, and waits for nothing that is missing there', async () => {
     const { arq, instance } = await cmp1.bound();
     const other = await cmp1.bound();
     await backups.take();
@@ -187,7 +187,7 @@ describe('after a backup was put back', () => {
     ).toEqual([]);
   });
 
-  it('an ARQ and its instance of which the backup has but one hold nothing', async () => {
+  it("an ARQ without its instance's row, or the row without the ARQ, holds nothing", async () => {
     const lacking = { instance: await cmp1.bound(), arq: await cmp1.bound() };
     await backups.take();
     const arqs = `${tableName(stage, 'arqs')}-${backups.suffix()}`;
@@ -203,11 +203,11 @@ describe('after a backup was put back', () => {
     );
     expect(status).toBe(404);
     expect((await cmp1.handles()).filter(({ claim }) => claim)).toEqual([]);
-    // Nova may have it bound anew.
+    // Nova may have bound it again.
     expect(await cmp1.deps.store.arqs.binding(lacking.arq.instance)).toBeUndefined();
   });
 
-  it('an epoch is beyond all that the host remembers, though our rows were lost', async () => {
+  it('an epoch is above all that the host remembers, even if our rows were lost', async () => {
     await backups.take();
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);

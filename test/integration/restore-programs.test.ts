@@ -1,5 +1,6 @@
-// A backup is put back while a host has a region of an FPGA: what is programmed into it then, and what is
-// not. Its jobs are noted here; DynamoDB, the API and the operations are real.
+// A restore from a backup while a host has a region of an FPGA: what is programmed into it
+// afterwards, and what not. The test records its jobs; DynamoDB, the API and the operations are
+// real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -22,13 +23,13 @@ beforeEach(async () => {
   await cmp1.bootAfresh();
 });
 
-/** Until its host has said what it holds, and afterwards. */
+/** Before and after the host has reported what the region holds. */
 async function restore(bitstream: string): Promise<void> {
   await backups.restore();
   await cmp1.receive(cmp1.nextReport({ bitstream }, { isSameBoot: true }));
 }
 
-/** Nobody else has anything of it, as Placement knows or an operator has seen. */
+/** No other consumer has the region, by Placement or by an operator's word. */
 async function trust(): Promise<void> {
   const provider = await cmp1.deps?.store.inventory.provider(region);
   for (const handle of provider?.handles ?? []) {
@@ -42,8 +43,8 @@ async function boundWith(image: string): Promise<string> {
   return cmp1.bound({ 'accel:bitstream_id': image });
 }
 
-describe('after a backup was put back', () => {
-  it('what an operator wanted in a region then is not programmed below whoever has it now', async () => {
+describe('after a restore', () => {
+  it('a region gets no program of an operator while another instance may have it', async () => {
     const uuid = (await cmp1.deps.store.inventory.provider(region))?.deployable.uuid;
     const { status } = await cmp1.world.ask('PATCH', `/v2/deployables/${uuid}/program`, {
       token: 'admin-token',
@@ -60,7 +61,7 @@ describe('after a backup was put back', () => {
     expect([status, [...cmp1.jobs.values()], await cmp1.releases()]).toEqual([200, [], []]);
   });
 
-  it('what a boot since then took away is not programmed below whoever has it now', async () => {
+  it('a region is not reprovisioned while another instance may have it', async () => {
     const first = await anotherImage();
     const instance = await boundWith(first);
     await backups.take();
@@ -73,7 +74,7 @@ describe('after a backup was put back', () => {
     await expect(cmp1.reprovisionFor(instance)).rejects.toThrow(RetryLater);
     expect([...cmp1.jobs.values()]).toEqual([]);
 
-    // It is nobody else's.
+    // No other instance has it.
     await trust();
     await cmp1.reprovisionFor(instance);
     expect(cmp1.theStep().image.id).toBe(first);

@@ -1,5 +1,6 @@
-// A backup is put back: nothing of what it says is handed out before hosts and Placement have been asked.
-// Nova's servers are said here; DynamoDB, Placement, the API and the operations are real.
+// A restore from a backup: no handle of it is offered before the hosts and Placement have been
+// asked. The test says which servers Nova has; DynamoDB, Placement, the API and the operations are
+// real.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
@@ -31,7 +32,7 @@ const gpu = aDevice({
     })),
   },
 });
-/** Came after the backup. */
+/** A device that was added after the backup. */
 const late = aDevice({
   address: '0000:0f:00.0',
   provider_suffix: 'Late',
@@ -49,9 +50,9 @@ let deps: ConsumerDeps;
 let backups: Backups;
 let sequence = 0;
 let instances = 0;
-/** Servers that Nova has → when they last changed. */
+/** Servers that Nova has, with the time of their last change. */
 let servers: Map<string, string>;
-/** Instances that still have something, to be tidied up. */
+/** Instances that still have allocations, to be cleaned up. */
 const given = new Set<string>();
 
 beforeAll(async () => {
@@ -81,7 +82,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** All is free, described and known to Placement. */
+/** All handles are free, described and known to Placement. */
 beforeEach(async () => {
   servers = new Map([[foreign.uuid, '']]);
   for (const instance of given) await gone(instance);
@@ -107,7 +108,7 @@ function force({ address }: { readonly address: string }) {
   return world.ask('POST', path, { body: { reason: 'looked at the host' } });
 }
 
-/** What the streams, and each hour the sweep, ask for. */
+/** Work that the streams and the hourly sweep start. */
 async function sync(): Promise<void> {
   for (const provider of Object.values(providers)) await syncProviders(deps, provider, 1);
 }
@@ -179,8 +180,8 @@ function dump(): Promise<unknown[]> {
   return Promise.all((['arqs', 'inventory', 'device-profiles'] as const).map(rowsOf));
 }
 
-describe('after a backup was put back', () => {
-  it('nothing is handed out until its host has reported and Placement was asked', async () => {
+describe('after a restore', () => {
+  it('no handle is offered until its host has reported and Placement was asked', async () => {
     await backups.take();
     await backups.restore();
     expect(await tryToBind()).toMatchObject(refused);
@@ -208,7 +209,7 @@ describe('after a backup was put back', () => {
     expect(made).toEqual([expect.stringContaining(`${stage}-rediscover-`)]);
   });
 
-  it('Placement allocates nothing of it meanwhile', async () => {
+  it('Placement allocates no unit of a restored device', async () => {
     await backups.take();
     await backups.restore();
     await sync();
@@ -220,41 +221,44 @@ describe('after a backup was put back', () => {
     expect(free?.inventories.FPGA).toMatchObject({ total: 3, reserved: 0 });
   });
 
-  it('a device that somebody has whom the backup does not know is offered to nobody', async () => {
+  it('a device with an unknown consumer is not offered', async () => {
     const before = await boot();
     await backups.take();
-    const stranger = await boot();
+    const unknownConsumer = await boot();
     await backups.restore();
     await report(fpga, gpu);
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
     expect(await tryToBind()).toMatchObject(refused);
-    // What it has known all along goes on.
+    // Binds that the backup knows go on.
     const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${before}`);
     expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
 
-    await gone(stranger);
+    await gone(unknownConsumer);
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(2);
   });
 
-  it.each([true, false])('nobody gets what one may have moved within: %s', async (isShown) => {
-    const instance = await boot();
-    await backups.take();
-    servers = new Map(isShown ? [...servers, [instance, new Date().toISOString()]] : []);
-    await backups.restore();
-    await report(fpga, gpu);
-    await sync();
-    expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
-    await gone(instance);
-    await sync();
-    expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
-  });
+  it.each([true, false])(
+    'a handle is not offered while an instance may have moved to it: %s',
+    async (isShown) => {
+      const instance = await boot();
+      await backups.take();
+      servers = new Map(isShown ? [...servers, [instance, new Date().toISOString()]] : []);
+      await backups.restore();
+      await report(fpga, gpu);
+      await sync();
+      expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
+      await gone(instance);
+      await sync();
+      expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
+    },
+  );
 
-  it('a full device within which two may have changed places is not released by the wrong one', async () => {
+  it('a full device is not released by an instance that may have changed its handle', async () => {
     const [first, second] = [await boot(), await boot(), await boot()];
     await backups.take();
-    // The first was deleted, and the second built anew on what it left.
+    // The first was deleted, and the second was built again with the handle of the first.
     servers.delete(first as string);
     await allocate(first as string, undefined);
     servers.set(second as string, new Date().toISOString());
@@ -265,7 +269,7 @@ describe('after a backup was put back', () => {
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
   });
 
-  it('an admin says that it is free by force', async () => {
+  it('an admin frees a restored device by force', async () => {
     await backups.take();
     await boot();
     await backups.restore();
@@ -277,11 +281,11 @@ describe('after a backup was put back', () => {
     expect((await tryToBind()).status).toBe(202);
   });
 
-  it('what was deleted since comes back, and the reaper lets go of it when nobody has the device', async () => {
+  it('an instance that was deleted after the backup is reaped once its device has no unknown consumer', async () => {
     const instance = await boot();
     await backups.take();
     await gone(instance);
-    const stranger = await boot();
+    const unknownConsumer = await boot();
     await backups.restore();
     expect(await deps.store.arqs.binding(instance)).toBeDefined();
     await report(fpga, gpu);
@@ -290,33 +294,33 @@ describe('after a backup was put back', () => {
       await reap(deps);
       await reap({ ...deps, clock: () => Date.now() + 11 * minuteMs });
     };
-    // The stranger may have the very handle: its host must not be asked to clean it up.
+    // The unknown consumer may have this handle: the host must not be asked to clean it up.
     await reapTwice();
     expect(await deps.store.arqs.binding(instance)).toBeDefined();
-    await gone(stranger);
+    await gone(unknownConsumer);
     await sync();
     await reapTwice();
     expect(await deps.store.arqs.binding(instance)).toBeUndefined();
     expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
   });
 
-  it('a device that the backup does not know is no more trusted than the others', async () => {
+  it('a device that the backup does not know is restored like the others', async () => {
     await backups.take();
     await report(fpga, gpu, late);
     await sync();
-    const stranger = await boot('late');
+    const unknownConsumer = await boot('late');
     await backups.restore();
     expect(await handlesOf('late')).toEqual([]);
     await report(fpga, gpu, late);
     expect(await tryToBind('late')).toMatchObject(refused);
     await sync();
     expect(await tryToBind('late')).toMatchObject(refused);
-    await gone(stranger);
+    await gone(unknownConsumer);
     await sync();
     expect((await tryToBind('late')).status).toBe(202);
   });
 
-  it('what a host may have made for somebody since, it removes first', async () => {
+  it('a host first removes what it may have made after the backup', async () => {
     await backups.take();
     await backups.restore();
     await report(fpga, gpu);
@@ -330,7 +334,7 @@ describe('after a backup was put back', () => {
     expect((await handlesOf('gpu')).filter(isFree)).toHaveLength(2);
   });
 
-  it('a claim that was decided before it does not hold', async () => {
+  it('a claim that was decided before the restore fails', async () => {
     await backups.take();
     const stale = (await handlesOf('fpga'))[0];
     await backups.restore();
@@ -341,19 +345,19 @@ describe('after a backup was put back', () => {
   });
 });
 
-describe('putting a backup back', () => {
-  it('writes nothing unless it is told to', async () => {
+describe('the restore command', () => {
+  it('writes nothing without --yes', async () => {
     await boot();
     await backups.take();
     await boot();
     const before = await dump();
     const counts = await backups.restore(backups.store, true);
     expect(await dump()).toEqual(before);
-    // The second ARQ and its instance's row.
+    // Deleted are the second ARQ and its instance's row.
     expect(counts).toMatchObject([{}, { table: 'arqs', deleted: 2 }, {}]);
   });
 
-  it('has nothing handed out wherever it dies, and comes to the same when it is run again', async () => {
+  it('offers no handle wherever it dies, and has the same result when it is run again', async () => {
     await boot();
     await backups.take();
     await boot();

@@ -1,5 +1,5 @@
-// A region of an FPGA with two attach handles, held by two instances: programmed for one of them, it is
-// programmed for both.
+// A region of an FPGA with two attach handles, held by two instances: an image for one of them is
+// an image for both.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -24,7 +24,7 @@ async function confirmReleases() {
 }
 
 describe('a bind beside another of the same region', () => {
-  it("is decided when the other's image is in, whatever function it asks for", async () => {
+  it("is decided when the other's image is programmed, whatever function it asks for", async () => {
     const image = await cmp1.anImage({}, aGbs());
     const first = await cmp1.bind({ 'accel:bitstream_id': image });
     await cmp1.startBindOf(first.instance);
@@ -39,7 +39,7 @@ describe('a bind beside another of the same region', () => {
     ]);
   });
 
-  it('is for no image where the other has claimed its part meanwhile', async () => {
+  it('programs no image when the other has claimed its handle meanwhile', async () => {
     const first = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     const plain = await cmp1.bind({});
     await cmp1.startBindOf(first.instance);
@@ -49,11 +49,11 @@ describe('a bind beside another of the same region', () => {
 
   it.each([
     ['an image', async () => ({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) })],
-    ['the region as it is', async () => ({})],
-  ])('of %s waits until the host has done with who was there', async (_what, wish) => {
+    ['any image', async () => ({})],
+  ])('for %s waits until the host has released the region', async (_what, wish) => {
     const gone = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     await cmp1.remove(gone.instance);
-    // Its late job may be on its way, whichever handle it was for.
+    // Its late job may be running, whichever handle it was for.
     const { instance } = await cmp1.bind(await wish());
     await expect(cmp1.startBindOf(instance)).rejects.toThrow(RetryLater);
     expect(cmp1.jobs.size).toBe(0);
@@ -64,8 +64,8 @@ describe('a bind beside another of the same region', () => {
   });
 });
 
-describe('a host that boots', () => {
-  /** Both with the same image; the first is who has the lower bind id. */
+describe('a host that reboots', () => {
+  /** Two instances with the same image; the one with the lower bind id comes first. */
   async function two(): Promise<[string, string]> {
     const image = await cmp1.anImage({}, aGbs());
     const first = await cmp1.bound({ 'accel:bitstream_id': image });
@@ -83,7 +83,8 @@ describe('a host that boots', () => {
     const [low, high] = await two();
     await cmp1.boot();
     await expect(cmp1.reprovisionFor(high)).rejects.toThrow(RetryLater);
-    // Messages come again a few hundred times, and the other may wait for its image for long.
+    // SQS delivers a message at most a few hundred times, and the other may wait long for its
+    // image.
     await expect(cmp1.reprovisionFor(high, 9)).rejects.toMatchObject({ seconds: 30 });
     await cmp1.reprovisionFor(low);
     expect(cmp1.theStep().region).toBe('region0');
@@ -95,7 +96,7 @@ describe('a host that boots', () => {
     expect([await cmp1.stateOf(low), await cmp1.stateOf(high)]).toEqual(['Bound', 'Bound']);
   });
 
-  it("goes on to the second where the first's image does not come in", async () => {
+  it("programs for the second instance when the first one's image fails", async () => {
     const [low, high] = await two();
     await cmp1.boot();
     await cmp1.reprovisionFor(low);
@@ -107,7 +108,7 @@ describe('a host that boots', () => {
     expect([await cmp1.stateOf(low), await cmp1.stateOf(high)]).toEqual([409, 'Bound']);
   });
 
-  it('takes it from nobody for one that comes and waits for it', async () => {
+  it('keeps the region for a lost bind while a new bind waits for it', async () => {
     const first = await cmp1.bound({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     await cmp1.boot();
     const { instance } = await cmp1.bind({});
@@ -123,7 +124,7 @@ describe('a host that boots', () => {
     expect(cmp1.theStep().region).toBe('region0');
   });
 
-  it('does not program below an instance that wants it as it is', async () => {
+  it('does not reprogram a region of an instance that takes any image', async () => {
     const first = await cmp1.bound({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
     const plain = await cmp1.bound({});
     await cmp1.boot();

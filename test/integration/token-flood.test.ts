@@ -14,7 +14,7 @@ let keystone: FakeKeystone;
 let wire: FaultProxy;
 let world: World;
 let validations = 0;
-/** While it is there Keystone takes requests and answers none. */
+/** While this is set, Keystone accepts requests and answers none. */
 let silence: PromiseWithResolvers<void> | undefined;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ it('costs Keystone few calls, and a caller with a validated token is served mean
 
   const flood = async (sender: number) => {
     const answers: Answer[] = [];
-    // A flood that costs more than it may ends early: the test fails, and says by how much.
+    // A flood above the limit ends early, so that the test fails and reports the excess.
     for (let count = 0; count < perSender && validations <= callsMax; count += 1) {
       answers.push(await world.ask('GET', path, { token: `bogus-${sender}-${count}` }));
     }
@@ -68,7 +68,7 @@ it('costs Keystone few calls, and a caller with a validated token is served mean
   expect(good.length).toBeGreaterThan(1);
   for (const { status } of good) expect(status).toBe(200);
 
-  // Keystone is back: a token that was never seen is validated by the probe.
+  // Keystone is back: the probe validates a token that was never seen.
   silence.resolve();
   silence = undefined;
   const status = async () => (await world.ask('GET', path, { token: 'reader-token' })).status;

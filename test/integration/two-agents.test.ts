@@ -1,5 +1,5 @@
-// A compute node's image was cloned: two agents with one identity report as one host, and end each
-// other's connection. The agents' jobs are noted here; everything else is real.
+// A cloned compute node: two agents with one identity report as one host, and each ends the
+// other's connection. The test records the agents' jobs; everything else is real.
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -34,18 +34,18 @@ beforeEach(async () => {
 
 const seconds = 1000;
 let clone = 0;
-/** Of all reports here, so that each is received after the one before. */
+/** Counts all reports here, so that each is received after the one before. */
 let receivedMs = 0;
 
 const original = () => `bbbbbbbb-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
 const cloned = () => `cccccccc-0000-4000-8000-${String(clone).padStart(12, '0')}`;
 
 interface Said extends Partial<InventoryReport> {
-  /** After the report before. */
+  /** Time of a report after the one before. */
   readonly afterMs?: number;
 }
 
-/** As the queue brings it, once; what has to come again is left. */
+/** Delivers the messages of the queue once; those that must be retried stay. */
 async function says(boot_id: string, { afterMs = 1000, ...given }: Said = {}, devices = [gpu]) {
   cmp1.counts.sequence += 1;
   receivedMs += afterMs;
@@ -62,14 +62,14 @@ async function conflict() {
   return (await cmp1.deps.store.inventory.host('cmp1')).host.conflict;
 }
 
-/** What was known of the host is lost, so that no test meets the boots of another. */
+/** Deletes all rows of the host, so that no test sees the boots of another. */
 async function forgetHost(): Promise<void> {
   await createDocuments().documents.send(
     new DeleteCommand({ TableName: tableName(stage, 'inventory'), Key: hostKey('cmp1') }),
   );
 }
 
-/** The boot of before a test is said to be of minutes later, for tests that look ahead; not so here. */
+/** Tests that look ahead have stored a boot minutes later; this test needs it now. */
 async function bootedBefore(): Promise<void> {
   await createDocuments().documents.send(
     new UpdateCommand({
@@ -88,7 +88,7 @@ async function inConflict() {
   return made;
 }
 
-describe('a boot id that was replaced and comes back', () => {
+describe('a boot id that was replaced and returns', () => {
   it('is a conflict: binds are unknown, and keep their handles', async () => {
     const { instance } = await cmp1.bound();
     const before = await cmp1.handles();
@@ -105,7 +105,7 @@ describe('a boot id that was replaced and comes back', () => {
     );
   });
 
-  it('takes no device away that the clone lacks', async () => {
+  it('takes away no device that the clone lacks', async () => {
     await cmp1.bound();
     const before = await cmp1.handles();
     await says(cloned(), {}, []);
@@ -114,7 +114,7 @@ describe('a boot id that was replaced and comes back', () => {
     expect((await cmp1.deps.store.inventory.host('cmp1')).devices[0]?.isGone).toBe(false);
   });
 
-  it('frees nothing that waited to be cleaned up', async () => {
+  it('frees no handle that waits to be cleaned up', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await says(cloned());
@@ -128,7 +128,7 @@ describe('a boot id that was replaced and comes back', () => {
     ).toHaveLength(1);
   });
 
-  it('makes the end of a job that cleans up worth nothing', async () => {
+  it('makes the end of a cleaning job worthless', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await cmp1.startReleases();
@@ -138,7 +138,7 @@ describe('a boot id that was replaced and comes back', () => {
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
   });
 
-  it('leaves what is being made again as it is', async () => {
+  it('leaves ARQs that are being reprovisioned unchanged', async () => {
     const { instance } = await cmp1.bound();
     const again = await says(cloned());
     await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
@@ -153,7 +153,7 @@ describe('a boot id that was replaced and comes back', () => {
     expect(await cmp1.stateOf(instance)).toBe('unknown');
   });
 
-  it('refuses new binds with a sentence, and fails those that have begun', async () => {
+  it('refuses new binds with a reason, and fails the started ones', async () => {
     const begun = await cmp1.bind();
     await says(cloned());
     await says(original());
@@ -166,7 +166,7 @@ describe('a boot id that was replaced and comes back', () => {
     expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
   });
 
-  it('has Placement reserve all that the host has', async () => {
+  it('has Placement reserve all devices of the host', async () => {
     await inConflict();
     const [device] = (await cmp1.deps.store.inventory.host('cmp1')).devices;
     const region = await cmp1.deps.store.inventory.provider(provider);
@@ -177,7 +177,7 @@ describe('a boot id that was replaced and comes back', () => {
     ]);
   });
 
-  it('is noticed although the consumer dies before the devices are set aside', async () => {
+  it('is noticed although the consumer dies before the devices are quarantined', async () => {
     await cmp1.bound();
     await says(cloned());
     const { inventory } = cmp1.deps.store;
@@ -198,8 +198,8 @@ describe('a boot id that was replaced and comes back', () => {
   });
 });
 
-describe('a report of a replaced boot that is only late', () => {
-  it('begins no conflict where the broker had it before the boot', async () => {
+describe('a late report of a replaced boot', () => {
+  it('starts no conflict when the broker received it before the boot', async () => {
     const sequence = cmp1.counts.sequence + 1;
     await says(cloned(), { sequence: sequence + 1 });
     await applyReport(
@@ -211,7 +211,7 @@ describe('a report of a replaced boot that is only late', () => {
     expect(await conflict()).toBeUndefined();
   });
 
-  it('begins no conflict where it was applied already, however late it comes again', async () => {
+  it('starts no conflict when it was applied already, however late it is repeated', async () => {
     const { sequence } = (await cmp1.deps.store.inventory.host('cmp1')).host;
     await says(cloned());
     await says(original(), { sequence, afterMs: 60 * minutes });
@@ -228,7 +228,7 @@ describe('a report of a replaced boot that is only late', () => {
     expect((await conflict()) !== undefined).toBe(isConflict);
   });
 
-  it('delays nothing but what follows from the boot', async () => {
+  it('delays only what follows from the boot', async () => {
     const { instance } = await cmp1.bound();
     const again = await says(cloned());
     expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('Bound');
@@ -240,7 +240,7 @@ describe('a report of a replaced boot that is only late', () => {
 });
 
 describe('a rejected job', () => {
-  it('waits once for the report that may tell why', async () => {
+  it('waits once for the report that may explain it', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
     const [jobId = ''] = [...cmp1.jobs.keys()];
@@ -259,10 +259,10 @@ describe('a rejected job', () => {
   });
 });
 
-describe('an operator ends the conflict', () => {
+describe('the end of a conflict by an operator', () => {
   const later = () => ({ ...cmp1.deps, clock: () => receivedMs + 7 * minutes });
 
-  it('not while the other agent reports', async () => {
+  it('is refused while the other agent reports', async () => {
     await inConflict();
     const now = { ...cmp1.deps, clock: () => receivedMs + minutes };
     await expect(endConflict(now, 'cmp1', original())).rejects.toThrow(`Boot ${cloned()} has`);
@@ -271,7 +271,7 @@ describe('an operator ends the conflict', () => {
     expect(await conflict()).toBeDefined();
   });
 
-  it('brings back what the agent of the host has', async () => {
+  it("restores what the host's own agent reports", async () => {
     const { instance } = await inConflict();
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 8 * minutes });
@@ -282,7 +282,7 @@ describe('an operator ends the conflict', () => {
     expect((await cmp1.bind()).status).toBe(202);
   });
 
-  it('and what the clone was asked to make is made on the host again', async () => {
+  it("has the clone's jobs done again on the host", async () => {
     const { instance } = await cmp1.bound();
     const again = await says(cloned());
     await again({ ...cmp1.deps, clock: () => Date.now() + minutes });
@@ -297,7 +297,7 @@ describe('an operator ends the conflict', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('and a release that began before is still cleaned up by that agent', async () => {
+  it('has that agent clean up a release that began before', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await says(cloned());
@@ -309,7 +309,7 @@ describe('an operator ends the conflict', () => {
     expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'release', boot_id: original() }]);
   });
 
-  it('begins again with the next report of the clone', async () => {
+  it('starts again with the next report of the clone', async () => {
     await inConflict();
     await endConflict(later(), 'cmp1', original());
     await says(cloned(), { afterMs: 8 * minutes });
