@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { eventBusName, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import { hostWork } from '#core/domain/host-work.ts';
 
 const textOf = (name: string) =>
   readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
@@ -47,4 +48,18 @@ describe('docs/events.md', () => {
     const values = of.enum?.join(', ') ?? of.const ?? of.format ?? of.type;
     return `| \`${name}\` | ${values} | ${of.description ?? ''} |`;
   }
+});
+
+it('docs/architecture.md shows each kind of host work with its action and deadline', () => {
+  const rows = textOf('architecture.md').match(/^\| `[a-z]+` \| `[a-z]+` \|.*$/gm) ?? [];
+  const shown = rows.map((row) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  const deadlineOf = (seconds: number | string) =>
+    typeof seconds === 'number' ? `${seconds.toLocaleString('en-US')} s` : seconds;
+  expect(shown.map((cells) => [cells[1], cells[2], cells[5]])).toEqual(
+    Object.entries(hostWork).map(([kind, { jobAction, deadlineSeconds }]) => [
+      kind,
+      jobAction,
+      deadlineOf(deadlineSeconds),
+    ]),
+  );
 });
