@@ -1,6 +1,7 @@
 // The standard resource classes, and the standard traits that concern accelerators and their
 // owners; a real Placement knows several hundred more.
-// https://docs.openstack.org/os-resource-classes/latest/ https://docs.openstack.org/os-traits/latest/
+// https://docs.openstack.org/os-resource-classes/latest/
+// https://docs.openstack.org/os-traits/latest/
 
 export const standardClasses: ReadonlySet<string> = new Set([
   'VCPU',
