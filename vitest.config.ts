@@ -6,7 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     reporters: ['default', countReporter],
-    // Each file starts its own engine on its own port, so files run beside each other in any order.
+    // Each file starts its own engine on its own port, so files run beside each other in any
+    // order.
     maxWorkers: 2,
     // Only against what would never end: a test's own waits end with what they wait for.
     testTimeout: 300_000,

@@ -8,6 +8,7 @@ import { type PolicyOverrides, type PolicyRule, rolesFor } from '#core/domain/po
 export function enforce(rule: PolicyRule, caller: Caller, overrides: PolicyOverrides): void {
   const allowed = rolesFor(rule, overrides);
   if (caller.roles.some((role) => allowed.includes(role))) return;
-  const needed = allowed.length > 0 ? `one of the roles ${allowed.join(', ')}` : 'what nobody has';
+  const needed =
+    allowed.length > 0 ? `one of the roles ${allowed.join(', ')}` : 'a role, but the rule has none';
   throw new Forbidden(`Policy does not allow ${rule} to be performed: it needs ${needed}.`);
 }

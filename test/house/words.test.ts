@@ -1,5 +1,5 @@
-// The words and sentences of the house: Markdown has one sentence per line, and words that were
-// replaced by the field's terms do not come back.
+// The words and sentences of the house: Markdown has one sentence per line, comments end before
+// column 100, and words that were replaced by the field's terms do not come back.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { eventDetails } from '#core/contracts/events.ts';
 import { metrics } from '#core/contracts/metrics.ts';
 
-/** Word → what to write instead. Code can be held to the same table. */
+/** Word → what to write instead, in documents and in code. */
 const replaced: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\b(whoever|whomever|nobody|somebody)\b/i, 'the subject: the host, the operator, no bind'],
   [/\bby now\b/i, 'the moment, or nothing'],
@@ -44,10 +44,14 @@ const quoted: readonly string[] = [
 ];
 
 const root = join(import.meta.dirname, '../..');
-const list = ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'];
-const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
+const list = ['ls-files', '--cached', '--others', '--exclude-standard'];
+const all = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter((file) => file !== '' && existsSync(join(root, file)));
+const files = all.filter((file) => file.endsWith('.md'));
+// This file has the words themselves.
+const code = all.filter((file) => file.endsWith('.ts') && !file.endsWith('/words.test.ts'));
+const columnsMax = 99;
 
 /** Lines as a reader sees them, without code, targets of links, and what is quoted. */
 function linesOf(file: string): string[] {
@@ -92,5 +96,24 @@ describe.each(files)('%s', (file) => {
       replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
     );
     expect(found).toEqual([]);
+  });
+});
+
+describe.each(code)('%s', (file) => {
+  const lines = readFileSync(join(root, file), 'utf8').split('\n');
+
+  it('uses the terms of the field', () => {
+    const found = lines.flatMap((line) =>
+      replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it(`has no comment beyond column ${columnsMax}`, () => {
+    // A URL alone cannot be broken.
+    const comments = lines.filter(
+      (line) => /^\s*(\/\/|\/?\*)/.test(line) && !/^\s*(\/\/|\*) https:\S+$/.test(line),
+    );
+    expect(comments.filter((line) => line.length > columnsMax)).toEqual([]);
   });
 });

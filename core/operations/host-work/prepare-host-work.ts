@@ -52,7 +52,7 @@ export async function prepareHostWork(
   if (binding.state === 'BindStarted' && placed.some(({ handle }) => handle.restoredAt)) {
     throw new WorkImpossible(
       'device',
-      'It was put back from a backup, and its device is withheld.',
+      'The bind was restored from a backup, and its device is withheld.',
     );
   }
   checkHandles([...new Set(placed.flatMap(handlesUsed))]);
