@@ -1,4 +1,4 @@
-// The agent as its own process, as on a compute node: it can be killed as a machine would.
+// The agent as its own process, as on a compute node: a test can kill it as a machine would.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ export interface AgentGiven {
 }
 
 export interface AgentProcess {
-  /** All that it wrote so far, to either stream. */
+  /** All output so far, of both streams. */
   output(): string;
   /** SIGKILL: no handler runs, nothing is flushed. */
   killHard(): Promise<void>;
@@ -42,7 +42,7 @@ export function startAgent(given: AgentGiven): AgentProcess {
   });
 }
 
-/** With these settings and no others. */
+/** Starts the agent with these settings and no others. */
 export function run(
   program: string,
   settings: Readonly<Record<string, string>>,

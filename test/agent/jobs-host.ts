@@ -50,12 +50,12 @@ export interface Faults {
 export interface JobsHost {
   readonly model: JobsModel;
   readonly reports: readonly InventoryReport[];
-  /** Topics of all messages so far about jobs. */
+  /** Topics of all messages about jobs so far. */
   readonly traffic: { readonly fromHost: string[]; readonly toHost: string[] };
   readonly image: { id: string; url: string; sha256: string; bytes: number };
-  /** How many bytes of the image are sent before the server stands still; all by default. */
+  /** How many bytes of the image the server sends before it stalls; all by default. */
   sendImage: { bytes: number };
-  /** Images, and what was fetched of them, that the agent keeps. */
+  /** Images and partial downloads that the agent keeps. */
   images(): readonly string[];
   forget(image: string): void;
   start(): AgentProcess;
@@ -63,7 +63,7 @@ export interface JobsHost {
   boot(bootId: string): void;
   gpu(): Stored<GpuState>;
   fpga(): Stored<FpgaState>;
-  /** What the agent has on disk about its jobs, as text. */
+  /** The agent's files about jobs, as text. */
   checkpoint(): string;
   document(action: string, given?: Readonly<Record<string, unknown>>): object;
   stop(): Promise<void>;

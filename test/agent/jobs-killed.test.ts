@@ -1,5 +1,5 @@
 // The agent is killed at each moment of each action; after its restart the job has succeeded, and
-// what it asks for is there once.
+// its result exists once.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/gbs.ts';
@@ -24,7 +24,7 @@ const uuids = () => host.gpu().state.mdevs.map((mdev) => mdev.uuid);
 interface Action {
   readonly name: string;
   readonly operation: string;
-  /** Jobs that are done before. */
+  /** Jobs that are done before the kill. */
   readonly before?: () => object;
   readonly document: () => object;
   readonly isTouched: () => boolean;
@@ -93,7 +93,7 @@ describe.each(actions)('an agent killed while $name', (action) => {
     expect(answers).toHaveLength(1);
   }
 
-  it('has done it once, if the claim was on disk and the device untouched', async () => {
+  it('does the job once, if the claim was on disk and the device untouched', async () => {
     const agent = await started();
     host.setFaults({ delayMs: { [action.operation]: forever } });
     const jobId = await host.model.create(action.document());
@@ -103,7 +103,7 @@ describe.each(actions)('an agent killed while $name', (action) => {
     await expectDoneAfterRestart(jobId);
   });
 
-  it('has done it once, if the device was touched and no result on disk', async () => {
+  it('does the job once, if the device was touched and no result was on disk', async () => {
     const agent = await started();
     host.setFaults({ lingerMs: { [action.operation]: forever } });
     const jobId = await host.model.create(action.document());
@@ -114,7 +114,7 @@ describe.each(actions)('an agent killed while $name', (action) => {
   });
 
   it.each(['lose', 'take and lose the answer'] as const)(
-    'has done it once, if the result was on disk and on its way: %s',
+    'does the job once, if the result was on disk and on its way: %s',
     async (fate) => {
       const agent = await started();
       let jobId = '';
@@ -133,7 +133,7 @@ describe.each(actions)('an agent killed while $name', (action) => {
   );
 });
 
-it('answers after its restart a job whose answer was lost, and does not do it again', async () => {
+it('answers a job after its restart if the answer was lost, and does not repeat the job', async () => {
   const agent = host.start();
   host.model.fate = ({ status }) => (status === 'SUCCEEDED' ? 'lose' : 'take');
   const jobId = await host.model.create(host.document('prepare', { bind_id, steps: [createStep] }));
@@ -164,13 +164,13 @@ describe('an agent that ends while it fetches an image', () => {
     await eventually(() => host.images()).toEqual([`${host.image.sha256}.image`]);
   }
 
-  it('fetches it again if it was killed', async () => {
+  it('fetches it again after a kill', async () => {
     const { agent, jobId } = await fetching();
     await agent.killHard();
     await expectProgrammed(jobId);
   });
 
-  it('fetches it again if it was told to end, and ends at once', async () => {
+  it('fetches it again after a stop, and stops at once', async () => {
     const { agent, jobId } = await fetching();
     expect(await agent.stop()).toBe(0);
     expect(host.images()).toEqual([]);
@@ -178,7 +178,7 @@ describe('an agent that ends while it fetches an image', () => {
     await expectProgrammed(jobId);
   });
 
-  it('fetches it again also after a first attempt to program', async () => {
+  it('fetches it again even after a first attempt to program', async () => {
     host.setFaults({ delayMs: { program: forever } });
     const first = host.start();
     const steps = [{ kind: 'program', address: fpga, region: 'region0', image: host.image }];
@@ -198,7 +198,7 @@ describe('an agent that ends while it fetches an image', () => {
   });
 });
 
-it('refuses after a boot what was asked for before it, and its hardware is empty', async () => {
+it('refuses jobs from before a reboot, and its hardware is empty', async () => {
   const agent = host.start();
   host.setFaults({ lingerMs: { 'create-mdev': forever } });
   const jobId = await host.model.create(host.document('prepare', { bind_id, steps: [createStep] }));

@@ -1,4 +1,4 @@
-// The agent's process takes jobs from a real broker: what it does, what it refuses, what it tells.
+// The agent's process takes jobs from a real broker: what it does, refuses and reports.
 
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ const programStep = (given: object = {}) => ({
 
 const statusOf = (jobId: string) => host.model.job(jobId).status;
 const reasonOf = (jobId: string) => host.model.job(jobId).statusDetails.reason;
-/** The last description of a region that was reported. */
+/** The last reported description of a region. */
 const regionOf = (address: string, name: string) =>
   host.reports
     .flatMap(({ devices }) => devices)
@@ -66,7 +66,7 @@ describe('a job', () => {
     expect(agent.output()).not.toContain('signature');
   });
 
-  it('has a region described again that held the image before', async () => {
+  it('has a region described again even if it already held the image', async () => {
     host.start();
     await done(host.document('program', { steps: [programStep()] }));
     await eventually(() => regionOf(fpga, 'region0')).toMatchObject({ 'bitstream-id': imageId });
@@ -76,7 +76,7 @@ describe('a job', () => {
     await eventually(() => described().map(({ address }) => address)).toContain(fpga);
   });
 
-  it('that was queued while the host was away is done when it is back', async () => {
+  it('is done after the host returns if it was queued while the host was away', async () => {
     const jobId = await host.model.create(
       host.document('prepare', { ...bind(), steps: [create()] }),
     );
@@ -102,7 +102,7 @@ describe('a job', () => {
     expect(uuids).toEqual([others, uuid, ours]);
   });
 
-  it('runs beside one for another device, and after one for the same', async () => {
+  it('runs concurrently with a job for another device, and after a job for the same device', async () => {
     host.setFaults({ delayMs: { program: 3_600_000 } });
     host.start();
     const slow = await host.model.create(host.document('program', { steps: [programStep()] }));
@@ -111,7 +111,7 @@ describe('a job', () => {
     expect([statusOf(slow), statusOf(same)]).toEqual(['IN_PROGRESS', 'QUEUED']);
   });
 
-  it('tells its progress', async () => {
+  it('reports its progress', async () => {
     host.setFaults({ delayMs: { 'create-mdev': 3000 } });
     host.start();
     const steps = [create(), create({ uuid: randomUUID() })];
@@ -120,7 +120,7 @@ describe('a job', () => {
     await eventually(() => statusOf(jobId)).toBe('SUCCEEDED');
   });
 
-  it('that is cancelled between two steps stops there and undoes nothing', async () => {
+  it('stops between two steps when it is cancelled, and undoes nothing', async () => {
     host.setFaults({ lingerMs: { 'create-mdev': 1500 } });
     const agent = host.start();
     const steps = [create(), create({ uuid: randomUUID() })];
@@ -149,7 +149,7 @@ describe('a job', () => {
 });
 
 describe('the agent refuses', () => {
-  it('what is for another host, another boot, or in another form', async () => {
+  it('a job for another host, another boot, or in another form', async () => {
     host.start();
     const ask = { ...bind(), steps: [create()] };
     const otherHost = await done(host.document('prepare', { ...ask, host: 'cmp2' }), 'REJECTED');

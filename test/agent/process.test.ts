@@ -12,7 +12,7 @@ import { run, startAgent } from './agent-process.ts';
 const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** And an identity for a host. */
+/** Settings with an identity for a host. */
 async function aBroker(deliver: BrokerOptions['deliver'] = async () => {}) {
   const certificates = openCertificates(directory);
   const certificate = certificates.issueHostCertificate('test:cmp1:example');
@@ -23,20 +23,20 @@ async function aBroker(deliver: BrokerOptions['deliver'] = async () => {}) {
   };
 }
 
-it('ends with 78 and a sentence for each setting that is wrong', async () => {
+it('exits with 78 and a message for each invalid setting', async () => {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_DRIVERS: 'gpu' });
   expect(await agent.exited()).toBe(78);
   expect(agent.output()).toContain('CYBORG_AGENT_STAGE is missing.');
   expect(agent.output()).toContain('there is no driver "gpu"; valid are fake, pci');
 });
 
-it('ends with 78 when its settings file is missing', async () => {
+it('exits with 78 when its settings file is missing', async () => {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: '/nowhere/agent.json' });
   expect(await agent.exited()).toBe(78);
   expect(agent.output()).toContain('CYBORG_AGENT_CONFIG: /nowhere/agent.json cannot be read.');
 });
 
-it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', async (signal) => {
+it.each(['SIGTERM', 'SIGINT'] as const)('disconnects and exits with 0 on %s', async (signal) => {
   const reasons: string[] = [];
   const { broker, certificate } = await aBroker(async (topic, payload) => {
     if (topic.includes('/disconnected/')) {
@@ -55,7 +55,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says goodbye and ends with 0 on %s', as
   }
 });
 
-it('does not start beside another with the same state, and does when that was killed', async () => {
+it('does not start beside another agent with the same state, and starts after that one was killed', async () => {
   const { broker, certificate } = await aBroker();
   try {
     const first = startAgent({ directory, broker, certificate });
@@ -72,7 +72,7 @@ it('does not start beside another with the same state, and does when that was ki
   }
 });
 
-it('ends at once when there is no broker', async () => {
+it('stops at once when there is no broker', async () => {
   const { broker, certificate } = await aBroker();
   await broker.stop();
   const agent = startAgent({ directory, broker, certificate });

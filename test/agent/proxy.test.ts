@@ -39,7 +39,7 @@ async function proxyTo(port: number, refusal?: number): Promise<ConnectProxy> {
   return proxy;
 }
 
-/** A server with the broker's certificate that takes the protocol by which AWS knows MQTT on 443. */
+/** A server with the broker's certificate that accepts the ALPN protocol of MQTT on port 443. */
 async function startTlsServer(onProtocol: (name: string | false | null) => void) {
   const server = createServer(
     {
@@ -84,7 +84,7 @@ it('connects and reports through a proxy, on port 443', async () => {
   });
 });
 
-it('says on port 443 that it speaks MQTT with a certificate', async () => {
+it('announces on port 443 that it speaks MQTT with a certificate', async () => {
   const protocols: (string | false | null)[] = [];
   const server = await startTlsServer((name) => protocols.push(name));
   const proxy = await proxyTo((server.address() as AddressInfo).port);
@@ -96,7 +96,7 @@ it('says on port 443 that it speaks MQTT with a certificate', async () => {
   expect(protocols).toEqual(['x-amzn-mqtt-ca']);
 });
 
-it("does not take a proxy's certificate for the broker's", async () => {
+it("does not accept a proxy's certificate as the broker's", async () => {
   const server = await startTlsServer(() => {});
   const proxy = await proxyTo((server.address() as AddressInfo).port);
   const options = { host: 'abc-ats.iot.example.org', port: 443, thing, ...certificate };
@@ -106,20 +106,20 @@ it("does not take a proxy's certificate for the broker's", async () => {
   server.close();
 });
 
-it.each([403, 407, 502])('tells that the proxy refuses with %i', async (status) => {
+it.each([403, 407, 502])('logs that the proxy refuses with %i', async (status) => {
   const proxy = await proxyTo(1, status);
   const asking = openTunnel(`http://127.0.0.1:${proxy.port}`, { host: 'x', port: 443 }, never);
   await expect(asking).rejects.toThrow(`proxy 127.0.0.1 refuses x:443: answer ${status}`);
 });
 
-it('tells that there is no proxy', async () => {
+it('logs that there is no proxy', async () => {
   const { port, stop } = await startConnectProxy(1);
   await stop();
   const asking = openTunnel(`http://127.0.0.1:${port}`, { host: 'x', port: 443 }, never);
   await expect(asking).rejects.toThrow('ECONNREFUSED');
 });
 
-it('keeps the tunnel when the time to open it has passed', async () => {
+it('keeps the tunnel after the time limit to open it', async () => {
   const server = await startTlsServer(() => {});
   const proxy = await proxyTo((server.address() as AddressInfo).port);
   const opening = new AbortController();
@@ -150,11 +150,11 @@ it('fetches images through the proxy', async () => {
   server.close();
 });
 
-it('takes an image from nobody but who the certificate says', async () => {
+it('takes an image only from a server whose certificate has the right name', async () => {
   const server = await startTlsServer(() => {});
   const proxy = await proxyTo((server.address() as AddressInfo).port);
   rmSync(join(directory, 'images'), { recursive: true, force: true });
-  // The authority of this machine is not one that the agent trusts with images.
+  // The agent does not trust the authority of this machine with images.
   await expect(fetchImage('https://bucket.s3.example.org/image', proxy)).rejects.toThrow(
     /certificate/,
   );

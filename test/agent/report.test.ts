@@ -1,4 +1,4 @@
-// The agent's process against a real broker: what it tells, and that no kill makes it lie.
+// The agent's process against a real broker: its reports, and that they stay right after any kill.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ let tree: SysfsTree;
 let broker: LocalBroker;
 let controlPlane: ControlPlaneModel;
 let reports: InventoryReport[];
-/** Awaited before the broker acknowledges. */
+/** The broker awaits this before it acknowledges. */
 let beforeAcknowledging: () => Promise<void>;
 const agents: AgentProcess[] = [];
 
@@ -99,13 +99,13 @@ function handleCount(): number {
 }
 
 describe('an agent', () => {
-  it('tells its host, over mutual TLS', async () => {
+  it('reports its host, over mutual TLS', async () => {
     tree.addFunction({ address: card });
     anAgent(pci);
     await eventually(addresses).toEqual(['0000:0c:00.0', card]);
   });
 
-  it('is one file that tells the same', async () => {
+  it('reports the same as one bundled file', async () => {
     execFileSync(process.execPath, ['infra/bundle-agent.ts']);
     anAgent({}, 'dist/cyborg-agent.mjs');
     await eventually(addresses).toEqual(['0000:0c:00.0']);
@@ -121,7 +121,7 @@ describe('an agent', () => {
     await eventually(addresses).toEqual(['0000:0c:00.0']);
   });
 
-  it('tells a new boot', async () => {
+  it('reports a new boot', async () => {
     const bootIdFile = join(directory, 'boot_id');
     const bootIds = [
       '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
@@ -135,7 +135,7 @@ describe('an agent', () => {
     }
   });
 
-  it('tells everything again when the broker comes back', async () => {
+  it('reports everything again when the broker comes back', async () => {
     anAgent();
     await eventually(addresses).toHaveLength(1);
     await broker.stop();
@@ -144,7 +144,7 @@ describe('an agent', () => {
     await eventually(addresses).toHaveLength(1);
   });
 
-  it('tells nothing to a broker of another authority', async () => {
+  it('reports nothing to a broker of another authority', async () => {
     await broker.stop();
     const ours = certificates;
     certificates = openCertificates(join(directory, 'other'));
@@ -159,7 +159,7 @@ describe('an agent', () => {
 
 describe('a killed agent', () => {
   it('leaves the control plane right when it dies between publish and acknowledgement', async () => {
-    // Prepare: the broker has the report, and sits on it.
+    // Prepare: the broker has the report, and does not acknowledge it.
     let acknowledge = () => {};
     const held = new Promise<void>((resolve) => {
       acknowledge = resolve;
@@ -169,7 +169,7 @@ describe('a killed agent', () => {
     const first = anAgent(pci);
     await eventually(() => reports.length).toBe(1);
 
-    // Act: the host changes while nobody looks; the old report arrives last.
+    // Act: the host changes while no agent runs; the old report arrives last.
     await first.killHard();
     beforeAcknowledging = async () => {};
     tree.removeFunction(card).addFunction({ address: '0000:5e:00.0' });
@@ -184,7 +184,7 @@ describe('a killed agent', () => {
   });
 
   it('never uses a sequence number twice, whenever it dies, with its state or without', async () => {
-    // Counted from its connection: around its first report.
+    // The kills fall around the first report, counted from the connection.
     const lifetimesMs = [0, 2, 5, 10, 20];
     for (const [round, lifetimeMs] of lifetimesMs.entries()) {
       tree.addFunction({ address: `0000:4${round}:00.0` });
@@ -200,6 +200,6 @@ describe('a killed agent', () => {
     await eventually(addresses).toHaveLength(1 + lifetimesMs.length);
     const sequences = reports.map(({ sequence }) => sequence);
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
-    // Five agents one after another: seconds where nothing else runs.
+    // Five agents, one after another, take seconds in which no other test runs.
   });
 });

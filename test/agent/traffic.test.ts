@@ -1,11 +1,11 @@
-// AWS charges for each message: infra/cost/counted-units.ts says how many a job takes.
+// AWS charges for each message: infra/cost/counted-units.ts has the messages of a job.
 
 import { randomUUID } from 'node:crypto';
 import { it } from 'vitest';
 import { countedTraffic } from '#infra/cost/counted-units.ts';
 import { aJobsHost, eventually, gpu } from './jobs-host.ts';
 
-it('a job takes as many messages as the bill has', async () => {
+it('a job takes as many messages as the cost model has', async () => {
   const host = await aJobsHost();
   const mdev = { kind: 'create-mdev', address: gpu, uuid: randomUUID(), type: 'fake-1' };
   const bind = (steps: object[]) => host.document('prepare', { bind_id: randomUUID(), steps });
@@ -15,7 +15,7 @@ it('a job takes as many messages as the bill has', async () => {
   };
   try {
     host.start();
-    // After the first the agent has come to rest.
+    // After the first job the agent is idle.
     await done(bind([mdev]));
     await eventually(() => host.traffic.toHost.at(-1)).toMatch(/notify$/);
     const before = { from: host.traffic.fromHost.length, to: host.traffic.toHost.length };

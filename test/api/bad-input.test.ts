@@ -1,4 +1,4 @@
-// What bad input gets: a sentence that names what was wrong, the right status, and nothing changed.
+// Bad input gets the right status and a message that names the fault, and changes nothing.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -150,7 +150,7 @@ const cases: Case[] = [
     () => `${bound} is Bound`,
   ],
   [
-    'a host that is no name',
+    'an invalid host name',
     'PATCH',
     arqs,
     binding({ hostname: '../x' }),
@@ -158,7 +158,7 @@ const cases: Case[] = [
     () => '/hostname is not a host name',
   ],
   [
-    'an instance that is no uuid',
+    'an invalid uuid of an instance',
     'PATCH',
     arqs,
     binding({ instance_uuid: 'x' }),
@@ -182,7 +182,7 @@ const cases: Case[] = [
     () => '/state',
   ],
   [
-    'a project at 2.0',
+    'a project at microversion 2.0',
     'PATCH',
     arqs,
     () => ({
@@ -193,7 +193,7 @@ const cases: Case[] = [
     () => '2.1',
   ],
   [
-    'a project by no admin',
+    'a project from a user who is not admin',
     'PATCH',
     arqs,
     () => ({
@@ -221,7 +221,7 @@ const cases: Case[] = [
     () => unbound,
   ],
   [
-    'no ARQ at all',
+    'a patch of no ARQ',
     'PATCH',
     arqs,
     () => ({ ...nova, body: {} }),
@@ -229,7 +229,7 @@ const cases: Case[] = [
     () => 'names no accelerator request',
   ],
   [
-    'a key that is no uuid',
+    'a key that is not a uuid',
     'PATCH',
     arqs,
     () => ({ ...nova, body: { nope: patch({}) } }),
@@ -280,7 +280,7 @@ const cases: Case[] = [
     () => 'not found',
   ],
   [
-    'a profile name of no letters',
+    'a profile name without letters',
     'POST',
     arqs,
     () => ({ ...nova, body: { device_profile_name: '\ud800\u0000' } }),
@@ -288,7 +288,7 @@ const cases: Case[] = [
     () => 'half of a surrogate pair',
   ],
   [
-    'a delete by instance without one',
+    'a delete by an empty instance',
     'DELETE',
     `${arqs}?instance=${instance}`,
     () => ({ token: 'demo-token' }),
@@ -296,25 +296,25 @@ const cases: Case[] = [
     () => 'send_service_user_token',
   ],
   [
-    'a delete of a bound ARQ without one',
+    'a delete of a bound ARQ without its instance',
     'DELETE',
     `${arqs}?arqs=BOUND`,
     () => ({ token: 'demo-token' }),
     403,
     () => 'requires a service token',
   ],
-  ['a delete by nothing', 'DELETE', arqs, () => nova, 400, () => '?arqs= or ?instance='],
+  ['an empty delete', 'DELETE', arqs, () => nova, 400, () => '?arqs= or ?instance='],
   [
-    'a delete by both',
+    'a delete by arqs and instance',
     'DELETE',
     `${arqs}?arqs=BOUND&instance=${instance}`,
     () => nova,
     400,
     () => '?arqs= or ?instance=',
   ],
-  ['another bind state', 'GET', `${arqs}?bind_state=bound`, () => nova, 400, () => 'bind_state'],
+  ['an unknown bind state', 'GET', `${arqs}?bind_state=bound`, () => nova, 400, () => 'bind_state'],
   ['an unknown query parameter', 'GET', `${arqs}?colour=red`, () => nova, 400, () => 'colour'],
-  ['an instance that is no uuid', 'GET', `${arqs}?instance=1`, () => nova, 400, () => 'instance'],
+  ['an invalid uuid in a query', 'GET', `${arqs}?instance=1`, () => nova, 400, () => 'instance'],
   [
     'a device profile without a name',
     'POST',
@@ -348,7 +348,7 @@ const cases: Case[] = [
     () => 'larger than',
   ],
   ...['enable', 'disable', 'force_release'].flatMap((action): Case[] => [
-    [`${action} of no device`, 'POST', `/v2/devices//${action}`, () => ({}), 404, () => 'Device '],
+    [`${action} without uuid`, 'POST', `/v2/devices//${action}`, () => ({}), 404, () => 'Device '],
     [
       `${action} of a device whose uuid is longer than a key`,
       'POST',
@@ -360,7 +360,7 @@ const cases: Case[] = [
   ]),
 ];
 
-/** As many keys as a group may have, as long as a trait's name may be. */
+/** As many keys as a group may have, each as long as a trait's name may be. */
 function largeGroup(): Record<string, string> {
   const traits = Array.from({ length: 63 }, (_, index) => {
     return [`trait:CUSTOM_${String(index).padStart(248, '0')}`, 'required'];
@@ -368,7 +368,7 @@ function largeGroup(): Record<string, string> {
   return { 'resources:FPGA': '1', ...Object.fromEntries(traits) };
 }
 
-describe('bad input changes nothing and is told what was wrong', () => {
+describe('bad input is refused with its fault named, and changes nothing', () => {
   it.each(cases)('%s', async (_name, method, path, ask, status, sentence) => {
     const url = path.replace('FOREIGN', foreign).replace('BOUND', bound);
     const answer = await refused(world, method, url, ask());

@@ -1,5 +1,5 @@
-// The contract suite: the YAML files beside this one, each in its order, against the deployed handlers;
-// every answer is held against the OpenAPI document, and every status that it documents is met.
+// The contract suite: the YAML files of this folder, each in its order, against the deployed
+// handlers; each answer is compared with the OpenAPI document, and each documented status occurs.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ let world: World;
 let base: string;
 let check: OpenApiCheck;
 let variables: Readonly<Record<string, string>>;
-/** `<method> <path> <status>` that has been answered. */
+/** `<method> <path> <status>` of the answers so far. */
 const met = new Set<string>();
 
 beforeAll(async () => {
@@ -91,7 +91,7 @@ for (const file of files) {
   });
 }
 
-/** What every route refuses alike; the body is wrong besides, so that nothing can come of it. */
+/** Requests that every route refuses alike; the body is invalid too, so that nothing is stored. */
 const alike: readonly [status: number, what: string, query: string, ask: Ask][] = [
   [401, 'no token', '', { token: null }],
   [403, 'a token of the system', '', { token: 'system-admin-token' }],
@@ -122,10 +122,10 @@ describe('every route', () => {
   });
 });
 
-describe('what takes more than a file', () => {
+describe('the cases that need more than a YAML file', () => {
   const instance = '77aa0000-0000-4000-8000-000000000007';
 
-  it('binds that the host has not finished lock what asks for resolved ones, and failed ones fail', async () => {
+  it('started binds return 423 to a list of resolved ARQs, and failed binds return 409', async () => {
     const group = { 'resources:FPGA': '1', 'accel:function_id': 'any' };
     await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'slow', groups: [group] }] });
     const created = await world.asNova('POST', '/v2/accelerator_requests', {
@@ -152,7 +152,9 @@ describe('what takes more than a file', () => {
     await forceItsRelease(deployable as ProviderUuid);
   });
 
-  /** Of the region of which a bind has failed: its host is asked, and then has two agents. */
+  /**
+   * Frees the region of a failed bind by force: first its host is asked, then it has two agents.
+   */
   async function forceItsRelease(region: ProviderUuid): Promise<void> {
     const { inventory, releases } = world.deps.store;
     const stored = await inventory.provider(region);
@@ -176,7 +178,7 @@ describe('what takes more than a file', () => {
     expect(await inventory.endConflict(host, now)).toBe(true);
   }
 
-  it('a deployable has 64 attributes that were added, and no more', async () => {
+  it('a deployable has at most 64 added attributes', async () => {
     const body = { deployable_id: variables.REGION_1, key: 'k', value: 'v' };
     const add = () => world.ask('POST', '/v2/attributes', { body });
     const answers = await Promise.all(Array.from({ length: 66 }, add));
@@ -192,7 +194,7 @@ describe('what takes more than a file', () => {
   }
 });
 
-it('answers each status that it documents somewhere in here, for each route', () => {
+it('each route answers each status that it documents', () => {
   const unmet = check.documented().filter((each) => !met.has(each));
   expect(unmet).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Two worlds speak to the routes of device profiles; the form of a request says which.
+// The routes of device profiles speak two dialects; the form of a request says which.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
@@ -54,30 +54,37 @@ describe('device profiles answer in the dialect of the request', () => {
       'groups[0]',
     ],
     ['an empty name', 'POST', '', list({ name: '', groups: group }), 400, 'name'],
-    ['a name too long', 'POST', '', list({ name: 'x'.repeat(256), groups: group }), 400, '255'],
+    [
+      'a name that is too long',
+      'POST',
+      '',
+      list({ name: 'x'.repeat(256), groups: group }),
+      400,
+      '255',
+    ],
     ['no groups', 'POST', '', list({ name: 'x', groups: [] }), 400, 'at least one group'],
-    ['a body that is no profile', 'POST', '', { body: '"x"' }, 422, 'device profile'],
-    ['a missing one deleted by path', 'DELETE', '/nope', {}, 404, 'nope'],
-    ['a missing one deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
-    ['a missing one deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
+    ['a body that is not a profile', 'POST', '', { body: '"x"' }, 422, 'device profile'],
+    ['an unknown profile deleted by path', 'DELETE', '/nope', {}, 404, 'nope'],
+    ['an unknown profile deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
+    ['an unknown profile deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
     ['nothing named', 'DELETE', '', {}, 400, '?name= or ?value='],
     ['a comma alone', 'DELETE', '/,', {}, 400, 'No device profile is named'],
     ['a name longer than a key', 'DELETE', `/${'x'.repeat(3000)}`, {}, 404, 'not found'],
     ['a query longer than a key', 'GET', `?name=${'x'.repeat(3000)}`, {}, 422, 'exists'],
-    ['a missing uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
+    ['an unknown uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
     [
-      'a missing uuid at 2.1',
+      'an unknown uuid at 2.1',
       'GET',
       `/${missing}`,
       { microversion: 'accelerator 2.1' },
       404,
       missing,
     ],
-    ['a missing name in the query at 2.0', 'GET', '?name=nope', {}, 422, 'nope'],
-    ['a missing name in the path at 2.0', 'GET', '/nope', {}, 422, 'nope'],
-    ['a missing name in the path at 2.1', 'GET', '/nope', { microversion: '2.1' }, 404, 'nope'],
+    ['an unknown name in the query at 2.0', 'GET', '?name=nope', {}, 422, 'nope'],
+    ['an unknown name in the path at 2.0', 'GET', '/nope', {}, 422, 'nope'],
+    ['an unknown name in the path at 2.1', 'GET', '/nope', { microversion: '2.1' }, 404, 'nope'],
     [
-      'no admin at 2.0',
+      'a caller who is not admin at 2.0',
       'POST',
       '',
       { token: 'demo-token', ...list({ name: 'x', groups: group }) },
@@ -85,7 +92,7 @@ describe('device profiles answer in the dialect of the request', () => {
       'cyborg:device_profile:create',
     ],
     [
-      'no admin at 2.1',
+      'a caller who is not admin at 2.1',
       'POST',
       '',
       { token: 'demo-token', microversion: '2.1', ...list({ name: 'x', groups: group }) },
@@ -94,7 +101,7 @@ describe('device profiles answer in the dialect of the request', () => {
     ],
   ])('%s', async (_name, method, path, ask, status, sentence) => {
     const answer = await refused(world, method, `/v2/device_profiles${path}`, ask);
-    // keystonemiddleware's clients ask for another token where this header says.
+    // Clients of keystonemiddleware ask for another token when this header is present.
     expect(answer.headers.has('www-authenticate')).toBe(status === 401);
     expect([answer.status, sentenceOf(answer)]).toEqual([
       status,
@@ -106,7 +113,7 @@ describe('device profiles answer in the dialect of the request', () => {
 describe('a device profile', () => {
   const groups = [{ 'resources:CUSTOM_A': '2' }, { 'resources:FPGA': '1' }];
 
-  it('made by an object is answered without a body, and is there', async () => {
+  it('is created by an object, answered without a body, and stored', async () => {
     const body = { name: 'by-object', description: 'd', groups };
     expect(await world.ask('POST', '/v2/device_profiles', { body })).toMatchObject({
       status: 204,
@@ -116,7 +123,7 @@ describe('a device profile', () => {
     expect(json.device_profiles).toMatchObject([{ name: 'by-object', description: 'd', groups }]);
   });
 
-  it('made by a list is answered bare, and shown by uuid and by name', async () => {
+  it('is created by a list, answered bare, and shown by uuid and by name', async () => {
     const created = await world.ask('POST', '/v2/device_profiles', {
       body: [{ name: 'by-list', groups }],
     });
@@ -131,7 +138,7 @@ describe('a device profile', () => {
     expect((await world.ask('GET', '/v2/device_profiles/by-list', ask)).json).toEqual(shown.json);
   });
 
-  it('is listed in the order of names asked for, and unknown names are left out', async () => {
+  it('is listed in the order of the names in the query, without unknown names', async () => {
     const { json } = await world.ask('GET', '/v2/device_profiles?name=by-list,nope,fpga');
     expect(json.device_profiles.map(({ name }) => name)).toEqual(['by-list', 'fpga']);
   });
@@ -148,7 +155,7 @@ describe('a device profile', () => {
     expect(names).toEqual(['fpga', 'by-object', 'by-list']);
   });
 
-  it('takes a uuid once', async () => {
+  it('has a uuid of its own', async () => {
     const uuid = 'bbbbbbbb-0000-4000-8000-000000000001';
     const create = (name: string) =>
       world.ask('POST', '/v2/device_profiles', { body: [{ name, uuid, groups }] });
@@ -156,7 +163,7 @@ describe('a device profile', () => {
     expect(await create('uuid-2')).toMatchObject({ status: 409 });
   });
 
-  it('is deleted with others or not at all', async () => {
+  it('is deleted together with others or not at all', async () => {
     const { status } = await world.ask('DELETE', '/v2/device_profiles?value=by-list,uuid-1');
     expect(status).toBe(204);
     expect((await world.ask('DELETE', '/v2/device_profiles?name=by-object')).status).toBe(204);

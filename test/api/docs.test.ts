@@ -1,4 +1,4 @@
-// The examples of docs/api.md do what the page says.
+// The examples of docs/api.md work as the page says.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-// Whatever a caller sends: an answer below 500 in the envelope that names the fault, and nothing stored.
+// Any request gets an answer below 500 in the envelope that names the fault, and stores nothing.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { sentenceOf } from '#test/support/refusals.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { type Answer, startWorld, type World } from '#test/support/world.ts';
 
-/** For each route that takes a body. */
+/** A valid body for each route that takes one. */
 const runsPerRoute = 150;
 const none = '99999999-0000-4000-8000-000000000009';
 let world: World;
@@ -79,7 +79,7 @@ const leaf = fc.oneof(
     'FPGA',
   ),
 );
-/** Nothing of this can be right: each of the API's bodies wants more than chance gives. */
+/** Values that are never valid, so that each request fails. */
 const body = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'medium', withCrossShrink: true },
@@ -128,7 +128,7 @@ describe('bodies', () => {
     ],
     ['10,000 keys', `{${Array.from({ length: 10_000 }, (_, at) => `"k${at}":1`).join()}}`],
     ['more than a megabyte', `{"name":"${'x'.repeat(2 ** 20)}"}`],
-    ['a number beyond numbers', '[1e999]'],
+    ['a number above the range of numbers', '[1e999]'],
     ['half a surrogate', '{"name":"\\ud800","groups":[{"resources:FPGA":"1"}]}'],
     ['a byte order mark', '\ufeff{}'],
   ])('%s', async (_name, text) => {
@@ -150,7 +150,7 @@ describe('paths and queries', () => {
       fc.asyncProperty(segment, parameter, nastyText, async (id, name, value) => {
         runs += 1;
         const encode = (text: string) => encodeURIComponent(text.toWellFormed());
-        // A dot or two are the client's to resolve, and lead to other routes.
+        // Clients resolve one dot or two themselves, which leads to other routes.
         const at = row.path.replaceAll('{id}', encode(id) || '-');
         const query = `${encode(name)}=${encode(value)}`;
         const answer = await world.ask(row.method, `${at}?${query}`, {

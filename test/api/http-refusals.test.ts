@@ -1,4 +1,4 @@
-// What is wrong with a request before anybody looks at what it is about.
+// Refusals of a request before its content matters.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
@@ -24,7 +24,14 @@ type Case = [
 ];
 
 it.each<Case>([
-  ['malformed JSON', 'POST', arqs, () => ({ ...nova, body: '{"device' }), 400, () => 'no JSON'],
+  [
+    'malformed JSON',
+    'POST',
+    arqs,
+    () => ({ ...nova, body: '{"device' }),
+    400,
+    () => 'not valid JSON',
+  ],
   [
     'no body',
     'POST',
@@ -50,7 +57,7 @@ it.each<Case>([
     () => 'larger',
   ],
   ['an unknown path of the API', 'GET', '/v2/nope', () => nova, 404, () => '/v2/nope'],
-  ['a method that the path does not take', 'DELETE', '/v2/devices', () => nova, 405, () => 'GET'],
+  ['a method that the path does not have', 'DELETE', '/v2/devices', () => nova, 405, () => 'GET'],
   [
     'a version out of range',
     'GET',
@@ -60,7 +67,7 @@ it.each<Case>([
     () => '2.9',
   ],
   [
-    'a version of another service',
+    'a version of another service alone',
     'GET',
     arqs,
     () => ({ ...nova, microversion: 'compute 2.1' }),
@@ -76,7 +83,7 @@ it.each<Case>([
     () => 'cyborg:arq:create',
   ],
   [
-    'a member who looks at devices',
+    'a member who reads devices',
     'GET',
     '/v2/devices',
     () => ({ token: 'demo-token' }),
@@ -91,23 +98,9 @@ it.each<Case>([
     403,
     () => 'not scoped to a project',
   ],
-  ['a device that is not there', 'GET', `/v2/devices/${missing}`, () => ({}), 404, () => missing],
-  [
-    'a deployable that is not there',
-    'GET',
-    `/v2/deployables/${missing}`,
-    () => ({}),
-    404,
-    () => missing,
-  ],
-  [
-    'a marker that is not there',
-    'GET',
-    `/v2/devices?marker=${missing}`,
-    () => ({}),
-    400,
-    () => missing,
-  ],
+  ['an unknown device', 'GET', `/v2/devices/${missing}`, () => ({}), 404, () => missing],
+  ['an unknown deployable', 'GET', `/v2/deployables/${missing}`, () => ({}), 404, () => missing],
+  ['an unknown marker', 'GET', `/v2/devices?marker=${missing}`, () => ({}), 400, () => missing],
   ['a limit of zero', 'GET', '/v2/devices?limit=0', () => ({}), 400, () => 'limit'],
 ])('%s is refused', async (_name, method, path, ask, status, sentence) => {
   const answer = await refused(world, method, path, ask());

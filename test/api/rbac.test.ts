@@ -1,5 +1,5 @@
-// Who may do what: every route, every persona, with and without a service token. The wanted answers
-// are written out, not computed from the table that they prove.
+// Rights by route and persona, with and without a service token. The expected answers are written
+// out, not computed from the table under test.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { routes } from '#functions/routes.ts';
@@ -10,7 +10,7 @@ const none = '99999999-0000-4000-8000-000000000009';
 
 /** In the order of the columns below. */
 const personas = {
-  nobody: null,
+  anonymous: null,
   expired: 'expired-token',
   system: 'system-admin-token',
   unscoped: 'unscoped-token',
@@ -24,9 +24,9 @@ const personas = {
 } as const;
 type Persona = keyof typeof personas;
 
-// y: gets past the door. -: 401 for its token. n: 403.
+// y: passes authorization. -: 401 for its token. n: 403.
 const matrix: Readonly<Record<string, string>> = {
-  //                                          nobody … other
+  //                                          anonymous … other
   'GET /v2/device_profiles': '--nnyyyyyy',
   'POST /v2/device_profiles': '--nnnnnynn',
   'DELETE /v2/device_profiles': '--nnnnnynn',
@@ -81,7 +81,9 @@ const cells = Object.entries(matrix).flatMap(([route, row]) =>
   ),
 );
 
-/** What is answered before anything is looked for: nothing in here exists, so no cell can pass by luck. */
+/**
+ * Authorization comes before any look-up: nothing in here exists, so no cell can pass by chance.
+ */
 describe('by route, persona and service token', () => {
   it.each(cells)('%s as %s, service token %s: %s', async (route, persona, serviceToken, wanted) => {
     const [method = '', path = ''] = route.split(' ');
@@ -96,14 +98,14 @@ describe('by route, persona and service token', () => {
     );
   });
 
-  it('and nothing was stored by any of it', async () => {
+  it('the refused requests have stored nothing', async () => {
     expect(await everythingStored()).toEqual([]);
   });
 });
 
 function outcomeOf(status: number, body: { error?: unknown } | undefined): string {
   if (status === 401) return '-';
-  // Past the door is not past the service token, which is asked for by state.
+  // Authorized requests may still need a service token, which depends on the ARQ's state.
   const isPolicy = String(body?.error).match(/Policy does not allow|not scoped to a project/);
   if (status === 403 && isPolicy) return 'n';
   expect(status).toBeLessThan(500);
@@ -116,14 +118,14 @@ function expectedOutcome(
   wanted: string,
   member: string,
 ): string {
-  // A service token without the role is a bad token, whoever sends it.
+  // A service token without the role is a bad token, in any request.
   if (serviceToken === 'alt-token') return '-';
-  // While a service vouches for it, an expired token is what it was: a member's.
+  // While a service vouches for it, an expired token has its rights: a member's.
   if (persona === 'expired' && serviceToken === 'nova-token') return member;
   return wanted;
 }
 
-describe("CVE-2026-40213: what is the operator's is no tenant's", () => {
+describe("CVE-2026-40213: a tenant has no operator's rights", () => {
   it.each([
     ['GET', '/v2/devices'],
     ['GET', '/v2/deployables'],
@@ -137,8 +139,8 @@ describe("CVE-2026-40213: what is the operator's is no tenant's", () => {
   });
 });
 
-describe("a deployment's own policy", () => {
-  it('lets in whom it names, and nobody else', async () => {
+describe('a policy of the deployment', () => {
+  it('grants a route to the named roles only', async () => {
     const { createDeps } = await import('#core/deps.ts');
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const { actions } = await import('#functions/devices/handler.ts');
@@ -150,7 +152,8 @@ describe("a deployment's own policy", () => {
     const statusFor = async (token: string, method = 'GET', path = '/v2/devices') =>
       (await handler(eventOf(method, path, { 'x-auth-token': token }), {} as never)).statusCode;
     expect(await statusFor('reader-token')).toBe(200);
-    // The roles of the rule are those named: an admin has that of a reader by Keystone's implication.
+    // The roles of the rule are those named: Keystone gives an admin the role of a reader by
+    // implication.
     expect(await statusFor('admin-token')).toBe(200);
     expect(await statusFor('telemetry-token')).toBe(403);
     expect(await statusFor('demo-token', 'POST', `/v2/devices/${none}/enable`)).toBe(403);

@@ -1,4 +1,5 @@
-// The request's log line: Nova logs the status of a refusal alone, so the reason must be found here.
+// The request's log line: Nova logs only the status of a refusal, so the reason must be found
+// here.
 
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -57,7 +58,7 @@ it('names the reason, ARQs, instance, host and providers of a refused bind', asy
   });
 });
 
-it('names the profile of a create that was refused', async () => {
+it('names the profile of a refused create', async () => {
   const { headers } = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'none',
   });
@@ -68,7 +69,7 @@ it('names the profile of a create that was refused', async () => {
   });
 });
 
-it('names the ARQs of a delete that was refused', async () => {
+it('names the ARQs of a refused delete', async () => {
   const missing = '99999999-0000-4000-8000-000000000009';
   const { headers } = await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${missing}`);
   expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({

@@ -1,4 +1,4 @@
-// Who gets in: tokens as keystonemiddleware takes them.
+// Authentication: tokens as keystonemiddleware treats them.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { refused } from '#test/support/refusals.ts';
@@ -18,7 +18,7 @@ describe('tokens', () => {
     ['no token', { token: null }],
     ['an unknown token', { token: 'nope' }],
     ['an expired token', { token: 'expired-token' }],
-    ['a service token that is unknown', { token: 'demo-token', serviceToken: 'nope' }],
+    ['an unknown service token', { token: 'demo-token', serviceToken: 'nope' }],
     ['a service token without the role', { token: 'demo-token', serviceToken: 'alt-token' }],
   ])('%s is refused as keystonemiddleware refuses it', async (_name, ask) => {
     const answer = await refused(world, 'GET', '/v2/no/such/path', ask);
@@ -29,7 +29,7 @@ describe('tokens', () => {
     expect(answer.headers.get('www-authenticate')).toBe(`Keystone uri="${world.urls.keystone}"`);
   });
 
-  it('an expired token is taken while Nova vouches for it', async () => {
+  it('an expired token is accepted while Nova vouches for it', async () => {
     const ask = { token: 'expired-token', serviceToken: 'nova-token' };
     expect((await world.ask('GET', `${arqs}?instance=${instance}`, ask)).status).toBe(200);
   });

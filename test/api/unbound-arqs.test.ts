@@ -1,4 +1,4 @@
-// A project may have a bounded number of ARQs that are bound to no instance.
+// A project may have a limited number of ARQs that are bound to no instance.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -23,7 +23,7 @@ afterAll(() => world.stop());
 const create = (token = 'demo-token') =>
   world.ask('POST', path, { token, body: { device_profile_name: 'two' } });
 
-it('refuses what would be more, says how many there may be, and counts bound ones no longer', async () => {
+it('refuses a create above the limit, names the limit, and does not count bound ARQs', async () => {
   const first = await create();
   expect([first.status, (await create()).status]).toEqual([201, 201]);
   await eventually(async () => (await create()).json.error).toBe(
@@ -31,7 +31,7 @@ it('refuses what would be more, says how many there may be, and counts bound one
       'at most 4 are allowed. Delete some, or wait: each is deleted 15 minutes after it was made.',
   );
   expect((await world.ask('GET', path, { token: 'demo-token' })).json.arqs).toHaveLength(4);
-  // Another project has its own.
+  // Another project has a limit of its own.
   expect((await create('admin-token')).status).toBe(201);
   const target = {
     hostname: 'cmp1',

@@ -29,7 +29,7 @@ it('knows which flows follow the streams', () => {
   );
 });
 
-it('runs what the endpoint has services for, skips the rest by name, and leaves nothing', async () => {
+it('runs the flows whose services the endpoint has, skips the rest by name, and leaves nothing', async () => {
   const options = ['--without', 's3', '--without', 'iot', '--only', 'reaper|programming|jobs'];
   const suiteRun = testAws('--local', ...options);
   expect(await suiteRun.exited()).toBe(0);
@@ -40,7 +40,7 @@ it('runs what the endpoint has services for, skips the rest by name, and leaves 
   expect(output).toContain('removed 4 tables, 14 queues, 0 buckets');
 });
 
-it('says what is missing where nothing can run', async () => {
+it('names what is missing when no flow can run', async () => {
   const suiteRun = testAws('--endpoint', 'http://127.0.0.1:1');
   expect(await suiteRun.exited()).toBe(1);
   expect(suiteRun.output()).toMatch(/lacks dynamodb: .*ECONNREFUSED/);

@@ -1,14 +1,17 @@
-// One endpoint for all of the local system's services, as LocalStack has one: whom a request is for, its
-// signature says.
+// One endpoint for all services of the local system, as LocalStack has one: the signature of a
+// request names its service.
 
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Running } from '#local/process/ports.ts';
 
-/** By the name that signatures have for it: `dynamodb`, `sqs`, `s3`, `iot`; and `dynamodb-streams`. */
+/**
+ * Engines by the service name in signatures: `dynamodb`, `sqs`, `s3`, `iot`; and `dynamodb-
+ * streams`.
+ */
 export type Behind = Readonly<Partial<Record<string, string>>>;
 
-/** Services that are not behind it answer 501. */
+/** Services without an engine answer 501. */
 export async function startFrontDoor(behind: Behind): Promise<Running & { readonly url: string }> {
   const server = createServer((incoming, response) => {
     const url = behind[serviceOf(incoming)];
@@ -35,11 +38,11 @@ export async function startFrontDoor(behind: Behind): Promise<Running & { readon
 }
 
 /**
- * `Credential=<key>/<date>/<region>/<service>/aws4_request`, in a header or, presigned, in the URL. S3 alone takes
- * requests without.
+ * `Credential=<key>/<date>/<region>/<service>/aws4_request`, in a header or, presigned, in the
+ * URL. Only S3 takes requests without it.
  */
 function serviceOf({ headers, url = '' }: IncomingMessage): string {
-  // Signed as DynamoDB's.
+  // Requests to DynamoDB Streams bear the signature of DynamoDB.
   if (String(headers['x-amz-target']).startsWith('DynamoDBStreams')) return 'dynamodb-streams';
   const signed = `${headers.authorization ?? ''} ${decodeURIComponent(url)}`;
   return /Credential=[^/]+\/\d{8}\/[^/]+\/([^/]+)\/aws4_request/.exec(signed)?.[1] ?? 's3';
@@ -47,7 +50,7 @@ function serviceOf({ headers, url = '' }: IncomingMessage): string {
 
 function forward(to: string, incoming: IncomingMessage, response: ServerResponse): void {
   const { method, url, headers } = incoming;
-  // The host stays the door's: signatures and queue URLs name it.
+  // The host stays that of the front door, because signatures and queue URLs name it.
   const onward = request(`${to}${url}`, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(response);

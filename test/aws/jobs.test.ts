@@ -1,5 +1,5 @@
-// Our client of AWS IoT Jobs against what answers for AWS: the local emulation, or under
-// `npm run test:aws` an endpoint.
+// Our client of AWS IoT Jobs against the local emulation or, under `npm run test:aws`, an
+// endpoint.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -42,7 +42,7 @@ afterAll(async () => {
   await own?.stop();
 });
 
-it('makes a job once, knows how it stands, and cancels it', async () => {
+it('makes a job once, reads its state, and cancels it', async () => {
   const jobs = createIotJobs({ stage, thingArnPrefix, client });
   expect(await jobs.executionStatus(id, host)).toBeUndefined();
   await jobs.create(id, document);
@@ -53,7 +53,7 @@ it('makes a job once, knows how it stands, and cancels it', async () => {
   await jobs.cancel(jobId(stage, 'rediscover', derivedUuid('no such job')), 'there is none');
 });
 
-it('finds the thing that it was made for', async () => {
+it('finds the thing of a job', async () => {
   const { thingName: found } = await client.send(new DescribeThingCommand({ thingName: thing }));
   expect(found).toBe(thing);
 });

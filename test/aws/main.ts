@@ -1,6 +1,7 @@
-// `npm run test:aws -- --endpoint URL`: the integration suite against somebody else's AWS. What it makes
-// there is named by the run and removed in the end; what the endpoint lacks costs the files that need it,
-// by name. `--local` puts the local engines behind one endpoint, which shows that this program works.
+// `npm run test:aws -- --endpoint URL`: the integration suite against another implementation of
+// AWS. What it makes there is named by the run and removed at the end; files that need a missing
+// service are skipped by name. `--local` puts the local engines behind one endpoint, which tests
+// this program.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -80,7 +81,7 @@ async function runSuite(
 }
 
 function vitest(files: readonly string[], variables: Record<string, string>): Promise<number> {
-  // Emulators are not quick; nothing is measured.
+  // Emulators are slow, and this run measures nothing.
   const slow = ['--testTimeout=120000', '--hookTimeout=300000'];
   const child = spawn(
     process.execPath,

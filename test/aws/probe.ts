@@ -1,4 +1,4 @@
-// What an endpoint has: each service is asked something harmless.
+// What an endpoint has: each service gets a harmless request.
 
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient, ListStreamsCommand } from '@aws-sdk/client-dynamodb-streams';
@@ -7,10 +7,10 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { ListQueuesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type Service, services } from './suite.ts';
 
-/** That there is none by this name is an answer. */
+/** "Not found" is an answer, too: the service is there. */
 const absent = ['ResourceNotFoundException', 'NoSuchKey', 'NoSuchBucket'];
 
-/** The services that are missing, each with what was said instead. */
+/** The missing services, each with the answer that it gave. */
 export async function missingAt(endpoint: string): Promise<Map<Service, string>> {
   const config = { endpoint, maxAttempts: 1 };
   const none = 'cyborg-probe-none-by-this-name';

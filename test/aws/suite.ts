@@ -1,5 +1,5 @@
-// Which test files run against an endpoint of AWS's services, and what each needs of it: the one place
-// that says what an emulator's lack costs.
+// Which test files run against an endpoint of AWS's services, and what each needs: the one place
+// that says which files a missing service costs.
 
 export const services = ['dynamodb', 'dynamodb-streams', 'sqs', 's3', 'iot'] as const;
 export type Service = (typeof services)[number];
@@ -9,7 +9,7 @@ export interface SuiteFile {
   readonly needs: readonly Service[];
 }
 
-/** Without these no file can run: each makes tables and queues. */
+/** No file can run without these: each makes tables and queues. */
 const everywhere = ['dynamodb', 'sqs'] as const;
 const withStreams = [...everywhere, 'dynamodb-streams'] as const;
 
@@ -45,7 +45,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
 ];
 
-/** Never run against an endpoint, and why. */
+/** Files that never run against an endpoint, with the reason. */
 export const leftOut: Readonly<Record<string, string>> = {
   'test/integration/announcements.test.ts': 'EventBridge has to fail when it is told to',
   'test/integration/counted-units.test.ts': 'it counts by engines that say what they take',

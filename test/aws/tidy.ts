@@ -1,4 +1,4 @@
-// Removes what a run has left at an endpoint: all that carries its name.
+// Removes what a run has left at an endpoint: everything with its name.
 
 import { DeleteTableCommand, DynamoDBClient, paginateListTables } from '@aws-sdk/client-dynamodb';
 import {
@@ -11,7 +11,7 @@ import {
 import { DeleteQueueCommand, paginateListQueues, SQSClient } from '@aws-sdk/client-sqs';
 import type { Service } from './suite.ts';
 
-/** Returns how many of each were removed. @param run how their names begin */
+/** Returns how many of each were removed. @param run prefix of their names */
 export async function tidy(
   endpoint: string,
   run: string,
@@ -44,7 +44,7 @@ export async function tidy(
 async function removeBuckets(endpoint: string, run: string): Promise<number> {
   const client = new S3Client({ endpoint, forcePathStyle: true });
   const { Buckets = [] } = await client.send(new ListBucketsCommand({})).catch((error: Error) => {
-    // To the local one every path is an object's.
+    // The local IoT endpoint takes every path for an object of S3.
     if (error.name === 'NoSuchKey') return { Buckets: [] };
     throw error;
   });

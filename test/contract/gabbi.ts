@@ -44,17 +44,17 @@ export interface Exchanged {
   readonly json: unknown;
 }
 
-/** What was answered is not what the file says; the message says where. */
+/** The answer differs from the file; the message says where. */
 export class Unexpected extends Error {
   override readonly name = 'Unexpected';
 }
 
-/** A variable of the environment that a test names is not there: not every server has every persona. */
+/** A test names an environment variable that is not set: not every server has every persona. */
 export class VariableMissing extends Error {
   override readonly name = 'VariableMissing';
 }
 
-/** @throws ZodError for words that this runner does not know */
+/** @throws ZodError for keys that this runner does not know */
 export function readTests(file: string): GabbiTest[] {
   const { defaults = {}, tests } = testFile.parse(parse(readFileSync(file, 'utf8')));
   return tests.map((test) => ({
@@ -64,7 +64,7 @@ export function readTests(file: string): GabbiTest[] {
   }));
 }
 
-/** The tests of one file, in order: later ones refer to what earlier ones were answered. */
+/** The tests of one file, in order: later ones refer to the answers of earlier ones. */
 export class GabbiRun {
   readonly #base: string;
   readonly #environment: Readonly<Record<string, string | undefined>>;
@@ -173,7 +173,7 @@ export class GabbiRun {
   #compare(what: string, found: unknown, given: unknown): void {
     const wanted = typeof given === 'string' ? this.#fill(given) : given;
     const pattern = typeof wanted === 'string' && /^\/(.*)\/$/s.exec(wanted)?.[1];
-    // What was put in for a name is text, whatever it was.
+    // Substituted values are text, whatever they contain.
     const isFilled = wanted !== given && typeof found === 'number';
     const fits = pattern
       ? found !== undefined && new RegExp(pattern).test(String(found))

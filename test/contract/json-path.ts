@@ -1,6 +1,6 @@
-// As much of JSONPath as the contract suite needs: names, indexes, `[*]`, and gabbi's `len`.
+// The part of JSONPath that the contract suite needs: names, indexes, `[*]`, and gabbi's `len`.
 
-/** Undefined where nothing is there. `[*]` gives a list of what follows it. */
+/** Undefined for a path that does not exist. `[*]` gives a list of the rest of the path. */
 export function jsonPath(value: unknown, path: string): unknown {
   if (!path.startsWith('$')) throw new SyntaxError(`${path} does not begin with $.`);
   const steps = path.slice(1).match(/\.`len`|\.[\w-]+|\[\d+\]|\["[^"]+"\]|\[\*\]/g) ?? [];

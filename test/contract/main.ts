@@ -1,6 +1,6 @@
-// `npm run test:contract -- --url … --token …`: the contract suite against any server that speaks the
-// API. It makes profiles, requests and attributes by names of its own, and deletes them again; it binds
-// to a device of the fake driver, and puts one device into maintenance for a moment.
+// `npm run test:contract -- --url … --token …`: the contract suite against any server of the API.
+// It makes profiles, requests and attributes with names of its own, and deletes them again; it
+// binds to a device of the fake driver, and puts one device into maintenance for a moment.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Holds what is answered against the OpenAPI document that the same server gives out.
+// Compares answers with the OpenAPI document that the same server publishes.
 
 import * as z from 'zod';
 import { type Exchanged, Unexpected } from './gabbi.ts';
@@ -14,7 +14,7 @@ export interface OpenApi {
 }
 
 export interface Checked {
-  /** e.g. `GET /v2/devices/{id}`; undefined for a path or method that the document does not have. */
+  /** e.g. `GET /v2/devices/{id}`; undefined for a path or method that is not in the document. */
   readonly route?: string;
 }
 
@@ -26,7 +26,7 @@ export class OpenApiCheck {
     this.#document = document;
   }
 
-  /** `<method> <path> <status>` that the document has. */
+  /** Each documented `<method> <path> <status>`. */
   documented(): string[] {
     return Object.entries(this.#document.paths).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, { responses }]) =>
@@ -37,7 +37,7 @@ export class OpenApiCheck {
     );
   }
 
-  /** @throws Unexpected where the status is not documented, or the body is not as documented */
+  /** @throws Unexpected if the status is not documented, or the body does not match its schema */
   check({ method, url, status, json, text }: Exchanged): Checked {
     const path = this.pathOf(url);
     const operation = path && this.#document.paths[path]?.[method.toLowerCase()];
@@ -80,7 +80,7 @@ export class OpenApiCheck {
     return schema;
   }
 
-  /** With what it refers to in place of the references. */
+  /** The schema with its references resolved. */
   #resolve(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((each) => this.#resolve(each));
     if (typeof value !== 'object' || value === null) return value;

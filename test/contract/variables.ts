@@ -1,13 +1,13 @@
-// What the contract suite's files name by $ENVIRON: tokens of several personas, and what there is to
-// bind to and to program, found out by asking the server itself.
+// The $ENVIRON variables of the contract suite: tokens of several personas, and devices to bind
+// and to program, which it finds by asking the server itself.
 
 export interface Tokens {
   readonly ADMIN_TOKEN: string;
   readonly MEMBER_TOKEN?: string;
-  /** A member's of another project. */
+  /** Token of a member of another project. */
   readonly OTHER_TOKEN?: string;
   readonly SERVICE_TOKEN?: string;
-  /** Uuid of an active image, good for programming or not: its host finds out later. */
+  /** Uuid of an active image, fit for programming or not: the host finds out later. */
   readonly IMAGE?: string;
 }
 

@@ -1,4 +1,4 @@
-// What docs/api-differences.md says of tempest is what tempest's requests are answered.
+// docs/api-differences.md has the answers that tempest's requests get.
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ const creating = (profile: object): [string, string, Ask] => [
   { body: [{ groups, ...profile }] },
 ];
 
-/** The request of each test that the test expects to fail; tempest sends no microversion. */
+/** The request of each test that tempest expects to fail; tempest sends no microversion. */
 const requests: Readonly<Record<string, [string, string, Ask]>> = {
   test_create_device_profile_server_fault: creating({ name: 'new-fpga', uuid }),
   test_create_device_profile_name_is_null: creating({ name: '' }),

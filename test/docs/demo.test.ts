@@ -1,11 +1,11 @@
-// The recorded demo is the demo: its steps are those of local/demo/main.ts, in their order.
+// The recorded demo has the steps of local/demo/main.ts, in their order.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** The sentences by which the demo says that a step holds; what they fill in may be anything. */
+/** Log lines of the demo's steps; the values that they fill in may be anything. */
 const steps = [...textOf('local/demo/main.ts').matchAll(/^ +done\(([`'])(.+)\1\);$/gm)].map(
   ([, , sentence = '']) => {
     const fixed = fixedParts(sentence).map((part) =>
@@ -15,7 +15,7 @@ const steps = [...textOf('local/demo/main.ts').matchAll(/^ +done\(([`'])(.+)\1\)
   },
 );
 
-/** A template's text around its `${...}`, which may hold braces of their own. */
+/** A template's text around its `${...}`, which may contain braces of its own. */
 function fixedParts(template: string): string[] {
   const parts = [''];
   let depth = 0;

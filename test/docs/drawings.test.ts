@@ -1,4 +1,4 @@
-// The drawings of docs/drawings.md say what the tables say.
+// The drawings of docs/drawings.md match the tables in the code.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -17,23 +17,23 @@ const blocks = [...page.matchAll(/^```mermaid\n(.*?)^```$/gms)].map(([, text = '
 const [sequence = '', arqs = '', handles = ''] = blocks;
 
 describe('the states of an ARQ', () => {
-  it('are drawn as the table has them', () => expect(arqs).toBe(arqDrawing()));
+  it('are drawn as in the table', () => expect(arqs).toBe(arqDrawing()));
 });
 
 describe('the life of an attach handle', () => {
-  it('is drawn as the table of its fields has it', () => {
+  it('is drawn as in the table of its fields', () => {
     expect(handles).toBe(handleDrawing());
     expect(page).toContain(handleStatesTable());
   });
 
-  it('is what handles go through in simulated operations', async () => {
+  it('covers what handles go through in simulated operations', async () => {
     const seen = new Set<string>();
     for (const name of Object.keys(operations)) {
       await runOperation(name, { trace: handleWatcher((change) => seen.add(change)) });
     }
     const drawn = new Set(transitions().map(({ from, to }) => `${from} → ${to}`));
     expect([...seen].filter((each) => !drawn.has(each))).toEqual([]);
-    // The rarer ones need faults: a release that fails behind which a claim waits.
+    // Rare transitions need faults: a failed release with a claim waiting behind it.
     const rare = ['waiting → cleaning', 'waiting → quarantined', 'quarantined → claimed'];
     expect([...drawn].filter((each) => !seen.has(each) && !rare.includes(each))).toEqual([]);
   });
@@ -65,14 +65,14 @@ describe('the sequence of a bind', () => {
     expect(named('queue').sort()).toEqual([...awaited].sort());
   });
 
-  it('names functions and tables that are there', () => {
+  it('names existing functions and tables', () => {
     const functions = ['changes', ...routes.map(({ resource }) => resource)];
     expect(named('function').filter((name) => !functions.includes(name))).toEqual([]);
     const streamed = tables.filter(({ hasStream }) => hasStream).map(({ name }) => name as string);
     expect(named('tables').sort()).toEqual(streamed.sort());
   });
 
-  it('calls routes that are there, and answers as they do', () => {
+  it('calls existing routes with their statuses', () => {
     const called: RouteRow[] = [];
     for (const { kind, to, text } of arrows.filter(({ from, to }) => [from, to].includes('api'))) {
       const [, method, path] = /^(GET|POST|PATCH) ([^?]+)/.exec(text) ?? [];
@@ -87,7 +87,7 @@ describe('the sequence of a bind', () => {
     expect(called.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'GET']);
   });
 
-  it('names states, rules and actions that are there', () => {
+  it('names existing states, rules and actions', () => {
     const states = [...sequence.matchAll(/ARQs are (\w+)/g)].map(([, state = '']) => state);
     expect(states).toEqual(['Initial', 'BindStarted', 'Bound']);
     expect(states.filter((state) => !(state in comesFrom))).toEqual([]);
@@ -119,12 +119,12 @@ describe('the sequence of a bind', () => {
   });
 });
 
-/** Who acts, in a line of a simulation's trace; of an agent only what it does for a bind. */
+/** The actor of a line of a simulation's trace; of an agent only its part in a bind. */
 const actor = /^\S+ (changes|host-jobs|job-events|nova-events|agent(?= \S+: device mdev create))/;
 
 const fieldOf = { arq_uuid: 'claim', release_id: 'release', quarantine: 'quarantine' } as const;
 
-/** Follows handles by the lines of a simulation's trace, which say what changed in which row. */
+/** Follows handles by the trace of a simulation, which has the changes of each row. */
 function handleWatcher(onChange: (change: string) => void): (line: string) => void {
   const rows = new Map<string, Fields>();
   return (line) => {

@@ -1,11 +1,11 @@
-// The drawings of docs/drawings.md that are made from tables, as Mermaid's text.
+// The drawings of docs/drawings.md that are made from tables, as Mermaid text.
 
 import { type ArqState, comesFrom, mayBecome } from '#core/domain/arq.ts';
 import { states as handleStates, meanings, transitions } from './handle-life.ts';
 
 const arqStates = Object.keys(comesFrom) as ArqState[];
 
-/** Why an ARQ comes to a state. */
+/** Why an ARQ enters a state. */
 const arqLabels: Readonly<Record<ArqState, string>> = {
   Initial: 'POST',
   BindStarted: 'PATCH, its host must prepare it',

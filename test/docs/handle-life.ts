@@ -1,9 +1,9 @@
-// The life of an attach handle as a table: what happens to its fields, and when it may. The states that
-// docs/drawings.md shows are what the fields add up to.
+// The life of an attach handle as a table: what happens to its fields, and when it may. The fields
+// determine the states in docs/drawings.md.
 
 import type { AttachHandle } from '#core/domain/device.ts';
 
-/** Which of the handle's fields are set. */
+/** Whether each of the handle's fields is set. */
 export type Fields = ReadonlySet<Extract<keyof AttachHandle, 'claim' | 'release' | 'quarantine'>>;
 type Field = Fields extends ReadonlySet<infer Name> ? Name : never;
 
@@ -83,7 +83,7 @@ export interface Transition {
   readonly label: string;
 }
 
-/** All that the table leads to, from a handle of which nothing is set. */
+/** All states that the table reaches from a handle without fields. */
 export function transitions(): readonly Transition[] {
   const found = new Map<string, Transition>();
   const seen = new Set<string>();

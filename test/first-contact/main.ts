@@ -19,7 +19,7 @@ const portBase = 17_500;
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Ours without what the npm that runs us has set for its own scripts, its PATH above all. */
+/** Our environment without the variables that npm sets for its scripts, its PATH above all. */
 function environmentOf(path: readonly string[]): Environment {
   const kept = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('npm_') || name === 'npm_config_registry',
@@ -48,7 +48,7 @@ function copyCheckout(directory: string): void {
   execFileSync('tar', ['-x', '-C', directory], { input: tar });
 }
 
-/** @throws Error with what it printed, if it ends or fails before it is ready */
+/** @throws Error with its output, if it ends or fails before it is ready */
 async function start(directory: string, environment: Environment): Promise<string> {
   const child = spawn('npm', ['start', '--', '--port-base', `${portBase}`], {
     cwd: directory,
@@ -88,7 +88,7 @@ try {
         cwd: checkout,
         env: environment,
         stdio: ['ignore', 'ignore', 'inherit'],
-        // A registry that cannot be reached: npm itself would try for a quarter of an hour.
+        // An unreachable registry: npm itself would retry for a quarter of an hour.
         timeout: 300_000,
       });
       console.log(`ok      ${name}: ready after ${await start(checkout, environment)}`);

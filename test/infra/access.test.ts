@@ -1,5 +1,5 @@
-// Whether the roles fit: what the functions really ask of DynamoDB and SQS, noted while the system
-// runs on one machine, against what the template allows. Here nothing enforces roles; in AWS they do.
+// The rights of the roles: the calls of the functions to DynamoDB and SQS, recorded while the
+// system runs on one machine, compared with the template. Only AWS enforces roles.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -16,7 +16,7 @@ import { live } from './every-privilege.ts';
 /** `function action resource`, e.g. `sweep DeleteItem table/test-arqs`. */
 const asked = vi.hoisted(() => ({ all: new Set<string>(), by: '' }));
 
-// Which function a client belongs to is known while its dependencies are made.
+// The function of a client is known while its dependencies are made.
 vi.mock('#core/deps.ts', async (original) => {
   const deps = await original<{ createDeps: typeof createDeps }>();
   const createNotedDeps: typeof createDeps = (service, ...rest) => {
@@ -69,7 +69,7 @@ interface Input {
   readonly TransactItems?: readonly Readonly<Record<string, { readonly TableName: string }>>[];
 }
 
-/** What IAM is asked for a call: a transaction's parts, each by itself. */
+/** The actions that IAM checks for a call: each part of a transaction by itself. */
 function requestsOf(command: string, input: Input): string[] {
   const action = command.replace('Command', '');
   if (input.TransactItems) {
@@ -87,7 +87,7 @@ function requestsOf(command: string, input: Input): string[] {
 let world: World;
 let jobService: Server;
 beforeAll(async () => {
-  // AWS IoT takes every job; what is asked of it is the point.
+  // The fake AWS IoT takes every job; the recorded calls matter.
   jobService = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   await once(jobService, 'listening');
   const { port } = jobService.address() as AddressInfo;
@@ -107,10 +107,10 @@ afterAll(async () => {
 });
 
 /**
- * Rights for what life.ts does not come to: a host that never reported, or booted while it cleaned; an
- * admin's force, and an admin's program; damaged rows; a region that came while its device was set; a bind for which its host has nothing to do; a
- * sweep in whose minute no device falls, or that finds out that a job has ended, or was never made; a
- * backup put back.
+ * Rights that every-privilege.ts does not use: a host that never reported, or rebooted while it
+ * cleaned; an admin's force release or program; damaged rows; a region that appeared while its
+ * device was set; a bind without host work; a sweep in whose minute no device falls, or that finds
+ * a job ended or never made; a restore from a backup.
  */
 const unlived: readonly string[] = [
   'deployables PutItem table/test-arqs',
@@ -151,11 +151,11 @@ describe('the roles of the functions', () => {
     return access[name].sendsTo?.some((queue) => resource === `test-${queue}`) ?? false;
   }
 
-  it('allow all that a function asks for, and nothing that it never asks for', async () => {
+  it('allow all actions that a function uses, and no others', async () => {
     await live(world, asked.all);
     for (const name of names) {
       const needed = [...asked.all].filter((request) => request.startsWith(`${name} `));
-      // Whoever comes first logs in for all.
+      // The first function to start logs in for all.
       if (access[name].callsOpenStack) {
         const actions = ownTokenAccess['service-tokens'];
         needed.push(...actions.map((action) => `${name} ${action} table/test-service-tokens`));

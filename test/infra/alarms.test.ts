@@ -20,17 +20,17 @@ it('watch every dead-letter queue', () => {
   expect(watched.sort()).toEqual(dead.sort());
 });
 
-it("have an entry each in the operator's handbook, which has no other", () => {
+it('have an entry each in docs/operations.md, which has no other', () => {
   const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const entries = [...handbook.matchAll(/^### `(.+)`$/gm)].map(([, name]) => name);
   expect(entries.sort()).toEqual([...names].sort());
 });
 
-it('stay silent while nothing happens', () => {
+it('stay silent without data', () => {
   for (const alarm of alarms) expect(alarm.TreatMissingData).toBe('notBreaching');
 });
 
-it('watch functions, queues, tables and an API that are there', () => {
+it('watch existing functions, queues, tables and the API', () => {
   const there = new Set([
     ...stack.ofType('AWS::Lambda::Function').map(({ properties }) => properties.FunctionName),
     ...stack.ofType('AWS::SQS::Queue').map(({ properties }) => properties.QueueName),
@@ -44,7 +44,7 @@ it('watch functions, queues, tables and an API that are there', () => {
   for (const { Dimensions } of watched) expect(there).toContain(Dimensions[0].Value);
 });
 
-it('watch metrics of ours that are counted, by values that there are', () => {
+it('watch our metrics, by values that exist', () => {
   const ours = alarms.flatMap(metricsOf).filter(({ Namespace }) => Namespace === 'Cyborg');
   expect(ours.length).toBeGreaterThan(10);
   for (const { MetricName, Dimensions } of ours) {
@@ -59,12 +59,12 @@ it('watch metrics of ours that are counted, by values that there are', () => {
   }
 });
 
-it('are few enough to pay for', () => {
-  // $0.10 each a month, and ten of them free.
+it('cost less than the limit', () => {
+  // $0.10 each a month, and ten of them are free.
   expect(alarms.flatMap(metricsOf).length).toBeLessThanOrEqual(50);
 });
 
-describe('whoever is to be told', () => {
+describe('the recipient of alarms', () => {
   const actionsIn = (context: Readonly<Record<string, string>>) => {
     const made = synthesize(context);
     const actions = made
@@ -73,7 +73,7 @@ describe('whoever is to be told', () => {
     return { made, actions };
   };
 
-  it('is nobody without a setting', () => {
+  it('is empty without a setting', () => {
     const { made, actions } = actionsIn({});
     expect(actions.flat()).toEqual([]);
     expect(made.ofType('AWS::SNS::Topic')).toEqual([]);
@@ -104,7 +104,7 @@ describe('whoever is to be told', () => {
   });
 });
 
-/** Of an alarm: its own, or those that it computes with. */
+/** Metrics of an alarm: its own, or those that it computes with. */
 function metricsOf(alarm: (typeof alarms)[number]): (typeof alarms)[number][] {
   if (!alarm.Metrics) return [alarm];
   return alarm.Metrics.flatMap((part: (typeof alarms)[number]) => part.MetricStat?.Metric ?? []);

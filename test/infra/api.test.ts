@@ -9,7 +9,7 @@ const deployed = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) =
   functionName: functionBehind(String(properties.Target)),
 }));
 
-/** Name of the function, without the stage, that a route's target calls. */
+/** Name of the function, without the stage, that a route's target invokes. */
 function functionBehind(target: string): string {
   const integration = stack
     .ofType('AWS::ApiGatewayV2::Integration')
@@ -41,11 +41,11 @@ const requests = routes.flatMap(({ path, resource }) => {
 });
 
 describe('the API', () => {
-  it('brings every row of the table of routes to the function of its resource', () => {
+  it('sends every row of the route table to the function of its resource', () => {
     for (const { path, resource } of requests) expect(reached(path), path).toBe(resource);
   });
 
-  it('routes as one machine does', () => {
+  it('routes like one machine', () => {
     const strange = [
       '/',
       '/v2',
@@ -73,7 +73,7 @@ describe('the API', () => {
     for (const { key, functionName } of deployed) {
       const { Principal: principal, SourceArn: source } = permitted.get(functionName) ?? {};
       expect(principal, key).toBe('apigateway.amazonaws.com');
-      // What API Gateway calls itself: a default route has one segment less than any other.
+      // The source that API Gateway names: a default route has one segment less than any other.
       const caller = key === '$default' ? '/$default/$default' : `/$default/ANY${key.slice(4)}`;
       const pattern = source.replace(/^[^/]*/, '').replaceAll('*', '.*');
       expect(caller).toMatch(new RegExp(`^${pattern}$`));
@@ -86,7 +86,7 @@ describe('the API', () => {
     }
   });
 
-  it('deploys each change at once, and logs what functions cannot', () => {
+  it('deploys each change at once, and logs failures of the integrations', () => {
     const [only] = stack.ofType('AWS::ApiGatewayV2::Stage');
     expect(only?.properties).toMatchObject({ StageName: '$default', AutoDeploy: true });
     expect(JSON.parse(only?.properties.AccessLogSettings.Format)).toMatchObject({

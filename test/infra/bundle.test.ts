@@ -1,5 +1,5 @@
-// The bundle as it is deployed, loaded and called: what a bundler leaves out or a stand-in for
-// credentials breaks shows nowhere else.
+// The bundle as it is deployed, loaded and called: only here a missing module or a broken
+// replacement of the credential providers shows.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Returns the directory that would be deployed, with esbuild's account of what is in it. */
+/** Returns the directory that would be deployed, with esbuild's metafile. */
 function makeBundle(name: FunctionName, entry: string): string {
   const context = { ...contextOfProject(), [metafileContext]: true };
   const outdir = join(directory, name);
@@ -55,7 +55,7 @@ interface Code {
   readonly Code?: { readonly S3Key: string };
 }
 
-/** Node in a process of its own: nothing of ours is there but the file and the environment. */
+/** Runs Node in its own process: it has the file and the environment of the test only. */
 async function call(path: string, environment: Readonly<Record<string, string | undefined>> = {}) {
   const [rawPath, rawQueryString = ''] = path.split('?');
   const event = {
@@ -80,7 +80,7 @@ async function call(path: string, environment: Readonly<Record<string, string | 
   return { ...JSON.parse(answer), output: `${stdout}${stderr}` };
 }
 
-/** The table of docs/scale.md has it, give or take a few. */
+/** The table of docs/scale.md has this size, give or take a few. */
 function expectDocumented(name: FunctionName, file: string): void {
   const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
   const written = new RegExp(`^\\| \`${name}\` \\| (\\d+) \\|`, 'm').exec(document)?.[1];
@@ -88,7 +88,7 @@ function expectDocumented(name: FunctionName, file: string): void {
 }
 
 describe('a deployed bundle', () => {
-  it("is as small as is said, and small enough for Nova's path", () => {
+  it("is as small as documented, and small enough for Nova's path", () => {
     expectDocumented('device-profiles', bundle);
     expect(statSync(bundle).size / 1024).toBeLessThanOrEqual(450);
   });
@@ -101,7 +101,7 @@ describe('a deployed bundle', () => {
     expect(JSON.parse(body).device_profiles).toMatchObject([{ name: 'fpga' }]);
   });
 
-  it('has no other way to credentials', async () => {
+  it('has no other source of credentials', async () => {
     const { statusCode, output } = await call('/v2/device_profiles', {
       AWS_ACCESS_KEY_ID: '',
       POWERTOOLS_LOG_LEVEL: 'INFO',

@@ -26,18 +26,18 @@ const resources = stack.resources.map(({ type: Type, properties: Properties }) =
 const million = 1_000_000;
 const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
 
-describe('the bill', () => {
-  it('is made of what was counted, at the price that is written down', () => {
+describe('the cost model', () => {
+  it('multiplies the counted units by the documented price', () => {
     const [pci, vgpu, fpga] = lives.map(dollarsOf);
     expect(pci?.writeUnit).toBeCloseTo(countedUnits.pci.writes * 0.625);
     expect(pci?.apiRequest).toBeCloseTo(5);
     expect(pci?.remoteAction).toBeUndefined();
-    // A quarter of a million at $0.003, the rest at half of it.
+    // A quarter of a million at $0.003, the rest at half of that.
     expect(vgpu?.remoteAction).toBeCloseTo(750 + 1_750_000 * 0.0015);
     expect(fpga?.objectPut).toBeCloseTo(5);
   });
 
-  it('counts what is told of it: events, traces, lines of metrics', () => {
+  it('counts its options: events, traces, lines of metrics', () => {
     const [pci] = lives.map(dollarsOf);
     expect(pci?.customEvent).toBeCloseTo(countedUnits.pci.events);
     expect(pci?.trace).toBeCloseTo(countedUnits.pci.traceable * 5);
@@ -50,7 +50,7 @@ describe('the bill', () => {
     expect(pci?.loggedGigabyte).toBeCloseTo(((bytes * million) / 1024 ** 3) * 0.5);
   });
 
-  it('traces nothing of an idle cloud', () => {
+  it('has no traces of an idle cloud', () => {
     expect(billOfIdleHost().trace).toBe(0);
     expect(billOfIdleHost().customEvent).toBe(0);
   });
@@ -64,7 +64,7 @@ describe('the bill', () => {
       .flatMap(({ properties }) => properties.Metrics ?? [properties])
       .flatMap((each) => each.MetricName ?? each.MetricStat?.Metric.MetricName ?? []);
     expect(billOfFixedCosts(fixedCostsOf(resources))).toMatchObject({
-      // And the one that is counted in the access log.
+      // And the metric of the access log.
       metric: names.length + 1,
       alarm: watched.length,
       dashboard: 1,
@@ -79,7 +79,7 @@ describe('the bill', () => {
     expect(hourly).toHaveLength(8);
   });
 
-  it('knows the memory of the functions', () => {
+  it('has the memory of the functions', () => {
     const sizeOf = (name: string) => stack.functionNamed(name).properties.MemorySize / 1024;
     expect([sizeOf('accelerator-requests'), sizeOf('host-jobs'), sizeOf('sweep')]).toEqual([
       memory.request,
@@ -88,7 +88,7 @@ describe('the bill', () => {
     ]);
   });
 
-  it('has each price in one line, and says of each where it is from', () => {
+  it('has each price in one line, with its source', () => {
     expect(Object.values(services).flat().sort()).toEqual(Object.keys(prices).sort());
     for (const { source } of Object.values(prices)) expect(source).toMatch(/20\d\d/);
   });
@@ -104,11 +104,11 @@ describe('the bill', () => {
     expect([requests, writes, reads, messages, jobs]).toEqual(expected);
   });
 
-  it('has of a boot what the document says', () => {
+  it('has the reboots of the document', () => {
     expect(document).toContain(`${countedUnits.boot.writes} WRU for a host with one accelerator`);
   });
 
-  it('is the one in the document', () => {
+  it('equals the document', () => {
     expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
     const standing = billOfFixedCosts(fixedCostsOf(resources));
     const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing]);

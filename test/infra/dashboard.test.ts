@@ -24,17 +24,17 @@ const titled = (title: string) =>
   JSON.stringify(graphs.find((each) => each.properties.title === title));
 
 describe('the dashboard', () => {
-  it("is the stage's own", () => {
+  it('has the name of the stage', () => {
     expect(dashboard?.properties.DashboardName).toBe(`${stage}-cyborg`);
   });
 
-  it('answers first whether all is well, by every alarm', () => {
+  it('starts with the state of every alarm', () => {
     const [first] = widgets;
     expect(first?.type).toBe('alarm');
     expect(first?.properties.alarms).toHaveLength(stack.ofType('AWS::CloudWatch::Alarm').length);
   });
 
-  it('asks a question of each flow, and answers it in one row', () => {
+  it('has one row for each flow, with its question', () => {
     const questions = widgets.flatMap(({ properties }) => properties.markdown ?? []);
     expect(questions.length).toBeGreaterThan(4);
     for (const question of questions) expect(question).toMatch(/^## .+\?$/);
@@ -57,7 +57,7 @@ describe('the dashboard', () => {
       expect(titled('Oldest message, s')).toContain(`"${stage}-${name}"`);
   });
 
-  it('shows how many messages are dead in each queue, and for how long the oldest is', () => {
+  it('shows the messages in each dead-letter queue, and the age of the oldest', () => {
     const dead = stack
       .ofType('AWS::SQS::Queue')
       .map(({ properties }) => properties.QueueName)

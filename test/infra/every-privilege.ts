@@ -1,5 +1,5 @@
-// A life in which every function does nearly all that it can do: hosts that report, boot and lose
-// devices, instances with and without the host's doing, deadlines that pass.
+// A workload in which every function does nearly all that it can do: hosts that report, reboot and
+// lose devices, instances with and without host work, deadlines that pass.
 
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { expect } from 'vitest';
@@ -20,7 +20,7 @@ import { aDevice, aReport, hasSettled } from '#test/support/reports.ts';
 import type { World } from '#test/support/world.ts';
 
 let world: World;
-/** What functions have asked AWS for so far; see access.test.ts. */
+/** The calls of functions to AWS so far; see access.test.ts. */
 let asked: ReadonlySet<string>;
 
 export async function live(here: World, noted: ReadonlySet<string>): Promise<void> {
@@ -38,7 +38,7 @@ const instances = ['1', '2', '3'].map(
 );
 const [forNova, forHost, forgotten] = instances as [InstanceUuid, InstanceUuid, InstanceUuid];
 
-/** What a host publishes, or AWS about it, as a rule puts it into the queue. */
+/** A report of a host, or an event of AWS about it, as the IoT rule puts it into the queue. */
 async function publish(queue: QueueName, payload: object) {
   const envelope = {
     thing: thingName('test', host),
@@ -67,7 +67,7 @@ async function listed(collection: string): Promise<{ uuid: string; rp_uuid: stri
   return JSON.parse(text)[collection === 'accelerator_requests' ? 'arqs' : collection];
 }
 
-/** Each list in each order, from a marker on, and each row by itself. */
+/** Lists of each resource in each order, from a marker on, and each row by itself. */
 async function browse(collection: string) {
   const uuid = (await listed(collection))[0]?.uuid;
   for (const query of ['sort_key=uuid', `limit=1&marker=${uuid}`]) {
@@ -96,7 +96,7 @@ async function bind(uuids: readonly string[], instance: string, provider: string
 const end = (instance: string) =>
   world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
 
-/** The host's part of a bind, once it has been asked. */
+/** The host's part of a bind, after its job was made. */
 async function endBind(instance: string, operation: JobEvent['operation']) {
   const { arqs } = world.deps.store;
   const bindId = (await arqs.binding(instance))?.bindId ?? '';
@@ -148,7 +148,7 @@ async function inventoryAndProfiles() {
   await world.ask('GET', '/nothing/here');
 }
 
-/** What an operator says of a deployable, and takes back. */
+/** Changes of a deployable by an operator, undone again. */
 async function describeDeployable() {
   const deployable_id = (await listed('deployables'))[0]?.uuid;
   const body = { deployable_id, key: 'rack', value: '7' };
@@ -157,7 +157,7 @@ async function describeDeployable() {
   await world.ask('DELETE', `/v2/attributes/${json.uuid}`);
 }
 
-/** A life without the host's doing: plain PCI. */
+/** An instance without host work: plain PCI. */
 async function novasInstance() {
   const [unbound] = await createArqs('one');
   const uuids = await createArqs('two');
@@ -173,7 +173,7 @@ async function novasInstance() {
   await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${unbound},${uuids[0]}`);
 }
 
-/** Lives that the host takes part in: one that goes well, one that fails, one that it forgets. */
+/** Instances with host work: one succeeds, one fails, one gets no answer. */
 async function hostsInstances() {
   const provider = providerUuid('cmp1_FakeGpu');
   for (const operation of ['succeeded', 'failed'] as const) {
@@ -193,7 +193,7 @@ async function hostsInstances() {
   await forget(provider);
 }
 
-/** Deadlines that are long past. */
+/** Deadlines that passed long ago. */
 async function forget(provider: ProviderUuid) {
   const { arqs, bindings, inventory } = world.deps.store;
   const [uuid] = await createArqs('vgpu');
@@ -218,7 +218,7 @@ async function forget(provider: ProviderUuid) {
   await world.consumers?.sweep();
 }
 
-/** The host boots while an instance is there, loses some of what it had, and then all. */
+/** The host reboots under an instance, loses some of its devices, and then all. */
 async function hostsEnd() {
   await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_FakeGpu'));
   await endBind(forHost, 'succeeded');

@@ -23,12 +23,12 @@ describe('rules', () => {
     expect(payload.ErrorAction.Sqs.QueueUrl).toMatch(/\/test-rules-dead$/);
   });
 
-  it('are no more than those of the table, by names that IoT takes', () => {
+  it('are those of the table only, by names that IoT takes', () => {
     expect(deployed.size).toBe(rules.length);
     for (const name of deployed.keys()) expect(name).toMatch(/^[a-zA-Z0-9_]+$/);
   });
 
-  it('may send to their own queue and the one for what is undelivered, nowhere else', () => {
+  it('may send to their own queue and to the one for undelivered messages, and nowhere else', () => {
     const roles = new Map(stack.ofType('AWS::IAM::Role').map((role) => [role.id, role.properties]));
     for (const row of rules) {
       const { RoleArn } = deployed.get(ruleName(stage, row.name)).Actions[0].Sqs;
@@ -54,21 +54,21 @@ describe('rules', () => {
   });
 });
 
-describe("what is the account's", () => {
+describe('the account-wide setting', () => {
   const requests = stack.resources.filter(({ type }) => type.startsWith('Custom::'));
 
-  it('is one setting: AWS IoT tells of jobs that end', () => {
+  it('is the only one: AWS IoT publishes events of jobs that end', () => {
     expect(requests.map(({ type }) => type)).toEqual(['Custom::AWS']);
     for (const asked of ['Create', 'Update']) {
       expect(JSON.parse(requests[0]?.properties[asked])).toMatchObject({
         action: 'UpdateEventConfigurations',
-        // It is a PATCH: no other event is named, so none is turned on or off.
+        // It is a PATCH: it names no other event, so it turns none on or off.
         parameters: { eventConfigurations: { JOB_EXECUTION: { Enabled: true } } },
       });
     }
   });
 
-  it('is never undone: another stage, or somebody else, may count on it', () => {
+  it('is never undone, because other stages may depend on it', () => {
     for (const { properties } of requests) expect(properties.Delete).toBeUndefined();
     const ofAccount = /Account|Logging|Indexing|EventConfiguration|EncryptionConfiguration/;
     expect(stack.resources.filter(({ type }) => ofAccount.test(type))).toEqual([]);
@@ -80,7 +80,7 @@ describe('the policy of hosts', () => {
   const [policy] = stack.ofType('AWS::IoT::Policy');
   const statements = policy?.properties.PolicyDocument.Statement;
 
-  /** As IoT decides, with the variable of the host's own thing filled in. */
+  /** Decides as IoT does, with the variable of the host's own thing filled in. */
   function may(action: string, kind: string, name: string): boolean {
     return statements.map(statementOf).some(
       ({ actions, resources }: ReturnType<typeof statementOf>) =>
@@ -126,7 +126,7 @@ describe('the policy of hosts', () => {
     ]);
   });
 
-  it('lets a host hear of its own jobs only, as on one machine', () => {
+  it('lets a host receive its own jobs only, as on one machine', () => {
     for (const filter of [...topics, '#', '$aws/#', `$aws/things/${me}/#`]) {
       expect(may('Subscribe', 'topicfilter', filter), filter).toBe(maySubscribe(me, filter));
       if (may('Receive', 'topic', filter)) expect(filter).toContain(`$aws/things/${me}/jobs/`);

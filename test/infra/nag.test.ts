@@ -13,7 +13,7 @@ function stackOf(context: Readonly<Record<string, unknown>> = {}) {
   return new CyborgStack(app, 'cyborg', readSettings(app.node));
 }
 
-/** `path rule` of whatever the checks find, with or without regard to acknowledgements. */
+/** `path rule` of each finding, with or without regard to acknowledgements. */
 function findings(stack: CyborgStack, { all }: { all: boolean }): string[] {
   const checks = new AwsSolutionsChecks(stack);
   if (all) Object.defineProperty(checks, 'isAcknowledged', { value: () => false });
@@ -67,7 +67,7 @@ describe.each(Object.entries(deployments))('the rules of AWS, %s', (_name, conte
     expect(findings(stack, { all: false })).toEqual([]);
   });
 
-  it('are acknowledged only where they are broken, each with a reason in words', () => {
+  it('are acknowledged only where they are broken, each with a reason', () => {
     const broken = findings(stack, { all: true });
     const acknowledged = acknowledgements(stack);
     expect(acknowledged).not.toEqual([]);
@@ -81,7 +81,7 @@ describe.each(Object.entries(deployments))('the rules of AWS, %s', (_name, conte
   });
 });
 
-it('an exception that nobody acknowledged is found', () => {
+it('an unacknowledged exception is found', () => {
   const stack = stackOf();
   new Queue(stack, 'Unguarded');
   expect(findings(stack, { all: false })).toContain('cyborg/Unguarded/Resource AwsSolutions-SQS3');

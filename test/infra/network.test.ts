@@ -10,7 +10,7 @@ const names = Object.keys(access) as FunctionName[];
 describe('a deployment with subnets', () => {
   const stack = synthesize({ subnetIds: subnetIds.join(','), securityGroupIds });
 
-  it('has the functions in them that speak to OpenStack, and no others', () => {
+  it('has exactly the functions in them that call OpenStack', () => {
     for (const name of names) {
       const { VpcConfig } = stack.functionNamed(name).properties;
       const expected = { SubnetIds: subnetIds, SecurityGroupIds: securityGroupIds };
@@ -29,7 +29,7 @@ describe('a deployment with subnets', () => {
         .flatMap(({ properties }) => properties.PolicyDocument.Statement)
         .map((statement) => ({
           ...statement,
-          // One on the same resource may be merged into it.
+          // CDK may merge it into a statement on the same resource.
           Action: [statement.Action]
             .flat()
             .sort()
@@ -49,7 +49,7 @@ describe('a deployment with subnets', () => {
     }
   });
 
-  it('needs nothing of the account to be synthesised', () => {
+  it('is synthesised without look-ups in the account', () => {
     expect(stack.missingContext).toEqual([]);
   });
 });
@@ -59,7 +59,7 @@ describe('a deployment with a domain', () => {
     'arn:aws:acm:us-east-1:000000000000:certificate/5c1a1c1e-7a3b-4b0c-8f1e-0d7d6a1f2b3c';
   const stack = synthesize({ domainName: 'accelerator.cloud.test', certificateArn });
 
-  it('is served there, with its certificate, and nowhere else', () => {
+  it('is served there only, with its certificate', () => {
     expect(stack.ofType('AWS::ApiGatewayV2::DomainName')[0]?.properties).toMatchObject({
       DomainName: 'accelerator.cloud.test',
       DomainNameConfigurations: [{ CertificateArn: certificateArn, EndpointType: 'REGIONAL' }],
@@ -69,7 +69,7 @@ describe('a deployment with a domain', () => {
     expect(api?.properties.DisableExecuteApiEndpoint).toBe(true);
   });
 
-  it('says where the catalog and DNS are to point', () => {
+  it('outputs the targets of the catalog and of DNS', () => {
     expect(stack.outputs.Endpoint).toBe('https://accelerator.cloud.test/accelerator/v2');
     expect(stack.outputs.DomainTarget).toMatch(/RegionalDomainName$/);
   });
@@ -85,7 +85,7 @@ describe('a deployment with a truststore', () => {
     synthesize(given).ofType('AWS::ApiGatewayV2::DomainName')[0]?.properties
       .MutualTlsAuthentication;
 
-  it('lets in clients with a certificate of its authorities', () => {
+  it('accepts clients with a certificate of its authorities', () => {
     expect(mutualTls(context)).toEqual({ TruststoreUri: context.truststoreUri });
   });
 
@@ -96,20 +96,20 @@ describe('a deployment with a truststore', () => {
     });
   });
 
-  it('has no name that takes clients without a certificate', () => {
+  it('has no name that accepts clients without a certificate', () => {
     const stack = synthesize(context);
     const [api] = stack.ofType('AWS::ApiGatewayV2::Api');
     expect(api?.properties.DisableExecuteApiEndpoint).toBe(true);
     expect(stack.ofType('AWS::ApiGatewayV2::DomainName')).toHaveLength(1);
   });
 
-  it('asks for no certificate where there is none', () => {
+  it('asks for no certificate without a truststore', () => {
     const { truststoreUri: _, ...withoutTruststore } = context;
     expect(mutualTls(withoutTruststore)).toBeUndefined();
   });
 });
 
-it('without either, the API is where AWS puts it', () => {
+it('is served at the name of API Gateway without a domain', () => {
   const stack = synthesize();
   expect(stack.ofType('AWS::ApiGatewayV2::DomainName')).toEqual([]);
   const [api] = stack.ofType('AWS::ApiGatewayV2::Api');

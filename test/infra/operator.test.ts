@@ -1,24 +1,24 @@
-// What an operator sees who has other things in the account.
+// The stack as an operator sees it who has other things in the account.
 
 import { describe, expect, it } from 'vitest';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 
-describe('in an account with much else', () => {
+describe('in an account with other stacks', () => {
   it("every resource is found by the stack's tags, and the stack by its description", () => {
     expect(stack.tags).toEqual({ application: 'cyborg-serverless', stage });
     expect(stack.description).toContain(stage);
   });
 
-  it("every log ends after the deployment's time, and goes with the stack", () => {
+  it('every log group has the retention of the deployment, and is deleted with the stack', () => {
     const logs = synthesize({ logRetentionDays: 30 }).ofType('AWS::Logs::LogGroup');
     for (const { properties, deletionPolicy, id } of logs) {
       expect([id, properties.RetentionInDays, deletionPolicy]).toEqual([id, 30, 'Delete']);
     }
   });
 
-  it('no function writes to a log that Lambda would make, and keep for ever', () => {
+  it('no function writes to a log group that Lambda would create and keep for ever', () => {
     const logs = stack.ofType('AWS::Logs::LogGroup').map(({ properties }) => properties);
     for (const { properties, id } of stack.ofType('AWS::Lambda::Function')) {
       const { LogGroup } = properties.LoggingConfig;
@@ -29,7 +29,7 @@ describe('in an account with much else', () => {
     }
   });
 
-  it('only what holds data survives the stack', () => {
+  it('only data survives the stack', () => {
     const kept = stack.resources.filter(({ deletionPolicy }) => deletionPolicy === 'Retain');
     expect([...new Set(kept.map(({ type }) => type))].sort()).toEqual([
       'AWS::DynamoDB::GlobalTable',
@@ -37,7 +37,7 @@ describe('in an account with much else', () => {
     ]);
   });
 
-  it("what is the account's is switched on by the stack, and off by nobody", () => {
+  it('an account-wide setting is switched on by the stack, and never off', () => {
     const [request] = stack.ofType('Custom::AWS');
     expect(Object.keys(request?.properties ?? {}).filter((key) => /elete/.test(key))).toEqual([]);
     const settings = stack.resources.filter(({ type }) =>
@@ -48,7 +48,7 @@ describe('in an account with much else', () => {
     expect(settings).toEqual([]);
   });
 
-  it('says what each of its outputs is for', () => {
+  it('each output has a description', () => {
     for (const description of Object.values(stack.outputDescriptions)) {
       expect(description.split(' ').length).toBeGreaterThan(4);
     }

@@ -1,4 +1,4 @@
-// What operators' commands take from the stack is there.
+// The stack has what operators' commands need from it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 const stack = synthesize();
 
 it.each(['operations.md', 'deploy.md'])(
-  'the function of whose settings %s speaks has all that the doctor looks at',
+  'the function whose settings %s names has all that the doctor checks',
   (page) => {
     const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
     const [, name] =
@@ -23,7 +23,7 @@ it.each(['operations.md', 'deploy.md'])(
   },
 );
 
-it('thing type and policy go by the name that enrolment uses', () => {
+it('thing type and policy have the names that enrolment uses', () => {
   const [type] = stack.ofType('AWS::IoT::ThingType');
   const [policy] = stack.ofType('AWS::IoT::Policy');
   expect(type?.properties.ThingTypeName).toBe(computeNodeName(stage));

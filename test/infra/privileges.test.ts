@@ -11,7 +11,7 @@ import {
 const stack = synthesize();
 const names = Object.keys(access) as FunctionName[];
 
-/** All that any role allows. */
+/** All statements of all roles. */
 const granted: Statement[] = [
   ...stack.ofType('AWS::IAM::Policy').map(({ properties }) => properties.PolicyDocument),
   ...stack
@@ -20,7 +20,7 @@ const granted: Statement[] = [
     .map((policy) => policy.PolicyDocument),
 ].flatMap(({ Statement: statements }) => statements.map(statementOf));
 
-/** Wildcards that are there on purpose. */
+/** Wildcards that are intended. */
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
   {
     resource: /^\*$/,
@@ -41,7 +41,7 @@ describe('privileges', () => {
     }
   });
 
-  it('name every resource, but for a few with reasons', () => {
+  it('name every resource, with a few justified exceptions', () => {
     const wild = granted.flatMap(({ resources }) => resources).filter((name) => /[*?]/.test(name));
     for (const resource of wild) {
       expect(
@@ -57,7 +57,7 @@ describe('privileges', () => {
     }
   });
 
-  it('on everything are for a setting of the account, and for traces', () => {
+  it('on all resources are for an account-wide setting and for traces', () => {
     const onEverything = granted.filter(({ resources }) => resources.includes('*'));
     expect([...new Set(onEverything.flatMap(({ actions }) => actions))].sort()).toEqual([
       'iot:UpdateEventConfigurations',
@@ -66,7 +66,7 @@ describe('privileges', () => {
     ]);
   });
 
-  it('to trace are those of the functions that are traced', () => {
+  it('to trace belong to the traced functions', () => {
     const tracing = names.filter((name) =>
       stack.allowedTo(name).some(({ actions }) => actions.includes('xray:PutTraceSegments')),
     );
@@ -77,7 +77,7 @@ describe('privileges', () => {
     }
   });
 
-  it("to trace are nobody's where tracing is off", () => {
+  it('to trace do not exist without tracing', () => {
     const untraced = synthesize({ tracing: 'false' });
     for (const name of names) {
       expect(untraced.functionNamed(name).properties.TracingConfig).toBeUndefined();
@@ -86,14 +86,14 @@ describe('privileges', () => {
     }
   });
 
-  it('come from this stack alone, not from policies that AWS maintains', () => {
+  it('come from this stack alone, not from managed policies of AWS', () => {
     for (const { properties } of stack.ofType('AWS::IAM::Role')) {
       expect(properties.ManagedPolicyArns).toBeUndefined();
     }
     expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
   });
 
-  it("are a role for each function, which is nobody else's", () => {
+  it('are in one role for each function', () => {
     const roles = names.map((name) => stack.functionNamed(name).properties.Role);
     expect(new Set(roles).size).toBe(names.length);
   });
@@ -121,7 +121,7 @@ describe('privileges', () => {
     ]);
   });
 
-  it("let nobody on Nova's path after the answer read an index", () => {
+  it("let the functions between the answer and Nova's event read no index", () => {
     expect(access['nova-events'].indexes).toBeUndefined();
     expect(access.changes.tables).toBeUndefined();
   });
@@ -133,7 +133,7 @@ describe('privileges', () => {
     const decrypting = (name: FunctionName) =>
       withKey.allowedTo(name).filter(({ actions }) => actions.includes('kms:Decrypt'));
 
-    it('are of those functions that hold the password, and to decrypt by that key alone', () => {
+    it('to decrypt by that key alone belong to the functions that hold the password', () => {
       for (const name of names) {
         const { KmsKeyArn } = withKey.functionNamed(name).properties;
         const isHolder = access[name].callsOpenStack;
@@ -144,7 +144,7 @@ describe('privileges', () => {
       }
     });
 
-    it('are none without it', () => {
+    it('to decrypt do not exist without a key', () => {
       expect(granted.flatMap(({ actions }) => actions)).not.toContain('kms:Decrypt');
     });
   });

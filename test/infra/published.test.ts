@@ -1,5 +1,5 @@
-// What alarms and dashboard look at is what functions publish: the lines themselves, as CloudWatch reads
-// them, beside the metrics that are in the template.
+// Alarms and dashboard use the metrics that functions publish: the log lines themselves, as
+// CloudWatch reads them, and the metric filters of the template.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -94,26 +94,26 @@ function shownOnDashboard(): Named[] {
     });
 }
 
-describe('what the access log counts', () => {
+describe('the metric of the access log', () => {
   const [served] = stack.ofType('AWS::ApiGatewayV2::Stage');
   const [filter, ...others] = stack.ofType('AWS::Logs::MetricFilter');
   const { FilterPattern, MetricTransformations, LogGroupName } = filter?.properties ?? {};
   const [transformation] = MetricTransformations;
 
-  /** The line that API Gateway writes: the format, with what it puts in place of its variables. */
+  /** The line that API Gateway writes: the format with values in place of its variables. */
   function lineOf(status: number): Record<string, string> {
     const { Format } = served?.properties.AccessLogSettings ?? {};
     const text = Format.replaceAll('$context.status', `${status}`);
     return z.record(z.string(), z.string()).parse(JSON.parse(text));
   }
 
-  /** Only what our filter is made of: `{ $.field = "text" }`. */
+  /** Matches the pattern of our filter only: `{ $.field = "text" }`. */
   function isCounted(entry: Record<string, string>): boolean {
     const [, field = '', text] = /^\{ \$\.(\w+) = "(.*)" \}$/.exec(FilterPattern) ?? [];
     return entry[field] === text;
   }
 
-  it('is each answer of 401, and no other', () => {
+  it('counts each answer of 401, and no other', () => {
     expect(others).toEqual([]);
     expect([200, 400, 401, 403, 404, 503].filter((status) => isCounted(lineOf(status)))).toEqual([
       401,
@@ -122,7 +122,7 @@ describe('what the access log counts', () => {
     expect(served?.properties.AccessLogSettings.DestinationArn).toContain(LogGroupName);
   });
 
-  it('is what the alarm watches, by the fields of the line', () => {
+  it('is watched by the alarm, by the fields of the line', () => {
     const [alarm] = stack
       .ofType('AWS::CloudWatch::Alarm')
       .filter(({ properties }) => properties.AlarmName === `${stage}-unauthorized`);
@@ -139,8 +139,8 @@ describe('what the access log counts', () => {
   });
 });
 
-describe('what functions publish', () => {
-  it('has for each metric the unit of the table', () => {
+describe('the metrics of functions', () => {
+  it('have the units of the table', () => {
     for (const { name, unit } of metrics) {
       const units = [...published].filter(([key]) => key.includes(`"${name}"`));
       expect(units.length, name).toBeGreaterThan(0);
@@ -148,23 +148,23 @@ describe('what functions publish', () => {
     }
   });
 
-  it('is what alarms watch', () => {
+  it('are the metrics of the alarms', () => {
     const watched = watchedByAlarms();
     expect(watched.length).toBeGreaterThan(10);
     for (const each of watched) expect([...published.keys()]).toContain(keyOf(each));
   });
 
-  it('is what the dashboard shows, all of it but one', () => {
+  it('are all shown on the dashboard but one', () => {
     const shown = new Set(shownOnDashboard().map(keyOf));
     for (const each of shown) expect([...published.keys()]).toContain(each);
     const unseen = [...published.keys()].filter((key) => !shown.has(key));
-    // A boot takes as long as its job waits; graphs of binds would show nothing beside it.
+    // A reprovision takes as long as its job waits, and would dwarf binds in a graph.
     expect(unseen).toEqual([
       keyOf(['Cyborg', 'BindLatency', { service: 'cyborg', stage, kind: 'after-boot' }]),
     ]);
   });
 
-  it('is counted somewhere', () => {
+  it('are counted somewhere', () => {
     const folder = new URL('../../core/operations/', import.meta.url);
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
     const sources = names.filter((name) => name.endsWith('.ts'));

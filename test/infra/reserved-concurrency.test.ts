@@ -12,7 +12,7 @@ const reserved = {
   'nova-events': 20,
 };
 
-/** Of functions of this stack, by name without the stage. */
+/** Reserved concurrency of this stack's functions, by name without the stage. */
 function reservationsIn(context: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(
     synthesize(context)
@@ -30,7 +30,7 @@ function read(context: Readonly<Record<string, unknown>>) {
 }
 
 describe('reserved concurrency', () => {
-  it('is given to no function unless a setting says so', () => {
+  it('is given to no function without a setting', () => {
     expect(reservationsIn({})).toEqual({});
   });
 
@@ -39,7 +39,7 @@ describe('reserved concurrency', () => {
     expect(reservationsIn({ reservedConcurrency: JSON.stringify(reserved) })).toEqual(reserved);
   });
 
-  it('is watched: a function that reaches it is throttled', () => {
+  it('is watched by the alarm of throttled functions', () => {
     const watched = synthesize({ reservedConcurrency: reserved })
       .ofType('AWS::CloudWatch::Alarm')
       .find(({ properties }) => properties.AlarmName === `${stage}-functions-throttled`)
@@ -54,14 +54,14 @@ describe('reserved concurrency', () => {
     );
   });
 
-  it('is taken as the guide shows it', () => {
+  it('has the form of docs/deploy.md', () => {
     const guide = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8');
     const [, shown = ''] = /```json\n("reservedConcurrency": [^`]*)```/.exec(guide) ?? [];
     const context = JSON.parse(`{${shown}}`);
     expect(read(context).reservedConcurrency).toEqual(context.reservedConcurrency);
   });
 
-  it('may take all of the quota but what Lambda keeps for other functions', () => {
+  it('may take all of the quota but the part that Lambda keeps for other functions', () => {
     const most = { reservedConcurrency: { changes: 900 } };
     expect(read(most).reservedConcurrency).toEqual({ changes: 900 });
     const more = { reservedConcurrency: { changes: 2900 }, concurrencyQuota: 3000 };
@@ -82,7 +82,7 @@ describe('reserved concurrency', () => {
     expect(refused).toThrow(new RegExp(`reservedConcurrency: .*${fault}.*cdk\\.json`));
   });
 
-  it('is checked against the quota that the account has', () => {
+  it('is checked against the quota of the account', () => {
     const refused = () => read({ reservedConcurrency: { changes: 20 }, concurrencyQuota: 100 });
     expect(refused).toThrow('20 reserved of 100 executions (concurrencyQuota)');
   });

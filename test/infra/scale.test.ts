@@ -6,7 +6,7 @@ import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '../../infra/
 import { createRandom, Quota, Timeline } from '../../infra/scale/timeline.ts';
 
 describe('virtual time', () => {
-  it('does what is due in its order, whenever it was planned', () => {
+  it('runs tasks in the order of their times', () => {
     const timeline = new Timeline();
     const done: string[] = [];
     const random = createRandom(1);
@@ -40,7 +40,7 @@ describe('a cloud at its limits', () => {
     }
   });
 
-  it('fails builds where API Gateway refuses', () => {
+  it('has failed builds when API Gateway throttles', () => {
     const { pci, counts } = live({
       ...few,
       pciPerSecond: 10,
@@ -50,14 +50,14 @@ describe('a cloud at its limits', () => {
     expect(pci.length).toBeLessThan(counts.asked);
   });
 
-  it('makes everything again on every host that boots', () => {
+  it('has every host reprovisioned after a reboot of all hosts', () => {
     const load = { seconds: 1, bootingHosts: 300, instancesPerHost: 2 };
     const { reported, jobMade, boundAgain, dead } = live(load);
     expect([reported, jobMade, boundAgain].map(({ length }) => length)).toEqual([300, 300, 300]);
     expect(dead).toBe(0);
   });
 
-  it('leaves binds their place while all hosts boot', () => {
+  it('has binds finished while all hosts reboot', () => {
     const { vgpu, counts } = live({
       seconds: 600,
       vgpusPerSecond: 4,
@@ -68,7 +68,7 @@ describe('a cloud at its limits', () => {
     expect(vgpu.length + counts.failed).toBe(counts.asked);
   });
 
-  it('lives the same way each time', () => {
+  it('has the same result each time', () => {
     const load = { ...few, vgpusPerSecond: 8, bootingHosts: 50, instancesPerHost: 1 };
     expect(live(load)).toEqual(live(load));
   });
@@ -81,11 +81,11 @@ describe('docs/scale.md', () => {
     row: (name: string, one: Row) => string[],
   ) => Object.entries(all).map(([name, one]) => row(name, one));
 
-  it('has what binds meet', () => {
+  it('has the results of binds', () => {
     expect(document).toContain(markdown(bindHead, rowsOf(binds, bindRow)));
   });
 
-  it('has what a boot of all hosts meets', () => {
+  it('has the results of a reboot of all hosts', () => {
     expect(document).toContain(markdown(bootHead, rowsOf(boots, bootRow)));
   });
 });

@@ -14,7 +14,7 @@ function read(context: Readonly<Record<string, unknown>>) {
 }
 
 describe('the deployment', () => {
-  it('needs a stage, a Keystone and a secret, and no more', () => {
+  it('needs only a stage, a Keystone and a secret', () => {
     const { stage, keepData, isExample, environment } = read(least);
     expect([stage, keepData, isExample]).toEqual(['test', true, false]);
     expect(loadSettings({ ...environment, CYBORG_OS_PASSWORD: '' })).toMatchObject({
@@ -40,7 +40,7 @@ describe('the deployment', () => {
     ['logRetentionDays', { logRetentionDays: 8 }],
     ['alarmTopicArn', { alarmTopicArn: 'pager' }],
     ['environmentKeyArn', { environmentKeyArn: 'alias/mine' }],
-    ['alarmEmail', { alarmEmail: 'nobody' }],
+    ['alarmEmail', { alarmEmail: 'no-address' }],
     [
       'alarmEmail',
       { alarmEmail: 'a@b.org', alarmTopicArn: 'arn:aws:sns:us-east-1:111122223333:pager' },
@@ -93,7 +93,7 @@ describe('the deployment', () => {
     expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${fault}.*cdk\\.json`));
   });
 
-  it('finds none in what goes together', () => {
+  it('has no fault in a valid combination', () => {
     const together = [
       { applicationCredentialId: 'a', regionName: 'one' },
       { domainName: 'accelerator.cloud.test', certificateArn },
@@ -106,15 +106,15 @@ describe('the deployment', () => {
     for (const given of together) expect(read({ ...least, ...given }).stage).toBe('test');
   });
 
-  it('says what is wrong all at once', () => {
+  it('reports all faults at once', () => {
     expect(() => read({})).toThrow(/stage.*keystoneUrl.*passwordSecret/);
   });
 
-  it('takes no password in plain', () => {
+  it('refuses a password in plain text', () => {
     expect(() => read({ ...least, password: 'secret' })).toThrow(/Secrets Manager/);
   });
 
-  it('takes settings as JSON has them, and as the command line does', () => {
+  it('reads settings as JSON and as the command line', () => {
     const asJson = read({ ...least, attachTypes: ['PCI', 'MDEV'], requireServiceToken: false });
     const asText = read({ ...least, attachTypes: 'PCI,MDEV', requireServiceToken: 'false' });
     expect(asJson.environment).toEqual(asText.environment);
@@ -132,7 +132,7 @@ describe('the deployment', () => {
     expect(Tokenization.isResolvable(password)).toBe(true);
   });
 
-  it('knows the Keystone of the example', () => {
+  it('reads the Keystone of the example', () => {
     expect(read({ ...least, keystoneUrl: 'https://keystone.example.org/v3' }).isExample).toBe(true);
   });
 });

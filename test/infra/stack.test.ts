@@ -12,14 +12,14 @@ import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
-/** Of our making; one more, of the CDK's, works during a deployment only. */
+/** Functions of our own; one more, of the CDK, runs during a deployment only. */
 const functions = stack
   .ofType('AWS::Lambda::Function')
   .filter(({ properties }) => properties.FunctionName !== `${stage}-enable-job-events`);
 const functionNames = Object.keys(access) as FunctionName[];
 
 describe('tables', () => {
-  it.each(tables)('$name is the table of one machine', (row) => {
+  it.each(tables)('$name has the keys and indexes of one machine', (row) => {
     const expected = tableInput(stage, row);
     const deployed = stack
       .ofType('AWS::DynamoDB::GlobalTable')
@@ -38,7 +38,7 @@ describe('tables', () => {
     expect(deployed.AttributeDefinitions).toHaveLength(expected.AttributeDefinitions?.length ?? 0);
   });
 
-  it('outlive the stack, and can be brought back to any second', () => {
+  it('outlive the stack, and have point-in-time recovery', () => {
     for (const { properties, deletionPolicy } of stack.ofType('AWS::DynamoDB::GlobalTable')) {
       expect(deletionPolicy).toBe('Retain');
       expect(properties.TimeToLiveSpecification).toMatchObject({ Enabled: true });
@@ -51,7 +51,7 @@ describe('tables', () => {
     }
   });
 
-  it('go with the stack where the deployment says so', () => {
+  it('are deleted with the stack if the deployment says so', () => {
     const trial = synthesize({ keepData: 'false' });
     for (const { properties, deletionPolicy } of trial.ofType('AWS::DynamoDB::GlobalTable')) {
       expect(deletionPolicy).toBe('Delete');
@@ -75,7 +75,7 @@ describe('queues', () => {
     }
   });
 
-  it('are encrypted, and only spoken to over TLS', () => {
+  it('are encrypted, and refuse plain HTTP', () => {
     const guarded = stack.ofType('AWS::SQS::QueuePolicy').flatMap(({ properties }) => {
       const [statement] = properties.PolicyDocument.Statement;
       expect(statement).toMatchObject({
@@ -100,13 +100,14 @@ describe('queues', () => {
     ]);
     const { Timeout } = stack.functionNamed(row.name).properties;
     expect(Timeout).toBe(row.timeoutSeconds);
-    // Lambda refuses a source whose messages come again while they are worked on.
+    // Lambda refuses a source whose messages become visible again while they are worked on.
     expect(row.visibilitySeconds).toBeGreaterThanOrEqual(Timeout);
   });
 });
 
-it('messages stay hidden for six times what a consumer may take, but where somebody waits', () => {
-  // Lambda's advice is for few deliveries; those below have many, and core/contracts/queues.ts says why.
+it('messages stay hidden for six timeouts of their consumer, except where a caller waits', () => {
+  // Lambda recommends this for few deliveries; those below have many, see
+  // core/contracts/queues.ts.
   const sooner = queues.filter((row) => row.visibilitySeconds < 6 * row.timeoutSeconds);
   expect(sooner.map(({ name }) => name)).toEqual(['nova-events', 'host-jobs', 'job-events']);
   for (const row of sooner) expect(row.receiveCountMax).toBeGreaterThanOrEqual(60);
@@ -115,7 +116,7 @@ it('messages stay hidden for six times what a consumer may take, but where someb
 describe('the staging bucket', () => {
   const [bucket] = stack.ofType('AWS::S3::Bucket');
 
-  it('is private, encrypted, only spoken to over TLS, and empties itself', () => {
+  it('is private, encrypted, refuses plain HTTP, and deletes old objects', () => {
     expect(stack.ofType('AWS::S3::Bucket')).toHaveLength(1);
     expect(bucket?.deletionPolicy).toBe('Retain');
     expect(bucket?.properties).toMatchObject({
@@ -134,7 +135,7 @@ describe('the staging bucket', () => {
     ]);
   });
 
-  it('is for the function that brings images, and for no other', () => {
+  it('is accessible to the function that stages images only', () => {
     const touching = functionNames.filter((name) =>
       stack.allowedTo(name).some(({ actions }) => actions.some((each) => each.startsWith('s3:'))),
     );
@@ -153,7 +154,7 @@ describe('streams', () => {
   const readers = streamConsumers.map((name) => ({ name, sources: sourcesOf(name) }));
 
   it.each(readers)(
-    'are read by $name where the table of tables says so, from the first record on',
+    'are read by $name as the table of tables says, from the first record on',
     ({ sources }) => {
       const streamed = tables.filter((row) => row.hasStream).map((row) => `${stage}-${row.name}`);
       expect(sources.map((source) => source.EventSourceArn)).toEqual(
@@ -164,7 +165,7 @@ describe('streams', () => {
   );
 
   it.each(readers)(
-    'lose nothing for $name: a batch comes again until it expires, and then is put aside',
+    'lose no record for $name: a batch is retried until it expires, and then is dead-lettered',
     ({ name, sources }) => {
       for (const source of sources) {
         expect(source).toMatchObject({
@@ -180,7 +181,7 @@ describe('streams', () => {
     },
   );
 
-  it('time out as on one machine', () => {
+  it('have the time limits of one machine', () => {
     for (const { name } of readers) {
       expect(stack.functionNamed(name).properties.Timeout).toBe(streamTimeoutSeconds);
     }
@@ -214,7 +215,7 @@ describe('functions', () => {
     }
   });
 
-  it('are given an environment that they accept, and the stage of their tables', () => {
+  it('have an environment that they accept, and the stage of their tables', () => {
     for (const { properties } of functions) {
       expect(loadSettings(properties.Environment.Variables).stage).toBe(stage);
     }
@@ -239,7 +240,7 @@ describe('functions', () => {
     }
   });
 
-  it('keep what they cannot read in dead letters of their own', () => {
+  it('have dead-letter queues of their own for unreadable records', () => {
     for (const name of functionNames) {
       const variables = stack.functionNamed(name).properties.Environment.Variables;
       const known = Object.entries(loadSettings(variables).deadQueueUrls).filter(([, url]) => url);
@@ -256,7 +257,7 @@ describe('functions', () => {
     }
   });
 
-  it('are given the password by reference, and only to speak to OpenStack', () => {
+  it('get the password by reference, and only if they call OpenStack', () => {
     for (const name of functionNames) {
       const { CYBORG_OS_PASSWORD } = stack.functionNamed(name).properties.Environment.Variables;
       expect(CYBORG_OS_PASSWORD).toMatch(
@@ -283,7 +284,7 @@ describe('the event bus', () => {
 });
 
 describe('the sweep', () => {
-  it('comes as often as on one machine', () => {
+  it('runs as often as on one machine', () => {
     const [schedule] = stack.ofType('AWS::Scheduler::Schedule');
     expect(sweepSeconds).toBe(60);
     expect(schedule?.properties).toMatchObject({

@@ -26,7 +26,7 @@ import { type Change, invokes, type Table } from '#test/support/stream-filter.ts
 
 const aJobUuid = '0b000000-0000-4000-8000-000000000001';
 
-/** How many messages the deployed consumer sends because of the change, and values it counts. */
+/** Messages that the deployed consumer sends for a change, and values that it counts. */
 async function messagesAfter({ before, after }: Change) {
   let sent = 0;
   let counted = 0;
@@ -93,7 +93,7 @@ const handle = fc
 const deployable = fc.boolean().map((isGone) => deployableRow(aDeployable({ isGone })));
 const host = fc.nat(9).map((sequence) => ({ ...hostKey('cmp1'), sequence }));
 
-/** How many events the deployed consumer puts because of the change. */
+/** Events that the deployed consumer puts for a change. */
 async function eventsAfter({ before, after }: Change): Promise<number> {
   let put = 0;
   const announcer = {
@@ -111,13 +111,13 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
   return put;
 }
 
-/** Neither gone and free nor in quarantine, nor from a backup. */
+/** Handles that are not gone, in quarantine or restored. */
 function isUsual(row: Row): boolean {
   const isKept = row.quarantine !== undefined || row.restored_at !== undefined;
   return (row.is_gone === undefined || 'arq_uuid' in row) && !isKept;
 }
 
-/** Inserted, changed or removed. */
+/** Kinds of changes: inserted, modified, removed. */
 function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
   return fc.oneof(
     row.map((after) => ({ table, after })),
@@ -127,7 +127,7 @@ function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
 }
 
 describe('the filters of the streams', () => {
-  it('never keep back a change that something follows from, that is counted or announced', async () => {
+  it('pass every change that has a follow-up, is counted or announced', async () => {
     const any = fc.oneof(
       ...[instance, arq, job].map((row) => changesOf('arqs', row)),
       ...[device, handle, deployable, host].map((row) => changesOf('inventory', row)),
@@ -142,7 +142,7 @@ describe('the filters of the streams', () => {
     );
   });
 
-  it('spare an invocation where nothing can follow', () => {
+  it('save an invocation for changes without a follow-up', () => {
     const quiet = fc.oneof(
       changesOf('arqs', arq),
       changesOf('inventory', fc.oneof(deployable, host)),
@@ -161,7 +161,7 @@ describe('the filters of the streams', () => {
     );
   });
 
-  it('let through what follows in the life of an instance and of a device', async () => {
+  it('pass the changes in the life of an instance and of a device', async () => {
     const work = {
       id: aJobUuid as ReleaseId,
       hostname: 'cmp1',
@@ -196,8 +196,8 @@ describe('the filters of the streams', () => {
     }
   });
 
-  it('speak of every kind of row', () => {
-    // A new kind of row: does something follow from it? Then it needs a pattern, too.
+  it('have a pattern for every kind of row', () => {
+    // A new kind of row with a follow-up needs a pattern, too.
     const quiet = ['ARQ#', 'REAPER', 'RESTORED', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
     const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'PROGRAM#', 'DEVICE#', 'HANDLE#'];
     const kinds = Object.entries(rows)
@@ -209,7 +209,7 @@ describe('the filters of the streams', () => {
     for (const kind of followed) expect(patterns).toContain(`"${kind}"`);
   });
 
-  it('are no more than Lambda takes', () => {
+  it('are no more than Lambda allows', () => {
     for (const patterns of [followedChanges, announcedChanges].flatMap(Object.values)) {
       expect(patterns.length).toBeLessThanOrEqual(5);
     }

@@ -3,7 +3,10 @@ import { gatewayRoutes } from '#functions/gateway.ts';
 import { burstOf, isOnNovaPath, routeKey } from '#infra/throttling.ts';
 import { stage as stageName, synthesize } from '../../infra/privileges/synthesized.ts';
 
-/** Of an account in the regions that have the least: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
+/**
+ * Quota of an account in the smallest regions:
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ */
 const quota = { perSecond: 2500, burst: 1250 };
 
 const stack = synthesize();
@@ -23,7 +26,7 @@ describe('throttling', () => {
     expect(Object.keys(special).sort()).toEqual(met.map(keyOf).sort());
   });
 
-  it('lets Nova ask a hundred times what others may', () => {
+  it('gives Nova a hundred times the rate of other callers', () => {
     for (const settings of Object.values(special)) {
       expect(settings).toEqual({ ThrottlingRateLimit: 2000, ThrottlingBurstLimit: 1000 });
     }
@@ -37,13 +40,13 @@ describe('throttling', () => {
     expect(burstOf(1)).toBe(1);
   });
 
-  it('names routes that are there before the stage is', () => {
+  it('names routes that exist before the stage does', () => {
     for (const key of Object.keys(special)) expect(keys).toContain(key);
     const routeIds = stack.ofType('AWS::ApiGatewayV2::Route').map(({ id }) => id);
     expect(stage?.dependsOn).toEqual(expect.arrayContaining(routeIds));
   });
 
-  it('is what the deployment says', () => {
+  it('has the values of the deployment', () => {
     const [own] = synthesize({ novaRequestsPerSecond: '400', otherRequestsPerSecond: 5 }).ofType(
       'AWS::ApiGatewayV2::Stage',
     );
@@ -59,11 +62,11 @@ describe('throttling', () => {
 describe('the access log', () => {
   const format: Record<string, string> = JSON.parse(stage?.properties.AccessLogSettings.Format);
 
-  it("is JSON, and has the request's id", () => {
+  it('is JSON, and has the request id', () => {
     expect(format.request).toBe('$context.requestId');
   });
 
-  it('has no header and no query, and so no token', () => {
+  it('has no header, no query, and so no token', () => {
     const { stage: ofMetric, ...variables } = format;
     expect(ofMetric).toBe(stageName);
     for (const value of Object.values(variables)) {

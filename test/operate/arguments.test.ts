@@ -1,4 +1,4 @@
-// A mistyped command names what is wrong, and does nothing.
+// A mistyped command names the mistake, and does nothing.
 
 import { expect, it } from 'vitest';
 import { run } from '../agent/agent-process.ts';

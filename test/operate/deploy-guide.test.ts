@@ -1,5 +1,5 @@
-// docs/deploy.md does what it says: its blocks are run as they stand there, in its order, with the system
-// on one machine in AWS's place, down to a server that boots with what the host was enrolled for.
+// docs/deploy.md works as written: the test runs its blocks in their order, with the system on one
+// machine instead of AWS, down to a server that boots with a device of the enrolled host.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const stage = 'guide';
 const hostname = 'cmp1.example';
 const blocks = namedBlocks('deploy.md');
 
-/** What the blocks of AWS and of hosts do is nobody's to do here. Each has its reason. */
+/** Blocks for AWS and for hosts that the test does not run, each with its reason. */
 const notRun: Readonly<Record<string, string>> = {
   'aws:secret': 'Secrets Manager: only CloudFormation reads it',
   'aws:deploy': 'CloudFormation; its line is synthesised below',
@@ -44,7 +44,7 @@ beforeAll(async () => {
   layout = await chooseLayout({ stage, directory, anyPorts: true });
   system = await startSystem({ layout, agents: [], restart: false });
   await announceHost(layout, hostname);
-  // What AWS's credentials and region are to an operator.
+  // Settings in place of an operator's AWS credentials and region.
   const own = Object.entries(settingsOf(layout)).filter(([name]) => name.startsWith('AWS_'));
   environment = {
     PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
@@ -67,14 +67,14 @@ function block(name: string): string {
   return content;
 }
 
-/** What it printed. @throws where a line of it fails */
+/** Output of a block. @throws if a line of it fails */
 async function runBlock(name: string, change = (text: string) => text): Promise<string> {
   const script = `set -eu\n${block('settings')}\n${change(block(name))}`;
   const options = { env: environment, cwd: root, timeout: patience.timeout * 3 };
   return (await promisify(execFile)('bash', ['-c', script], options)).stdout;
 }
 
-/** What copying to the host comes to: the same files at another place, for another broker. */
+/** Copies to the host: the same files at another place, for another broker. */
 function install(): string {
   const folder = join(directory, 'operator', hostname);
   const file = join(folder, 'agent.json');
@@ -102,7 +102,7 @@ async function ask<T>(url: string, token: string, body?: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
-it('has no block that is neither run nor said not to be', () => {
+it('has no block that is neither run nor listed as not run', () => {
   const ran = ['settings', 'synth', 'bundle', 'enrol', 'forget', 'doctor', 'remove-hosts'];
   expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
   for (const [name, content] of blocks) {
@@ -113,7 +113,7 @@ it('has no block that is neither run nor said not to be', () => {
   }
 });
 
-it('deploys what can be synthesised, by the same options everywhere', async () => {
+it('deploys a stack that can be synthesised, with the same options everywhere', async () => {
   await runBlock('synth');
   const options = (text: string) =>
     [...text.matchAll(/^npx cdk \w+ (?:--quiet )?(.*)$/gm)].map(([, given]) => given);
@@ -123,7 +123,7 @@ it('deploys what can be synthesised, by the same options everywhere', async () =
   }
 });
 
-it('goes from an empty system to a server with its device, and back', async () => {
+it('leads from an empty system to a server with its device, and back', async () => {
   await runBlock('bundle');
   await runBlock('enrol');
   const file = install();
@@ -174,7 +174,7 @@ it('goes from an empty system to a server with its device, and back', async () =
   expect(await runBlock('remove-hosts')).toBe('There are no hosts.\n');
 });
 
-it('links to sections that are there', () => {
+it('links to existing sections', () => {
   const text = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
   const links = [...text.matchAll(/\]\(([\w./-]*)(?:#([\w-]+))?\)/g)];
   expect(links.length).toBeGreaterThan(10);

@@ -93,7 +93,7 @@ async function findings({ settings = {}, url, iot, laterMs = 0 }: Given = {}): P
   return found;
 }
 
-/** The fault that was found, and what to do; or that all is well. */
+/** The fault that the doctor found, with its remedy; or that all is well. */
 function named(check: string, found: readonly Finding[]): string {
   const finding = found.find((each) => each.check === check);
   if (!finding) return 'no such check';
@@ -105,7 +105,7 @@ function wrong(found: readonly Finding[]): string[] {
   return found.filter((finding) => 'wrong' in finding).map(({ check }) => check);
 }
 
-/** In front of the local AWS IoT: what it answers to some paths is changed. */
+/** A proxy before the local AWS IoT that changes the answers to some paths. */
 async function iotProxy(change: (path: string, body: string) => [number, string]): Promise<string> {
   const forward = (incoming: IncomingMessage, response: ServerResponse) => {
     const { method, url = '', headers } = incoming;
@@ -134,17 +134,17 @@ async function iotProxy(change: (path: string, body: string) => [number, string]
 }
 
 describe('a healthy system', () => {
-  it('has nothing wrong', async () => {
+  it('passes every check', async () => {
     const found = await findings({ url: `${urlOf(layout, 'api')}/accelerator/v2` });
     expect(found.filter((finding) => 'wrong' in finding)).toEqual([]);
     expect(found.filter((finding) => 'ok' in finding).length).toBeGreaterThan(25);
-    // Of AWS alone, or of nobody.
+    // These checks read AWS alone, or nothing.
     expect(found.flatMap((each) => ('unseen' in each ? [each.check] : []))).toEqual(
       expect.arrayContaining(['Nova sends service tokens', 'queue rules-dead']),
     );
   });
 
-  it('is told so by the command, which ends with 0', async () => {
+  it('makes the command exit with 0', async () => {
     const file = join(directory, 'environment.json');
     writeFileSync(file, JSON.stringify(settingsOf(layout)));
     const doctor = run('operate/doctor.ts', {});
@@ -160,13 +160,13 @@ function spawnDoctor(file: string, ...more: string[]) {
   return run('operate/doctor.ts', {}, ['--environment', file, ...more]);
 }
 
-describe('what is wrong is named', () => {
-  it('the password', async () => {
+describe('the doctor names the fault', () => {
+  it('a wrong password', async () => {
     const found = await findings({ settings: { CYBORG_OS_PASSWORD: 'wrong' } });
     expect(named('Keystone takes the service user', found)).toMatch(/401.*password in Secrets/);
   });
 
-  it("the service user's roles", async () => {
+  it('missing roles of the service user', async () => {
     const found = await findings({ settings: { CYBORG_OS_USERNAME: 'telemetry' } });
     expect(named('Keystone takes the service user', found)).toMatch(/lacks admin.*roles admin and/);
   });
@@ -194,13 +194,13 @@ describe('what is wrong is named', () => {
     );
   });
 
-  it('a catalog that leads elsewhere', async () => {
+  it('a catalog that names another endpoint', async () => {
     const found = await findings({ url: 'https://abc.execute-api.example.org/accelerator/v2' });
     expect(named('the catalog has us', found)).toMatch(/and the stack is at https:\/\/abc/);
     expect(wrong(found)).toContain('the API answers');
   });
 
-  it('another Keystone than the API points to', async () => {
+  it("another Keystone than the one in the API's refusals", async () => {
     const settings = { KEYSTONE_PUBLIC_URL: 'https://keystone.example.org/v3' };
     expect(
       named(
@@ -210,7 +210,7 @@ describe('what is wrong is named', () => {
     ).toMatch(/not Keystone uri="https:\/\/keystone.example.org/);
   });
 
-  it('messages that nobody could work on', async () => {
+  it('messages in a dead-letter queue', async () => {
     const sqs = new SQSClient();
     const { QueueUrl } = await sqs.send(
       new GetQueueUrlCommand({ QueueName: `${stage}-nova-events-dead` }),
@@ -223,7 +223,7 @@ describe('what is wrong is named', () => {
     expect(named('queue nova-events', await findings())).toBe('ok');
   });
 
-  it('a queue that is gone', async () => {
+  it('a missing queue', async () => {
     const sqs = new SQSClient();
     const { QueueUrl } = await sqs.send(
       new GetQueueUrlCommand({ QueueName: `${stage}-job-events` }),
@@ -234,7 +234,7 @@ describe('what is wrong is named', () => {
     expect(named('queue job-events', await findings())).toBe('ok');
   });
 
-  it('a table that is gone', async () => {
+  it('a missing table', async () => {
     const dynamoDb = new DynamoDBClient();
     await dynamoDb.send(new DeleteTableCommand({ TableName: `${stage}-service-tokens` }));
     expect(named('table service-tokens', await findings())).toMatch(/NotFound.*Restore/);
@@ -242,7 +242,7 @@ describe('what is wrong is named', () => {
     expect(named('table service-tokens', await findings())).toBe('ok');
   });
 
-  it('what AWS IoT lacks', async () => {
+  it('missing parts of AWS IoT', async () => {
     const iot = await iotProxy((path, body) => {
       if (path.startsWith('/thing-types/')) return [404, '{"message":"gone"}'];
       if (path.startsWith('/policies/')) return [404, '{"message":"gone"}'];
@@ -259,7 +259,7 @@ describe('what is wrong is named', () => {
     expect(wrong(found)).toHaveLength(7);
   });
 
-  it('a host from a backup', async () => {
+  it('a restored host', async () => {
     const backups = backupStore(createDocuments().documents);
     const inventory = `${stage}-inventory`;
     const rows = [...(await backups.rows(inventory)).values()];
@@ -285,12 +285,12 @@ describe('what is wrong is named', () => {
     expect(named('host cmp1', await findings())).toBe('ok');
   });
 
-  it('a host as which two agents report, until an operator says which is the host', async () => {
+  it('a host with two agents, until an operator says which one is the host', async () => {
     const { inventory } = createConsumerDeps('doctor').store;
     const bootId = (await inventory.hostAlone('cmp1')).bootId ?? '';
     const other = '00000000-0000-4000-8000-000000000001';
     const since = new Date().toISOString();
-    // As a consumer of its reports; the agent's own may come in between.
+    // The test acts as the consumer of reports; a report of the agent may come in between.
     await expect.poll(() => inventory.takeLease('cmp1', 'test', since, since), patience).toBe(true);
     const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
     await inventory.putConflict(await inventory.hostAlone('cmp1'), { since, boots }, 'test');
@@ -322,8 +322,8 @@ describe('what is wrong is named', () => {
     expect(wrong(await findings())).toEqual([]);
   });
 
-  // Last: the host does not come back.
-  it('a host whose agent is gone, and one that has no certificate', async () => {
+  // This test is the last: the host does not come back.
+  it('a host whose agent is gone, and a host without a certificate', async () => {
     await system.kill('agent-cmp1');
     await expect
       .poll(async () => named('host cmp1', await findings({ laterMs: 11 * minuteMs })), {

@@ -1,4 +1,4 @@
-// A host's identity, from the operator's command to the agent's connection, and its end.
+// A host's identity, from the operator's command to the agent's connection and to its removal.
 
 import { existsSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ function enrol(
   });
 }
 
-/** The agent itself, with nothing but the folder. */
+/** Starts the agent with nothing but the folder. */
 function startAgent(path: string): AgentProcess {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: join(path, 'agent.json') });
   agents.push(agent);
@@ -81,7 +81,7 @@ it('gives a host a folder with which its agent connects', async () => {
   await agent.stop();
 });
 
-it('does nothing more when it is run again', async () => {
+it('does nothing more in a second run', async () => {
   const path = emptyFolder();
   const first = await enrol('cmp2.example', path);
   const files = ['key.pem', 'certificate.pem', 'agent.json'].map((name) => join(path, name));
@@ -95,7 +95,7 @@ function died(): never {
   throw new Error('killed');
 }
 
-/** Dies at the n-th request: before it is sent, or when it was answered. */
+/** Fails at the n-th request: before it is sent, or after it was answered. */
 function dyingClient(at: number, when: 'before' | 'after', issued: string[]): IoTClient {
   const client = iot.client();
   let count = 0;
@@ -109,7 +109,7 @@ function dyingClient(at: number, when: 'before' | 'after', issued: string[]): Io
         if (certificateId !== undefined) issued.push(certificateId);
         return answer;
       } finally {
-        // Whatever was answered: that there is no such thing yet, too.
+        // Any answer counts, also that the thing does not exist yet.
         if (count === at) died();
       }
     },
@@ -118,7 +118,7 @@ function dyingClient(at: number, when: 'before' | 'after', issued: string[]): Io
   return client;
 }
 
-it('is finished by whoever runs it again, wherever it died, and leaves no other certificate active', async () => {
+it('is completed by the next run after a failure at any request, and leaves one active certificate', async () => {
   let deaths = 0;
   for (const when of ['before', 'after'] as const) {
     for (let at = 1; ; at += 1) {
@@ -146,11 +146,11 @@ it('is finished by whoever runs it again, wherever it died, and leaves no other 
       );
     }
   }
-  // Principals, thing, its making, certificate, two attachments, endpoint, activation.
+  // Principals, thing, its creation, certificate, two attachments, endpoint, activation.
   expect(deaths).toBe(16);
 });
 
-it('refuses a second certificate, unless it is asked for', async () => {
+it('refuses a second certificate unless the request is a rotation', async () => {
   const path = emptyFolder();
   const { id } = await enrol('cmp3.example', path);
   const other = emptyFolder();
@@ -179,7 +179,7 @@ it('keeps the old certificate until the host has connected with the new one', as
   );
   expect(iot.registry.certificatesOf(thing)).toHaveLength(2);
 
-  // As an operator does: new files, and the agent starts again.
+  // The operator copies the new files, and the agent starts again.
   await agent.stop();
   const restarted = startAgent(next);
   await expect.poll(() => connectedWith(thing), waiting).toEqual([old.id, renewed.id]);
@@ -194,7 +194,7 @@ it('keeps the old certificate until the host has connected with the new one', as
   await late.stop();
 });
 
-it('takes all certificates from a host that is lost, ends its connection, and takes none of its keys again', async () => {
+it('revokes all certificates of a lost host, ends its connection, and never accepts its keys again', async () => {
   const thing = 'test:cmp6:example';
   const registry = createRegistry(iot.client(), stage);
   const path = emptyFolder();
@@ -214,7 +214,7 @@ it('takes all certificates from a host that is lost, ends its connection, and ta
   expect(iot.registry.certificate(again.id).status).toBe('ACTIVE');
   expect(await revokeCertificates(registry, thing)).toMatchObject([{ id: again.id }]);
   expect(await revokeCertificates(registry, thing)).toEqual([]);
-  // A name that was mistyped shuts nobody out.
+  // A mistyped name revokes nothing.
   const mistyped = revokeCertificates(registry, 'test:cmp66:example');
   await expect(mistyped).rejects.toThrow('No host cmp66.example is enrolled');
 });
@@ -237,7 +237,7 @@ it('removes hosts for good, unless one of them is connected', async () => {
     'ACTIVE',
     'ACTIVE',
   ]);
-  // One that is revoked cannot be connected, whatever was last known of it.
+  // A revoked host cannot be connected, whatever was last known of it.
   await revokeCertificates(registry, things[1]);
   await remove('cmp9.example');
   expect(removed).toEqual(['cmp8.example', first.id, 'cmp9.example']);
@@ -247,7 +247,7 @@ it('removes hosts for good, unless one of them is connected', async () => {
   await remove();
 });
 
-it('is finished by whoever runs it again, wherever a removal died', async () => {
+it('is completed by the next run after a removal failed at any request', async () => {
   const thing = 'test:ending:example';
   for (let at = 1; ; at += 1) {
     await enrol('ending.example', emptyFolder());
@@ -294,7 +294,7 @@ it("waits until AWS knows that a thing's certificates are gone", async () => {
   await expect(registry.removeThing('test:late')).rejects.toThrow('still attached');
 });
 
-it("keeps the certificate that is named, if it is one of the host's", async () => {
+it("keeps the named certificate, if it is one of the host's", async () => {
   const thing = 'test:cmp7:example';
   const registry = createRegistry(iot.client(), stage);
   const first = await enrol('cmp7.example', emptyFolder());
@@ -312,7 +312,7 @@ it('refuses settings with which the agent would not start', () => {
   expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
 });
 
-it("knows Amazon's authorities", () => {
+it("has Amazon's authorities", () => {
   expect(amazonAuthorities().match(/BEGIN CERTIFICATE/g)).toHaveLength(5);
 });
 

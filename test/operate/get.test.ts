@@ -1,4 +1,4 @@
-// The doctor asks where Cyborg's own port is, too.
+// The doctor requests any port, as Cyborg's own port is one that `fetch` refuses.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
 import { get } from '#operate/doctor/get.ts';
 
-/** Some that `fetch` refuses, of which others may have one just now. */
+/** Ports that `fetch` refuses, several because one may be in use. */
 const refusedPorts = [6665, 6667, 6668, 6669, 6697, 10080, 4190, 5061];
 let server: Server;
 let url: string;
@@ -30,18 +30,18 @@ const request = {
   headers: { 'X-Auth-Token': 't' },
 } as const;
 
-it('gets what fetch refuses to get', async () => {
+it('answers from a port that fetch refuses', async () => {
   await expect(createHttp()({ ...request, url })).rejects.toThrow('bad port');
   const answer = await createHttp({ fetch: get })({ ...request, url });
   expect(answer).toMatchObject({ status: 401, body: { token: 't' } });
   expect(answer.headers.get('www-authenticate')).toBe('Keystone uri="there"');
 });
 
-it('says where nobody answers', async () => {
-  const nobody = createServer();
-  await once(nobody.listen(0, '127.0.0.1'), 'listening');
-  const address = nobody.address();
-  await new Promise((resolve) => nobody.close(resolve));
+it('names the address when no server listens', async () => {
+  const closed = createServer();
+  await once(closed.listen(0, '127.0.0.1'), 'listening');
+  const address = closed.address();
+  await new Promise((resolve) => closed.close(resolve));
   const port = typeof address === 'object' ? address?.port : undefined;
   const asked = createHttp({ fetch: get })({ ...request, url: `http://127.0.0.1:${port}/` });
   await expect(asked).rejects.toThrow('ECONNREFUSED');

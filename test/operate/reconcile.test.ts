@@ -1,4 +1,4 @@
-// The command by which an operator compares hosts with Placement, and has it mended.
+// The command by which an operator compares hosts with Placement and has drift repaired.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-it('mends what it can, and says why it cannot mend the rest', async () => {
+it('repairs what it can, and says why it cannot repair the rest', async () => {
   const words = ['cmp1', 'cmp2', '--repair'];
   const command = run('operate/reconcile.ts', process.env as Record<string, string>, words);
   expect([await command.exited(), command.output()]).toEqual([

@@ -1,4 +1,4 @@
-// The command by which a backup is put back, as docs/operations.md has it.
+// The command that restores a backup, as docs/operations.md has it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function withheld(): Promise<number> {
   return provider?.handles.filter(({ restoredAt }) => restoredAt).length ?? 0;
 }
 
-it('refuses what it does not understand, and tables that are not there', async () => {
+it('refuses invalid arguments and missing tables', async () => {
   const before = await withheld();
   expect(await restore('--stage', stage)).toEqual([2, expect.stringContaining('--suffix')]);
   const later = new Date(Date.now() + 60_000).toISOString();
@@ -52,7 +52,7 @@ it('refuses what it does not understand, and tables that are not there', async (
   expect(await withheld()).toBe(before);
 });
 
-it('counts first, and writes when it is told to', async () => {
+it('counts first, and writes with the option of docs/operations.md', async () => {
   const moment = await backUpTables(backupStore(createDocuments().documents), stage, 'restored');
   const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
   const [look, apply, ...others] = [...page.matchAll(/^ *npm run -s restore -- (.*)$/gm)].map(

@@ -46,7 +46,7 @@ it('are lines with the stage and at most one dimension more', () => {
   ]);
 });
 
-it('speak of the time that they are said to', () => {
+it('have the time that they are given', () => {
   const at = Date.now() - 60_000;
   const metrics = createMetrics('test');
   metrics.put([{ name: 'Hosts', of: 'present', value: 1 }], at);
@@ -56,12 +56,12 @@ it('speak of the time that they are said to', () => {
   expect(second._aws.Timestamp).toBeGreaterThan(at);
 });
 
-it('say nothing where there is nothing to say', () => {
+it('write no line without a value', () => {
   createMetrics('test').put([]);
   expect(written).toEqual([]);
 });
 
-it('are summed over a batch, latencies kept apart', () => {
+it('are summed over a batch, with each latency kept', () => {
   const binding = aBinding();
   const device = aStoredDevice();
   const facts: DomainEvent[] = [

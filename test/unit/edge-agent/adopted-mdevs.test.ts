@@ -1,5 +1,5 @@
-// An mdev that is there before a job makes it: only what was made for the same claim of its handle is
-// kept. The uuid is the handle's, so it is the same for one holder after another.
+// An mdev that exists before a job makes it: it is kept only if it was made for the same claim of
+// its handle. Its uuid is the handle's, so it is the same for one holder after another.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const mdev = { address, type: 'a', uuid };
 let directory: string;
 let mdevs: Map<string, Mdev>;
 let calls: string[];
-/** Thrown before what it names is done. */
+/** Thrown before the named action is done. */
 let fault: string | undefined;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'adopted-mdevs-'));
@@ -47,7 +47,7 @@ const driver: Driver & MakesMdevs = {
 
 let jobs = 0;
 
-/** A job of one step, by an agent that has just started. */
+/** A job of one step, run by an agent that has just started. */
 async function run(action: Job['action'], kind: 'create-mdev' | 'remove-mdev', epoch?: number) {
   jobs += 1;
   const files = openStateFiles(join(directory, 'state'));
@@ -73,7 +73,7 @@ async function run(action: Job['action'], kind: 'create-mdev' | 'remove-mdev', e
 }
 
 describe('an mdev with the uuid of a handle', () => {
-  it('is kept where it was made for the same claim', async () => {
+  it('is kept if it was made for the same claim', async () => {
     await run('prepare', 'create-mdev', 6);
     expect(await run('prepare', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
     expect(await run('reprovision', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
@@ -81,7 +81,7 @@ describe('an mdev with the uuid of a handle', () => {
   });
 
   it.each(['prepare', 'reprovision'] as const)(
-    'is removed and made again by a %s for another claim',
+    'is removed and recreated by a %s for another claim',
     async (action) => {
       await run('prepare', 'create-mdev', 6);
       expect(await run(action, 'create-mdev', 7)).toEqual({ status: 'SUCCEEDED' });
@@ -89,7 +89,7 @@ describe('an mdev with the uuid of a handle', () => {
     },
   );
 
-  it('is kept after a boot, and never removed or given to a bind, where it has no mark', async () => {
+  it('is kept after a boot, and never removed or given to a bind, if it has no mark', async () => {
     mdevs.set(uuid, mdev);
     await run('reprovision', 'create-mdev', 6);
     rmSync(join(directory, 'state'), { recursive: true });
@@ -99,7 +99,7 @@ describe('an mdev with the uuid of a handle', () => {
     expect(mdevs.size).toBe(1);
   });
 
-  it('fails the job where it cannot be removed, and stays marked as one of the agent', async () => {
+  it('fails the job if it cannot be removed, and stays marked as one of the agent', async () => {
     await run('prepare', 'create-mdev', 6);
     fault = 'remove';
     const reason = 'Step 1/1: EBUSY: remove';
@@ -109,7 +109,7 @@ describe('an mdev with the uuid of a handle', () => {
     expect(mdevs.size).toBe(0);
   });
 
-  it('is not kept because a job for the other claim has failed or died before', async () => {
+  it('is not kept because a job for the other claim failed or died before', async () => {
     await run('prepare', 'create-mdev', 6);
     fault = 'remove';
     await run('prepare', 'create-mdev', 7);

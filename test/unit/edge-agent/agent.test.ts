@@ -11,7 +11,7 @@ const gpu = aReportedDevice({ address: '0000:3b:00.0' });
 const nic = aReportedDevice({ address: '0000:17:00.0' });
 const seconds = 1000;
 
-/** An agent of a host whose devices and whose broker the test has in its hands. */
+/** An agent of a host whose devices and broker the test controls. */
 function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const clock = aClock();
   const stop = new AbortController();
@@ -120,7 +120,7 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address], [nic.address]]);
   });
 
-  it('reports a change that the host shows within five seconds', async () => {
+  it('reports a change within five seconds after the host shows it', async () => {
     const { advance, reports, host } = anAgent();
     await advance(1 * seconds);
     host.devices = [];
@@ -139,7 +139,7 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address], [nic.address]]);
   });
 
-  it('reports everything at once when it is asked to', async () => {
+  it('reports everything at once on request', async () => {
     const { advance, reports, looks } = anAgent();
     await advance(1 * seconds);
     const told = looks.ask('everything');
@@ -148,7 +148,7 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
   });
 
-  it('answers who asked through a session that was lost by the next one', async () => {
+  it('answers a request from a lost session through the next one', async () => {
     let acknowledge = true;
     const { advance, reports, looks, loseConnection } = anAgent({
       publish: async () => {
@@ -166,7 +166,7 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
   });
 
-  it('says nothing, and goes on looking, while a host has more devices than a report can name', async () => {
+  it('reports nothing, and keeps discovering, while a host has more devices than a report can name', async () => {
     const { advance, reports, host, looks } = anAgent();
     await advance(1 * seconds);
     host.devices = Array.from({ length: 5000 }, (_, index) =>
@@ -180,7 +180,7 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address], [nic.address, gpu.address]]);
   });
 
-  it('goes on reporting while nobody can tell whether the host has changed', async () => {
+  it('keeps reporting while the host has no signature of changes', async () => {
     const { advance, reports, host, openedMs } = anAgent();
     host.signature = undefined;
     await advance(1 * seconds);
@@ -199,7 +199,7 @@ describe('the agent', () => {
     expect(reports.map(({ sequence }) => sequence)).toEqual([0, 1]);
   });
 
-  it('tries ever more rarely while the broker is away, and anew once it is back', async () => {
+  it('reconnects at growing intervals while the broker is away, and at the first interval after it was back', async () => {
     const { advance, openedMs, reports, turn, loseConnection } = anAgent();
     await advance(0);
     turn('down');
@@ -214,7 +214,7 @@ describe('the agent', () => {
     expect(reports).toHaveLength(3);
   });
 
-  it('counts a broker that takes no report as away', async () => {
+  it('treats a broker that takes no report as away', async () => {
     const failing = anAgent({
       publish: async () => {
         throw new Error('the broker did not acknowledge');
@@ -224,7 +224,7 @@ describe('the agent', () => {
     expect(failing.openedMs).toEqual([0, 1500, 4000, 8500]);
   });
 
-  it('ends when it is told to, connected or not', async () => {
+  it('stops on request, connected or not', async () => {
     const connected = anAgent();
     await connected.advance(1 * seconds);
     connected.stop();

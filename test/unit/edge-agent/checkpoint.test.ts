@@ -53,7 +53,7 @@ describe('after a crash', () => {
     expect([after.isReleased('bind-1'), after.isReleased('bind-2')]).toEqual([true, false]);
   });
 
-  it('another execution of a job is another', async () => {
+  it('another execution of a job is another entry', async () => {
     const before = await open();
     await before.finish('job', '1', { status: 'SUCCEEDED' });
     expect((await open()).job('job', '2')).toBeUndefined();
@@ -61,7 +61,7 @@ describe('after a crash', () => {
 });
 
 describe('an mdev', () => {
-  it('is ours until its removal is on record', async () => {
+  it('is ours until its removal is stored', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making);
     await checkpoint.record('job', '1', {});
@@ -80,7 +80,7 @@ describe('an mdev', () => {
     expect((await open()).mdev('uuid-1')).toEqual(mark);
   });
 
-  it('is no longer ours once a look has shown that it is not there', async () => {
+  it('is no longer ours once a check has shown that it does not exist', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making);
     await checkpoint.record('job', '1', { failed: 'ENOSPC' }, 'absent');
@@ -88,7 +88,7 @@ describe('an mdev', () => {
   });
 });
 
-describe('the record', () => {
+describe('the checkpoint', () => {
   it('is empty after a boot', async () => {
     await (await open()).claim('job', '1', making);
     const after = await open({ bootId: 'boot-2' });
@@ -97,7 +97,7 @@ describe('the record', () => {
 
   const newer = JSON.stringify({ version: 2, boot_id: 'boot-1', marks: [] });
   it.each(['', '{"version":1,"jo', '[]', '\0', newer])(
-    'that this version cannot read is kept aside: %j',
+    'that this version cannot read is renamed and kept: %j',
     async (text) => {
       for (const number of [1, 2]) {
         writeFileSync(join(directory, 'jobs.json'), text);
@@ -109,12 +109,12 @@ describe('the record', () => {
     },
   );
 
-  it('is not opened while its file can be neither read nor kept aside', async () => {
+  it('is not opened while its file can neither be read nor renamed', async () => {
     mkdirSync(join(directory, 'jobs.json'));
     await expect(open()).rejects.toThrow(/EISDIR/);
   });
 
-  it('is bounded, and forgets first what ended first', async () => {
+  it('is bounded, and drops the oldest ended entries first', async () => {
     const checkpoint = await open();
     await checkpoint.claim('unfinished', '1', making);
     const ended = Array.from({ length: 300 }, (_, index) => `job-${index}`);
@@ -123,7 +123,7 @@ describe('the record', () => {
     expect(Object.keys(jobs)).toEqual(['unfinished', ...ended.slice(-255)]);
   });
 
-  it('holds everything that was stored at the same time', async () => {
+  it('holds everything that was stored concurrently', async () => {
     const checkpoint = await open();
     const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
     await Promise.all(ids.map((id) => checkpoint.finish(id, '1', { status: 'SUCCEEDED' })));

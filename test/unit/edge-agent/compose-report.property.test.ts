@@ -25,7 +25,7 @@ const host: fc.Arbitrary<Found> = fc
       }),
   }));
 
-/** All reports of a session in which the host looked like this, one look after the other. */
+/** All reports of a session in which the host had these states, one discovery after the other. */
 function reportsOf(looks: readonly Found[]): ModelReport[] {
   const reports: ModelReport[] = [];
   let known = nothingAcknowledged;
@@ -39,7 +39,7 @@ function reportsOf(looks: readonly Found[]): ModelReport[] {
   return reports;
 }
 
-it('brings the control plane to what the host is, whatever happened before', () => {
+it('brings the control plane to the state of the host, whatever happened before', () => {
   fc.assert(
     fc.property(fc.array(host, { minLength: 1, maxLength: 6 }), (looks) => {
       const controlPlane = aControlPlane();
@@ -50,7 +50,7 @@ it('brings the control plane to what the host is, whatever happened before', () 
   );
 });
 
-it('does so in whatever order the reports of one look arrive, and twice', () => {
+it('brings it there in any order of the reports of one discovery, and with duplicates', () => {
   fc.assert(
     fc.property(host, fc.infiniteStream(fc.nat()), (found, random) => {
       const reports = reportsOf([found]);
@@ -61,7 +61,7 @@ it('does so in whatever order the reports of one look arrive, and twice', () => 
   );
 });
 
-it('says nothing about what was said', () => {
+it('composes nothing about what was acknowledged', () => {
   fc.assert(
     fc.property(host, (found) => {
       expect(reportsOf([found, found, found])).toEqual(reportsOf([found]));

@@ -26,7 +26,7 @@ function found(devices: readonly ReportedDevice[], failedDrivers: string[] = [])
   };
 }
 
-/** What is acknowledged after everything of this was reported at time 0. */
+/** The acknowledged state after a report of everything at time 0. */
 function reported(first: Found): Acknowledged {
   return acknowledge(nothingAcknowledged, composeReport(first, nothingAcknowledged, 0), 0, 0);
 }
@@ -35,34 +35,34 @@ function addressesOf(parts: readonly (readonly ReportedDevice[])[]): string[][] 
   return parts.map((devices) => devices.map(({ address }) => address));
 }
 
-describe('what is reported', () => {
-  it('is everything, at first', () => {
+describe('a report', () => {
+  it('has everything at first', () => {
     const plan = composeReport(found([nic, gpu]), nothingAcknowledged, 0);
     expect(plan.reason).toBe('everything');
     expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
   });
 
-  it('is a manifest alone when a host has no devices', () => {
+  it('is only a manifest when a host has no devices', () => {
     expect(composeReport(found([]), nothingAcknowledged, 0).parts).toEqual([[]]);
   });
 
-  it('is nothing while nothing changes', () => {
+  it('is empty while nothing changes', () => {
     const known = reported(found([gpu]));
     expect(composeReport(found([gpu]), known, 299 * seconds).reason).toBe('nothing');
   });
 
-  it('is the manifest alone as a heartbeat', () => {
+  it('is only the manifest as a heartbeat', () => {
     const plan = composeReport(found([gpu]), reported(found([gpu])), 300 * seconds);
     expect(plan).toMatchObject({ reason: 'heartbeat', parts: [[]] });
     expect(plan.manifest).toEqual({ [gpu.address]: digestOf(gpu) });
   });
 
-  it('is everything again after an hour', () => {
+  it('has everything again after an hour', () => {
     const plan = composeReport(found([gpu]), reported(found([gpu])), 3600 * seconds);
     expect(plan).toMatchObject({ reason: 'everything', parts: [[gpu]] });
   });
 
-  it('describes what changed and what is new, no more', () => {
+  it('describes changed and new devices only', () => {
     const known = reported(found([gpu]));
     const plan = composeReport(found([nic, gpuChanged]), known, 1);
     expect(addressesOf(plan.parts)).toEqual([[nic.address, gpu.address]]);
@@ -75,7 +75,7 @@ describe('what is reported', () => {
     expect(Object.keys(plan.manifest)).toEqual([nic.address]);
   });
 
-  it('says when a driver begins to fail and when it works again', () => {
+  it('names a driver when it begins to fail and when it works again', () => {
     const working = reported(found([gpu]));
     const failing = composeReport(found([gpu], ['pci']), working, 1);
     expect(failing).toMatchObject({ reason: 'change', failedDrivers: ['pci'] });
@@ -129,7 +129,7 @@ describe('large reports', () => {
     }
   });
 
-  it('count as everything only when the last part is acknowledged', () => {
+  it('count as full only when the last part is acknowledged', () => {
     const plan = composeReport(found(large), nothingAcknowledged, 0);
     const first = acknowledge(nothingAcknowledged, plan, 0, 0);
     expect(composeReport(found(large), first, 0).reason).toBe('everything');
@@ -153,7 +153,7 @@ describe('large reports', () => {
     expect(addressesOf(plan.parts)).toEqual([[nic.address]]);
   });
 
-  it('are not sent at all when not even the manifest fits, and then everything is', () => {
+  it('are not sent at all if the manifest does not fit, and are complete afterwards', () => {
     const many = Array.from({ length: 4000 }, (_, index) =>
       aReportedDevice({ address: `${index.toString(16).padStart(4, '0')}:00:00.0` }),
     );

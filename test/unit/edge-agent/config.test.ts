@@ -31,7 +31,7 @@ function faultOf(environment: Record<string, string>, options = {}): string {
 }
 
 describe('settings of the agent', () => {
-  it('are few, the others have defaults', () => {
+  it('are few, and the others have defaults', () => {
     expect(configOf({})).toEqual({
       hostname: 'cmp1.example',
       stage: 'dev',
@@ -48,7 +48,7 @@ describe('settings of the agent', () => {
     });
   });
 
-  it('come from the file where the environment does not say', () => {
+  it('come from the file if the environment has none', () => {
     const file = JSON.stringify({ stage: 'file', interval_seconds: 30, drivers: ['pci', 'fake'] });
     const environment = { CYBORG_AGENT_PCI_ALLOW_LIST: '{"vendor_id":"10DE"}' };
     const fromFile = configOf({ ...environment, CYBORG_AGENT_DRIVERS: '' }, { file });
@@ -65,7 +65,7 @@ describe('settings of the agent', () => {
     expect(configOf({ CYBORG_AGENT_ENDPOINT: text }).endpoint).toEqual(endpoint);
   });
 
-  it('understand the names that Cyborg has for drivers', () => {
+  it("accept Cyborg's names of drivers", () => {
     expect(configOf({ CYBORG_AGENT_DRIVERS: ' fake_driver' }).drivers).toEqual(['fake']);
   });
 });
@@ -106,7 +106,7 @@ describe('wrong settings', () => {
     );
   });
 
-  it('are all told at once', () => {
+  it('are all reported at once', () => {
     const fault = faultOf({ CYBORG_AGENT_STAGE: '', CYBORG_AGENT_ENDPOINT: '' });
     expect(fault).toBe('CYBORG_AGENT_STAGE is missing. CYBORG_AGENT_ENDPOINT is missing.');
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createDeviceLocks } from '#agent/device-locks.ts';
 
-/** Work that ends when the test says so, and tells when it began. */
+/** Work that ends when the test says so, and records its start. */
 function aWork(begun: string[], name: string) {
   let end = () => {};
   const work = () => {
@@ -15,7 +15,7 @@ function aWork(begun: string[], name: string) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it('a device is held by one at a time, in the order of asking; others are free', async () => {
+it('a device is held by one caller at a time, in the order of requests; other devices are free', async () => {
   const locks = createDeviceLocks();
   const begun: string[] = [];
   const [first, both, second, other] = ['first', 'both', 'second', 'other'].map((name) =>
@@ -36,7 +36,7 @@ it('a device is held by one at a time, in the order of asking; others are free',
   expect(begun).toEqual(['first', 'other', 'both', 'second']);
 });
 
-it('a device is free after work that failed, and who worked learns of it', async () => {
+it('a device is free after failed work, and the caller gets the error', async () => {
   const locks = createDeviceLocks();
   const failed = locks.hold(['a'], async () => {
     throw new Error('EIO');

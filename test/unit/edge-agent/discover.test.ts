@@ -29,8 +29,8 @@ const throwing: Driver = {
 
 const hanging: Driver = { name: 'hanging', discover: () => new Promise(() => {}) };
 
-describe('asking the drivers', () => {
-  it('gives the devices of all, in the order of their addresses', async () => {
+describe('discovery', () => {
+  it('gives the devices of all drivers, in the order of their addresses', async () => {
     const { discover } = discoveryOf(aDriver('one', gpu), aDriver('two', nic));
     const { devices, failedDrivers } = await discover();
     expect(devices.map(({ device }) => device.address)).toEqual(['0000:17:00.0', '0000:3b:00.0']);
@@ -52,7 +52,7 @@ describe('asking the drivers', () => {
     expect((await found).devices).toHaveLength(1);
   });
 
-  it('does not ask a driver again that still hangs, and asks it when it is back', async () => {
+  it('does not ask a hanging driver again, and asks it when it has returned', async () => {
     // Prepare
     let asked = 0;
     let comeBack = (_: Record<string, ReportedDevice>) => {};
@@ -83,7 +83,7 @@ describe('asking the drivers', () => {
     expect(asked).toBe(2);
   });
 
-  it('asks a driver again that threw before it promised anything', async () => {
+  it('asks a driver again that threw synchronously', async () => {
     const sudden: Driver = {
       name: 'sudden',
       discover: () => {
@@ -96,7 +96,7 @@ describe('asking the drivers', () => {
     expect(log.lines.map(({ reason }) => reason)).toEqual(['no such class', 'no such class']);
   });
 
-  it('leaves a device to the first driver that claims it', async () => {
+  it('assigns a device to the first driver that claims it', async () => {
     const { discover, log } = discoveryOf(aDriver('one', gpu), aDriver('two', gpu));
     const { devices } = await discover();
     expect(devices.map(({ device }) => device.driver)).toEqual(['one']);

@@ -48,7 +48,7 @@ function download(image: WantedImage, stop = never): Promise<Buffer> {
 }
 
 describe('an image', () => {
-  it('is lent as announced, from a file with a name of ours', async () => {
+  it('is lent as announced, from a file whose name the agent chose', async () => {
     expect(await download(wanted())).toEqual(content);
     expect(readdirSync(directory)).toEqual([`${sha256Of(content)}.image`]);
   });
@@ -59,14 +59,14 @@ describe('an image', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('is fetched again if what was kept has changed', async () => {
+  it('is fetched again if the kept file has changed', async () => {
     await download(wanted());
     const changed = Buffer.from(content).fill('x', 0, 1);
     writeFileSync(join(directory, `${sha256Of(content)}.image`), changed);
     expect(await download(wanted())).toEqual(content);
   });
 
-  it('makes room for others, the longest unused first', async () => {
+  it('makes room for others, the least recently used first', async () => {
     respond = (request, response) => response.end(request.url);
     for (const name of ['/1', '/2', '/3', '/4', '/5', '/6']) {
       const url = new URL(name, wanted().url).href;
@@ -92,7 +92,7 @@ describe('a download fails, and leaves no file,', () => {
     await fails(wanted(), 'answer');
   });
 
-  it('if it is sent elsewhere', async () => {
+  it('if the answer redirects', async () => {
     respond = (_request, response) => response.writeHead(302, { location: '/other' }).end();
     await fails(wanted(), 'answer 302');
     expect(requests).toHaveLength(1);
@@ -119,14 +119,13 @@ describe('a download fails, and leaves no file,', () => {
     await fails(wanted(), 'could not be fetched');
   });
 
-  it('if nobody is there', () => fails(wanted({ url: 'http://127.0.0.1:1/' }), 'ECONNREFUSED'));
+  it('if no server listens', () => fails(wanted({ url: 'http://127.0.0.1:1/' }), 'ECONNREFUSED'));
 
-  it.each(['file:///etc/passwd', 'ftp://127.0.0.1/x', 'data:,x'])(
-    'if it is to come from %s',
-    (url) => fails(wanted({ url }), 'Images are not fetched from'),
+  it.each(['file:///etc/passwd', 'ftp://127.0.0.1/x', 'data:,x'])('if its URL is %s', (url) =>
+    fails(wanted({ url }), 'Images are not fetched from'),
   );
 
-  it('if it is broken off', async () => {
+  it('if it is aborted', async () => {
     const stop = new AbortController();
     respond = (_request, response) => {
       response.write(content.subarray(0, 10), () => stop.abort());
@@ -134,7 +133,7 @@ describe('a download fails, and leaves no file,', () => {
     await fails(wanted(), 'could not be fetched', stop.signal);
   });
 
-  it('if the disk does not take it', async () => {
+  it('if the disk is full', async () => {
     writeFileSync(join(directory, 'file'), '');
     const downloads = createDownloads(join(directory, 'file/below'), silentLog, {
       source: origin(wanted()),
@@ -143,7 +142,7 @@ describe('a download fails, and leaves no file,', () => {
   });
 });
 
-it('removes what a crash left half fetched', async () => {
+it('removes the partial files of a crash', async () => {
   writeFileSync(join(directory, 'half.part'), 'x');
   await download(wanted());
   expect(readdirSync(directory)).toEqual([`${sha256Of(content)}.image`]);

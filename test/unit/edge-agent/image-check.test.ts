@@ -18,10 +18,10 @@ function check(bytes: Buffer, interfaceUuid = fakeInterface) {
 }
 
 describe('an image', () => {
-  it('for the region is taken, and tells its function', async () => {
+  it('for the region is accepted, with its function', async () => {
     const image = { interfaceUuid: fakeInterface, functionUuid: aFunction };
     expect(await check(aGbs())).toEqual(image);
-    // As the kernel writes a region's compat_id.
+    // The byte order of the kernel's compat_id of a region.
     expect(await check(aGbs(), fakeInterface.replaceAll('-', '').toUpperCase())).toEqual(image);
   });
 
@@ -30,14 +30,14 @@ describe('an image', () => {
     await expect(check(aGbs({ interfaceUuid }))).rejects.toThrow(ImageRefused);
   });
 
-  it('that ends anywhere before its bitstream is refused', async () => {
+  it('that ends before its bitstream is refused', async () => {
     const whole = aGbs({ bitstream: '' });
     for (let length = 0; length <= whole.length; length += 1) {
       await expect(check(whole.subarray(0, length)), `${length}`).rejects.toThrow(ImageRefused);
     }
   });
 
-  it('with one other bit in its first bytes is refused', async () => {
+  it('with one changed bit in its first bytes is refused', async () => {
     for (let at = 0; at < 16; at += 1) {
       const bytes = aGbs();
       bytes[at] = (bytes[at] ?? 0) ^ 1;

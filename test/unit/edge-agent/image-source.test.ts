@@ -49,7 +49,7 @@ describe('an image is not fetched', () => {
     expect(isFromSource(url, source)).toBe(false);
   });
 
-  it('and the reason names the host, not the signature', async () => {
+  it('and the reason has the host, without the signature', async () => {
     const downloads = createDownloads(directory, silentLog, { source: bucket });
     const url = 'http://169.254.169.254/latest/?X-Amz-Signature=secret';
     const image = { url, sha256: 'a'.repeat(64), bytes: 1 };

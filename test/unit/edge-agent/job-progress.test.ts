@@ -9,7 +9,7 @@ function aTracker() {
   return { clock, sent, progress: trackProgress({ steps: 3, clock, send }) };
 }
 
-it('tells the newest progress, at most every other second', async () => {
+it('reports the newest progress, at most every other second', async () => {
   const { clock, sent, progress } = aTracker();
   for (let percent = 0; percent <= 100; percent += 1) {
     progress.report(1, percent);
@@ -23,7 +23,7 @@ it('tells the newest progress, at most every other second', async () => {
   ]);
 });
 
-it('tells nothing of what is done at once, and nothing once it is stopped', async () => {
+it('reports nothing of a short step, and nothing after the stop', async () => {
   const { clock, sent, progress } = aTracker();
   progress.report(1, 0);
   await progress.stop();

@@ -15,7 +15,7 @@ async function aChannel(...answers: Answer[]) {
     const answer = answers.shift() ?? 'silence';
     if (answer === 'silence') return;
     const [[suffix = '', body] = []] = Object.entries(answer);
-    // Even before the acknowledgement.
+    // The answer comes before the acknowledgement.
     session.receive(`${topic}/${suffix}`, { ...body, clientToken });
   });
   const deps = { thing, clock, random: () => 0, log: silentLog };
@@ -41,7 +41,7 @@ describe('the agent at AWS IoT Jobs', () => {
     expect(session.filters.every((filter) => filter.startsWith(`${jobsRoot}/`))).toBe(true);
   });
 
-  it('asks for them again where the broker does not grant them at once', async () => {
+  it('repeats a subscription that the broker does not grant at once', async () => {
     const session = aSession();
     const clock = aClock();
     let attempts = 0;
@@ -61,14 +61,14 @@ describe('the agent at AWS IoT Jobs', () => {
     ]);
   });
 
-  it('learns the pending jobs, those in progress first', async () => {
+  it('gets the pending jobs, those in progress first', async () => {
     const { channel } = await aChannel({
       accepted: { inProgressJobs: [{ jobId: 'a' }], queuedJobs: [{ jobId: 'b', queuedAt: 1 }] },
     });
     expect(await channel.pending()).toEqual([{ jobId: 'a' }, { jobId: 'b' }]);
   });
 
-  it('is told of pending jobs, and of none by what cannot be read', async () => {
+  it('is notified of pending jobs, and ignores unreadable notifications', async () => {
     const { session, notified } = await aChannel();
     session.receive(`${jobsRoot}/notify`, {
       timestamp: 1,
@@ -94,7 +94,7 @@ describe('the agent at AWS IoT Jobs', () => {
   });
 
   it.each(['ResourceNotFound', 'TerminalStateReached'])(
-    'finds no job where there is none any more (%s), and asks for no name that is none',
+    'finds no job after an answer of %s, and requests no invalid name',
     async (code) => {
       const { channel, session } = await aChannel({ rejected: { code } });
       expect(await channel.describe('job-1')).toBeUndefined();
@@ -103,7 +103,7 @@ describe('the agent at AWS IoT Jobs', () => {
     },
   );
 
-  it('takes no answer that another question got', async () => {
+  it('ignores the answer to another request', async () => {
     const { channel, session, clock } = await aChannel();
     const described = channel.describe('job-1');
     await clock.advance(0);
@@ -141,7 +141,7 @@ describe('the agent at AWS IoT Jobs', () => {
     expect(await channel.update('job-1', update)).toEqual(outcome);
   });
 
-  it('reads the job again when its version is another and the answer does not say which', async () => {
+  it('reads the job again when its version differs and the answer does not have it', async () => {
     const { channel } = await aChannel(
       { rejected: { code: 'VersionMismatch' } },
       { accepted: { execution: { ...execution, versionNumber: 9 } } },
@@ -152,8 +152,8 @@ describe('the agent at AWS IoT Jobs', () => {
   it.each([
     ['it is throttled', { rejected: { code: 'RequestThrottled', message: 'slow down' } }],
     ['the service fails', { rejected: { code: 'InternalError' } }],
-    ['the answer is none', { rejected: {} }],
-    ['nobody answers', 'silence'],
+    ['the answer is empty', { rejected: {} }],
+    ['no answer comes', 'silence'],
   ] as const)('asks again, later, when %s', async (_name, answer) => {
     const { channel, session, clock } = await aChannel(answer, answer, { accepted: state });
     const updated = channel.update('job-1', update);
@@ -162,7 +162,7 @@ describe('the agent at AWS IoT Jobs', () => {
     expect(session.published).toHaveLength(3);
   });
 
-  it('gives up when it is told that the question is wrong', async () => {
+  it('gives up when the request is invalid', async () => {
     const { channel } = await aChannel({ rejected: { code: 'InvalidRequest', message: 'status' } });
     await expect(channel.update('job-1', update)).rejects.toThrow('InvalidRequest status');
   });

@@ -14,7 +14,7 @@ it('keeps text from devices on one line', () => {
   });
 });
 
-it('leaves out what is below its level', () => {
+it('drops lines below its level', () => {
   const lines: string[] = [];
   const log = createLog('warn', (line) => lines.push(line));
   log.debug('no');

@@ -32,7 +32,7 @@ describe('a job', () => {
     });
   });
 
-  it('names uuids as the kernel does, whoever wrote them', () => {
+  it("has uuids in the kernel's spelling", () => {
     const upper = prepare({ ...mdev, uuid: uuid.toUpperCase() });
     const read = readJob({ ...upper, boot_id: bootId.toUpperCase() }, recipient);
     expect(read).toMatchObject({ job: { steps: [mdev] } });

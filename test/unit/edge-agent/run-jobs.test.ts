@@ -52,7 +52,7 @@ describe('jobs', () => {
     expect(gpus.mdevs).toHaveLength(2);
   });
 
-  it('for different devices run side by side', async () => {
+  it('for different devices run concurrently', async () => {
     const { service, gpus, connect } = await aHost();
     const gate = aGate();
     gpus.hooks.beforeCreate = ({ address }) => (address === gpu ? gate.opened : Promise.resolve());
@@ -66,7 +66,7 @@ describe('jobs', () => {
     await eventually(() => service.job(slow).status).toBe('SUCCEEDED');
   });
 
-  it('are begun once, however often they are announced, with three messages each', async () => {
+  it('are started once, however often they are announced, with three messages each', async () => {
     const { service, gpus, connect } = await aHost();
     const { session } = connect();
     const jobId = await service.create(document('prepare', { steps: [create(1)] }));
@@ -96,7 +96,7 @@ describe('jobs', () => {
     expect(gpus.calls).toHaveLength(1);
   });
 
-  it('that end after the next connection came are answered by it', async () => {
+  it('that end after the next connection opened are answered by it', async () => {
     const { service, gpus, connect } = await aHost();
     const gate = aGate();
     gpus.hooks.beforeCreate = () => gate.opened;
@@ -111,7 +111,7 @@ describe('jobs', () => {
     expect(gpus.calls).toHaveLength(1);
   });
 
-  it('that were cancelled while they waited for their device are never begun', async () => {
+  it('that were cancelled while they waited for their device are never started', async () => {
     const { service, gpus, connect, runner } = await aHost();
     const gate = aGate();
     gpus.hooks.beforeCreate = () => gate.opened;
@@ -135,14 +135,14 @@ describe('jobs', () => {
     await service.cancel(job);
     const asked = () => session.published.filter(({ topic }) => topic.endsWith(`/${job}/get`));
     await eventually(() => asked().length).toBe(2);
-    // Its answer is there a turn later, and then is known.
+    // The answer arrives one turn later.
     for (let turn = 0; turn < 5; turn += 1) await new Promise((done) => setImmediate(done));
     gate.open();
     await runner.idle();
     expect(gpus.calls).toEqual([`create ${uuid(1)}`]);
   });
 
-  it('are ended with what the control plane said meanwhile in mind', async () => {
+  it('consider at their end what the control plane has changed meanwhile', async () => {
     const { service, gpus, connect } = await aHost();
     gpus.hooks.beforeCreate = async () => {
       service.job('job').versionNumber += 1;
@@ -152,7 +152,7 @@ describe('jobs', () => {
     await eventually(() => service.job('job').status).toBe('SUCCEEDED');
   });
 
-  it('stop at their next safe point when the agent ends, unanswered', async () => {
+  it('stop at their next safe point when the agent stops, unanswered', async () => {
     const { service, gpus, connect, stop, runner } = await aHost();
     gpus.hooks.beforeCreate = async () => stop.abort();
     connect();
@@ -161,7 +161,7 @@ describe('jobs', () => {
     await eventually(() => gpus.mdevs.length).toBe(1);
     await runner.idle();
     expect(service.job(jobId).status).toBe('IN_PROGRESS');
-    // The next process has the record, and does the rest.
+    // The next process has the checkpoint, and does the rest.
     const next = await aHost();
     const { jobId: _, ...rest } = service.job(jobId);
     await next.service.create(rest.document, jobId);
@@ -170,9 +170,9 @@ describe('jobs', () => {
     expect(next.gpus.calls).toEqual([`create ${uuid(2)}`]);
   });
 
-  it('fail before they touch a device if nothing can be recorded', async () => {
+  it('fail before they touch a device if the checkpoint cannot be stored', async () => {
     const { service, gpus, connect } = await aHost();
-    // In place of the folder.
+    // A file at the path of the folder.
     writeFileSync(join(directory, 'state'), '');
     connect();
     const jobId = await service.create(document('prepare', { steps: [create(1)] }));

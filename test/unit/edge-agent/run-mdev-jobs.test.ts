@@ -31,7 +31,7 @@ describe('an mdev', () => {
     return [status, statusDetails.reason];
   };
 
-  it('that is there as the job wants it is taken over, and may be removed later', async () => {
+  it('that exists as the job wants it is taken over, and may be removed later', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
@@ -66,7 +66,7 @@ describe('an mdev', () => {
     ]);
   });
 
-  it('that was made for a later holder outlives a late release, and may be removed later', async () => {
+  it('that was made for a later holder survives a late release, and may be removed later', async () => {
     const { service, gpus, connect } = await aHost();
     connect();
     const run = async (action: string, step: object) => {
@@ -87,7 +87,7 @@ describe('an mdev', () => {
     expect([status, host.gpus.calls]).toEqual(['SUCCEEDED', []]);
   });
 
-  it('that cannot be removed does not keep the others from it', async () => {
+  it('that cannot be removed does not stop the removal of the others', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
@@ -98,7 +98,7 @@ describe('an mdev', () => {
     expect(host.gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1)]);
   });
 
-  /** The process dies with the mdev made, before the step is on record. */
+  /** Kills the process after the mdev was made and before the step is stored. */
   const killedAfterCreate = async () => {
     const host = await aHost();
     const gate = aGate();
@@ -124,7 +124,7 @@ describe('an mdev', () => {
     return next;
   };
 
-  it('made before a kill stays ours when the resumed step cannot look', async () => {
+  it('made before a kill stays ours when the resumed step cannot check', async () => {
     const killed = await killedAfterCreate();
     killed.gpus.hooks.beforeLook = () => Promise.reject(new Error('EIO'));
     const next = await restarted(killed);
@@ -148,7 +148,7 @@ describe('an mdev', () => {
     expect([status, killed.gpus.mdevs]).toEqual(['SUCCEEDED', []]);
   });
 
-  it('that a look does not find is said not to be left', async () => {
+  it('that a check does not find is reported as not left', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.hooks.beforeCreate = () => Promise.reject(new Error('ENOSPC'));
@@ -160,7 +160,7 @@ describe('an mdev', () => {
     });
   });
 
-  it('of a job that made another one is not said to be missing', async () => {
+  it('of a failed job is not reported as missing if another one was made', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.hooks.beforeCreate = async (mdev) => {
@@ -179,7 +179,7 @@ describe('an mdev', () => {
     expect([status, reason]).toEqual(['FAILED', expect.stringContaining('No driver finds')]);
   });
 
-  it('is there though the driver said that it failed, and that counts', async () => {
+  it('that exists counts as made, even if the driver reported an error', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.hooks.beforeCreate = async (mdev) => {

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** @param seconds what the host's clock says */
+/** @param seconds time of the host's clock */
 function open(seconds: number, options: { bootId?: string; directory?: string } = {}) {
   return openSequence({
     files: openStateFiles(options.directory ?? directory),
@@ -29,7 +29,7 @@ describe('sequence numbers', () => {
     expect([await sequence.next(), await sequence.next()]).toEqual([1000, 1001]);
   });
 
-  it('go on after a restart, even if the clock was set back', async () => {
+  it('continue after a restart, even if the clock was set back', async () => {
     const before = await (await open(100)).next();
     const after = await (await open(50)).next();
     expect(after).toBe(before + 1);
@@ -50,7 +50,7 @@ describe('sequence numbers', () => {
     },
   );
 
-  it('begin anew with each boot', async () => {
+  it('restart with each boot', async () => {
     await (await open(100)).next();
     expect(await (await open(50, { bootId: 'boot-2' })).next()).toBe(500);
   });

@@ -45,7 +45,7 @@ async function open(): Promise<void> {
   for (let count = 0; count < 3; count += 1) await fail();
 }
 
-it('refuses calls after three failures in a row, and says for how long', async () => {
+it('refuses calls after three failures in a row, and names the remaining time', async () => {
   await open();
   now += 1_000;
   expect(await fail()).toMatchObject({ waitMs: 4_000 });
@@ -53,7 +53,7 @@ it('refuses calls after three failures in a row, and says for how long', async (
   expect(told).toEqual(['open 5000']);
 });
 
-it('stays closed where a success comes between failures', async () => {
+it('stays closed after a success between failures', async () => {
   for (let count = 0; count < 5; count += 1) {
     await fail();
     await fail();
@@ -62,7 +62,7 @@ it('stays closed where a success comes between failures', async () => {
   expect(calls).toBe(15);
 });
 
-it('does not count an error that is no failure', async () => {
+it('does not count an error that is not a failure', async () => {
   for (let count = 0; count < 5; count += 1) await fail(new TypeError('not understood'));
   expect(await succeed()).toBe(6);
 });
@@ -89,7 +89,7 @@ it('opens for twice as long when a probe fails, up to the longest', async () => 
   expect(told).toEqual(['open 5000', 'open 10000', 'open 15000', 'open 15000']);
 });
 
-it('is open for a shorter time in some containers than in others', async () => {
+it('is open for a random time, so that containers probe at different times', async () => {
   random = 0.5;
   await open();
   expect(told).toEqual(['open 3750']);
@@ -108,7 +108,7 @@ it('lets one probe through at a time', async () => {
   await succeed();
 });
 
-it('lets the next probe through where one ended with another error', async () => {
+it('lets the next probe through after one ended with another error', async () => {
   await open();
   now += 5_000;
   expect(await fail(new TypeError('not understood'))).toBeInstanceOf(TypeError);

@@ -12,14 +12,14 @@ async function bodyOf(what: Parameters<ReturnType<typeof createDeadLetter>>[0]):
   return bodies[0] ?? '';
 }
 
-it('keeps whatever it is, in characters that SQS takes', async () => {
+it('keeps any message, in characters that SQS accepts', async () => {
   const what = { cause: 'no row', record: { name: 'é \u0000 \uFFFF \uD800 😀' } };
   const body = await bodyOf(what);
   expect(body).toMatch(/^[\x20-\x7e]+$/);
   expect(JSON.parse(body)).toEqual(what);
 });
 
-it('keeps the cause alone of what is too large, by its bytes', async () => {
+it('keeps only the cause of a message that is too large in bytes', async () => {
   const body = await bodyOf({ cause: 'é'.repeat(5000), record: 'é'.repeat(100_000) });
   expect(JSON.parse(body)).toEqual({ cause: 'é'.repeat(1000) });
 });

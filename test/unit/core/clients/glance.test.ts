@@ -42,7 +42,7 @@ async function all(data: AsyncIterable<Uint8Array>): Promise<string> {
 describe('an image', () => {
   const byId = () => glance().findImage({ by: 'bitstream_id', value: id });
 
-  it("is known by its size and Glance's own hash", async () => {
+  it("has its size and Glance's own hash", async () => {
     answer = () => ({ status: 200, body: image });
     const hash = { algorithm: 'sha512', value: image.os_hash_value };
     expect(await byId()).toEqual({ id, bytes: 4, hash });
@@ -54,9 +54,9 @@ describe('an image', () => {
     [{ by: 'function_name', value: 'hello' }, 'accel%3Afunction_name=hello'],
   ] as const)('is looked for by %j', async (query, asked) => {
     const own = { name: 'a b.gbs', 'accel:function_id': '3AFB', 'accel:function_name': 'hello' };
-    const stranger = { ...image, id: '11111111-2222-4333-8444-666666666666', name: 'other' };
-    // A filter that Glance does not understand it leaves out.
-    answer = () => ({ status: 200, body: { images: [stranger, { ...image, ...own }] } });
+    const other = { ...image, id: '11111111-2222-4333-8444-666666666666', name: 'other' };
+    // Glance ignores a filter that it does not know.
+    answer = () => ({ status: 200, body: { images: [other, { ...image, ...own }] } });
     expect((await glance().findImage(query)).id).toBe(id);
     expect(service.asked.map(({ query }) => String(query))).toEqual([
       `${asked}&visibility=public&status=active`,
@@ -64,7 +64,7 @@ describe('an image', () => {
     ]);
   });
 
-  describe('by name is none that a tenant may have made', () => {
+  describe('by name is never an image that a tenant may have made', () => {
     const byName = () => glance().findImage({ by: 'bitstream_name', value: 'nic.gbs' });
     const ours = { ...image, name: 'nic.gbs' };
     const tenants = ['private', 'shared', 'community'].map((visibility, index) => {
@@ -72,15 +72,18 @@ describe('an image', () => {
       return { ...ours, id, visibility, owner: 'a tenant' };
     });
 
-    it('though nobody else has one', async () => {
+    it('even if no other image has the name', async () => {
       answer = () => ({ status: 200, body: { images: tenants } });
       await expect(byName()).rejects.toThrow('Glance has no active image, public or of our own');
     });
 
-    it.each([{}, { visibility: 'private', owner: 'service' }])("but the operator's", async (as) => {
-      answer = () => ({ status: 200, body: { images: [...tenants, { ...ours, ...as }] } });
-      expect((await byName()).id).toBe(id);
-    });
+    it.each([{}, { visibility: 'private', owner: 'service' }])(
+      "is the operator's image",
+      async (as) => {
+        answer = () => ({ status: 200, body: { images: [...tenants, { ...ours, ...as }] } });
+        expect((await byName()).id).toBe(id);
+      },
+    );
   });
 
   it.each(['deleted', 'queued', 'deactivated', 'pending_delete'])(
@@ -91,12 +94,12 @@ describe('an image', () => {
     },
   );
 
-  it('that is not there is unusable', async () => {
+  it('that does not exist is unusable', async () => {
     answer = () => ({ status: 404, body: { message: 'No image found' } });
     await expect(byId()).rejects.toThrow(`Glance has no image ${id}.`);
   });
 
-  it("that we may not see is refused in Glance's words", async () => {
+  it("that we may not see is refused with Glance's message", async () => {
     answer = () => ({ status: 403, body: '<h1>403 Forbidden</h1> Not allowed.' });
     const failed = await byId().catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(RequestRefused);
@@ -105,7 +108,7 @@ describe('an image', () => {
 });
 
 describe('data', () => {
-  it('comes as it is, also after a token that Glance knows no more', async () => {
+  it('is read unchanged, even after Glance refuses our token once', async () => {
     answer = ({ headers }) =>
       headers['x-auth-token'] === 'second'
         ? { status: 200, body: Buffer.from('bits') }

@@ -19,14 +19,14 @@ afterEach(async () => {
 const get = (url: string): HttpRequest => ({ service: 'compute', method: 'GET', url });
 
 describe('an answer', () => {
-  it('comes with its status and parsed JSON', async () => {
+  it('has its status and parsed JSON', async () => {
     service = await aService(() => ({ status: 404, body: { itemNotFound: { code: 404 } } }));
     const answer = await createHttp()(get(service.url));
     expect(answer.status).toBe(404);
     expect(answer.body).toEqual({ itemNotFound: { code: 404 } });
   });
 
-  it('may have no body, or one that is no JSON', async () => {
+  it('may have no body, or one that is not JSON', async () => {
     service = await aService(({ path }) =>
       path === '/none' ? { status: 204 } : { status: 200, body: '<html>' },
     );
@@ -34,7 +34,7 @@ describe('an answer', () => {
     expect((await createHttp()(get(`${service.url}/page`))).body).toBe('<html>');
   });
 
-  it('says that a thing is absent only in the words of the service', async () => {
+  it('counts as "not found" only with an error body of the service', async () => {
     service = await aService(({ path }) =>
       path === '/v2.1/servers/x'
         ? { status: 404, body: { itemNotFound: { code: 404, message: 'no' } } }
@@ -47,7 +47,7 @@ describe('an answer', () => {
     );
   });
 
-  it('that points elsewhere is not followed: our token would go along', async () => {
+  it('that redirects is not followed, because our token would go along', async () => {
     service = await aService(({ path }) =>
       path === '/moved' ? { status: 302, headers: { Location: '/other' } } : { status: 200 },
     );
@@ -56,7 +56,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a service that cannot be asked', () => {
+describe('an unavailable service', () => {
   it.each([
     { status: 500, isWorthRetrying: true },
     { status: 503, isWorthRetrying: true },
@@ -69,7 +69,7 @@ describe('a service that cannot be asked', () => {
     expect(failed.message).toContain(`it answered ${status} (out of order)`);
   });
 
-  it('is unavailable when nobody listens', async () => {
+  it('is unavailable when no server listens', async () => {
     service = await aService(() => ({ status: 200 }));
     const { url } = service;
     await service.stop();
@@ -96,7 +96,7 @@ describe('a service that cannot be asked', () => {
     expect(failed.message).toContain(code);
   });
 
-  it('is not asked again on a port that fetch refuses', async () => {
+  it('is not retried on a port that fetch refuses', async () => {
     const failed = await failure(createHttp()(get('http://127.0.0.1:6666')));
     expect(failed).toMatchObject({ isWorthRetrying: false });
     expect(failed.message).toContain('bad port');
@@ -127,14 +127,14 @@ describe('a second try', () => {
     expect((await createHttp({ fetch: once })(get('http://nova'))).status).toBe(200);
   });
 
-  it('is never made for what changes something', async () => {
+  it('is never made for a request that changes something', async () => {
     service = await aService(() => ({ status: 503 }));
     const post: HttpRequest = { ...get(service.url), method: 'POST', body: {} };
     await failure(createHttp()(post));
     expect(service.asked).toHaveLength(1);
   });
 
-  it('has what the first try left of the time', async () => {
+  it('has the time that the first try left', async () => {
     let left = 1;
     service = await aService(() => (left-- > 0 ? { status: 503 } : new Promise<never>(() => {})));
     const request = { ...get(service.url), timeoutMs: 200 };
@@ -143,7 +143,7 @@ describe('a second try', () => {
     expect(service.asked).toHaveLength(2);
   });
 
-  it('is not made when there is no time left, or too much was asked', async () => {
+  it('is not made without time left, or after a refusal for too many requests', async () => {
     service = await aService(({ path }) =>
       path === '/busy' ? { status: 429 } : new Promise<never>(() => {}),
     );

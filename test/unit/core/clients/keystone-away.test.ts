@@ -1,4 +1,4 @@
-// What callers are told while Keystone cannot be asked, and how much it is asked then.
+// Answers to callers while Keystone is unavailable, and how many requests Keystone gets then.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHttp, type Http, ServiceUnavailable } from '#core/clients/http.ts';
@@ -12,7 +12,7 @@ const seconds = 1_000;
 
 let now: number;
 let cloud: FakeKeystone;
-/** Between us and the cloud. */
+/** Between our client and the simulated cloud. */
 let wire: ServiceDouble;
 let interfere: ((ask: Ask) => Answer | undefined) | undefined;
 
@@ -27,7 +27,7 @@ afterEach(async () => {
   await cloud.stop();
 });
 
-describe('when Keystone cannot be asked, no token is valid and none is unknown', () => {
+describe('while Keystone is unavailable, no token is valid and none is unknown', () => {
   it.each([
     { what: 'it is broken', answer: { status: 500 } },
     { what: 'it is busy', answer: { status: 429 } },
@@ -40,7 +40,7 @@ describe('when Keystone cannot be asked, no token is valid and none is unknown',
     await expect(asked).rejects.toThrow(ServiceUnavailable);
   });
 
-  it('and the failure is not remembered', async () => {
+  it('the failure is not cached', async () => {
     const us = keystone();
     interfere = (ask) => (isValidation(ask) ? { status: 500 } : undefined);
     await expect(us.validateToken('demo-token', { allowExpired: false })).rejects.toThrow();
@@ -50,7 +50,7 @@ describe('when Keystone cannot be asked, no token is valid and none is unknown',
 });
 
 describe('a Keystone that does not answer', () => {
-  it('is not asked for a while after three failures, and callers learn for how long', async () => {
+  it('is not asked for a while after three failures, and callers get the remaining time', async () => {
     const us = keystone();
     interfere = (ask) => (isValidation(ask) ? { status: 500 } : undefined);
     const failed = [];
@@ -67,7 +67,7 @@ describe('a Keystone that does not answer', () => {
     expect(await ask(us, 'demo-token')).toBeDefined();
   });
 
-  it('does not keep out tokens that were validated before', async () => {
+  it('does not lock out tokens that were validated before', async () => {
     const us = keystone();
     await ask(us, 'demo-token');
     interfere = () => ({ status: 503 });
@@ -78,7 +78,7 @@ describe('a Keystone that does not answer', () => {
     expect(await ask(us, 'reader-token')).toBeDefined();
   });
 
-  it('holds a validation for 4 seconds, with the login that it needs', async () => {
+  it('delays a validation for at most 4 seconds, with the login that it needs', async () => {
     const limits: (number | undefined)[] = [];
     const within = createHttp();
     const http: Http = async (request) => {

@@ -12,7 +12,9 @@ const start = Date.UTC(2026, 0, 1);
 
 let now = start;
 let cloud: FakeKeystone;
-/** Between us and the cloud, so that a test sees what is asked, and may answer itself. */
+/**
+ * Between our client and the cloud, so that a test sees the requests and can answer them itself.
+ */
 let wire: ServiceDouble;
 let interfere: ((ask: Ask) => Answer | Promise<Answer> | undefined) | undefined;
 
@@ -29,14 +31,14 @@ afterEach(async () => {
 });
 
 describe('a token', () => {
-  it('tells user, project, roles and expiry', async () => {
+  it('has user, project, roles and expiry', async () => {
     const identity = await keystone().validateToken('demo-token', { allowExpired: false });
     expect(identity).toMatchObject({ isSystemScoped: false, roles: ['member', 'reader'] });
     expect(identity?.projectId).toMatch(/^[0-9a-f]{32}$/);
     expect(identity?.expiresAt).toEqual(new Date(start + 3600 * seconds));
   });
 
-  it('of the whole system is told from one without any scope', async () => {
+  it('of the whole system differs from one without any scope', async () => {
     const us = keystone();
     const system = await us.validateToken('system-admin-token', { allowExpired: false });
     const unscoped = await us.validateToken('unscoped-token', { allowExpired: false });
@@ -52,7 +54,7 @@ describe('a token', () => {
   });
 
   it.each(['', 'two\nlines', 'a space', 'nul\0', 'emoji-☃', "'quoted'", 'x'.repeat(4_097)])(
-    'that no Keystone gives out is refused without asking: %j',
+    'that no Keystone issues is refused without a request: %j',
     async (token) => {
       expect(await keystone().validateToken(token, { allowExpired: true })).toBeUndefined();
       expect(wire.asked).toEqual([]);
@@ -64,14 +66,14 @@ describe('a token', () => {
     expect(validations()).toBe(1);
   });
 
-  it('that has expired is known only where that is allowed', async () => {
+  it('that has expired is accepted only if the caller allows it', async () => {
     const us = keystone();
     expect(await us.validateToken('expired-token', { allowExpired: false })).toBeUndefined();
     const identity = await us.validateToken('expired-token', { allowExpired: true });
     expect(identity?.expiresAt.getTime()).toBeLessThan(now);
   });
 
-  it('is asked about once in 300 seconds', async () => {
+  it('is validated once in 300 seconds', async () => {
     const us = keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     now += 299 * seconds;
@@ -82,7 +84,7 @@ describe('a token', () => {
     expect(validations()).toBe(2);
   });
 
-  it('is not believed beyond its own expiry', async () => {
+  it('is not cached beyond its own expiry', async () => {
     const us = keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     const shortLived = await logIn();
@@ -92,7 +94,7 @@ describe('a token', () => {
     expect(await us.validateToken(shortLived, { allowExpired: false })).toBeUndefined();
   });
 
-  it('that is unknown is asked about again after 30 seconds', async () => {
+  it('that is unknown is validated again after 30 seconds', async () => {
     const us = keystone();
     await us.validateToken('later', { allowExpired: false });
     await us.validateToken('later', { allowExpired: false });
@@ -105,7 +107,7 @@ describe('a token', () => {
     expect(validations()).toBe(2);
   });
 
-  it('is asked about once by callers who ask at the same time', async () => {
+  it('is validated once for concurrent callers', async () => {
     const us = keystone();
     const ask = () => us.validateToken('demo-token', { allowExpired: false });
     const identities = await Promise.all([ask(), ask(), ask()]);
@@ -113,7 +115,7 @@ describe('a token', () => {
     expect(new Set(identities).size).toBe(1);
   });
 
-  it('that was used longest ago makes room for others', async () => {
+  it('makes room for others when it was used longest ago', async () => {
     const us = keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     await us.validateToken('reader-token', { allowExpired: false });
@@ -140,14 +142,14 @@ describe('a token', () => {
     expect(await ask(us, 'demo-token')).toBeDefined();
     await ask(us, 'bogus-10000');
     expect(http).not.toHaveBeenCalled();
-    // The flood is remembered up to a limit.
+    // The flood is cached up to a limit.
     await ask(us, 'bogus-0');
     expect(http).toHaveBeenCalledOnce();
   });
 });
 
 describe('our own token', () => {
-  it('is asked for once by callers who need it at the same time', async () => {
+  it('is requested once by concurrent callers', async () => {
     const us = keystone();
     const tokens = await Promise.all([us.ownToken(), us.ownToken(), us.ownToken()]);
     expect(new Set(tokens).size).toBe(1);
@@ -163,7 +165,7 @@ describe('our own token', () => {
     expect(await us.ownToken()).not.toBe(first);
   });
 
-  it('is renewed once when Keystone does not know it any more', async () => {
+  it('is renewed once when Keystone no longer knows it', async () => {
     const us = keystone();
     const token = await us.ownToken();
     await revoke(token);
@@ -171,14 +173,14 @@ describe('our own token', () => {
     expect(logins()).toBe(2);
   });
 
-  it('that is refused again and again makes Keystone unavailable, not a loop', async () => {
+  it('that is refused repeatedly makes Keystone unavailable, without a loop', async () => {
     interfere = (ask) => (isValidation(ask) ? { status: 401 } : undefined);
     const asked = keystone().validateToken('demo-token', { allowExpired: false });
     await expect(asked).rejects.toThrow(ServiceUnavailable);
     expect(logins()).toBe(2);
   });
 
-  it('is not to be had with a wrong password, and Keystone is left in peace for a while', async () => {
+  it('is refused for a wrong password, and Keystone is not asked again for a while', async () => {
     const us = keystone({ settings: { ...credentials(), password: 'wrong' } });
     const failed = await us.ownToken().catch((error: unknown) => error);
     expect(failed).toMatchObject({ isWorthRetrying: false });
@@ -190,7 +192,7 @@ describe('our own token', () => {
     expect(logins()).toBe(2);
   });
 
-  it('is asked for again at once after Keystone was away', async () => {
+  it('is requested again at once after Keystone was unavailable', async () => {
     const us = keystone();
     interfere = () => ({ status: 503 });
     await expect(us.ownToken()).rejects.toMatchObject({ isWorthRetrying: true });
@@ -227,7 +229,7 @@ describe('our own token', () => {
     expect(await late.ownToken()).toBe(second);
   });
 
-  it('is to be had by an application credential, which has its scope in itself', async () => {
+  it('is issued to an application credential, which has its own scope', async () => {
     interfere = (ask) =>
       ask.method === 'POST'
         ? {
@@ -260,7 +262,7 @@ describe('an endpoint', () => {
     expect(await keystone().endpoint('placement')).toBe('http://placement.test');
   });
 
-  it('comes from the settings where they name one, and then nobody is asked', async () => {
+  it('comes from the settings if they have one, without a request to Keystone', async () => {
     const us = keystone({ endpoints: { compute: 'http://other.test/' } });
     expect(await us.endpoint('compute')).toBe('http://other.test');
     expect(wire.asked).toHaveLength(0);

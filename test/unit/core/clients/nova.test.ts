@@ -34,7 +34,7 @@ const anEvent = (tag: string): ExternalEvent => ({
 });
 
 describe('external events', () => {
-  it('go out in one call, at the microversion that knows them', async () => {
+  it('are sent in one call, at the microversion that has them', async () => {
     answer = () => ({ status: 200, body: { events: [{ ...anEvent('a'), code: 200 }] } });
     expect(await nova.postExternalEvents([anEvent('a')])).toEqual([{ tag: 'a', code: 200 }]);
     const [asked] = service.asked;
@@ -49,7 +49,7 @@ describe('external events', () => {
     });
   });
 
-  it('each have an outcome of their own', async () => {
+  it('have an outcome each', async () => {
     const events = [
       { ...anEvent('early'), status: 'failed', code: 422 },
       { ...anEvent('gone'), status: 'failed', code: 404 },
@@ -75,13 +75,13 @@ describe('external events', () => {
     expect(service.asked).toHaveLength(1);
   });
 
-  it('are not sent twice when the answer is not understood', async () => {
+  it('are not sent twice after an unreadable answer', async () => {
     answer = () => ({ status: 200, body: '<html>' });
     await expect(nova.postExternalEvents([anEvent('a')])).rejects.toThrow(ServiceUnavailable);
     expect(service.asked).toHaveLength(1);
   });
 
-  it('are sent again with a new token, once', async () => {
+  it('are sent again once with a new token', async () => {
     answer = () => ({ status: 401, body: { error: { code: 401, message: 'who?' } } });
     await expect(nova.postExternalEvents([anEvent('a')])).rejects.toThrow('401');
     const sent = service.asked.map(({ headers }) => headers['x-auth-token']);
@@ -90,19 +90,22 @@ describe('external events', () => {
 });
 
 describe('a server', () => {
-  it('belongs to a project', async () => {
+  it('has a project', async () => {
     answer = () => ({ status: 200, body: { server: { id: instance, tenant_id: 'demo' } } });
     expect(await nova.server(instance)).toEqual({ projectId: 'demo' });
     expect(service.asked[0]?.path).toBe(`/v2.1/servers/${instance}`);
   });
 
-  it('is not found when Nova says so', async () => {
+  it('is not found when Nova answers so', async () => {
     answer = () => ({ status: 404, body: { itemNotFound: { code: 404, message: 'no' } } });
     expect(await nova.server(instance)).toBe('not-found');
   });
 
-  it.each(['<html>', { message: 'no Route matched' }])('is not called gone by %j', async (body) => {
-    answer = () => ({ status: 404, body });
-    await expect(nova.server(instance)).rejects.toThrow(RequestRefused);
-  });
+  it.each(['<html>', { message: 'no Route matched' }])(
+    'is not reported as gone by %j',
+    async (body) => {
+      answer = () => ({ status: 404, body });
+      await expect(nova.server(instance)).rejects.toThrow(RequestRefused);
+    },
+  );
 });

@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 describe('a provider', () => {
-  it('is found by uuid, by name, and in the tree it was made in', async () => {
+  it('is found by uuid, by name, and in its tree', async () => {
     const host = await aProvider();
     const device = await aProvider({ parentUuid: host.uuid });
     const region = await aProvider({ parentUuid: device.uuid });
@@ -51,7 +51,7 @@ describe('a provider', () => {
     );
   });
 
-  it('that is not there is undefined, and so is what it would hold', async () => {
+  it('that does not exist is undefined, and so is its content', async () => {
     const uuid = crypto.randomUUID();
     expect(await placement.getProvider(uuid)).toBeUndefined();
     expect(await placement.findProviderByName('no such host/at all')).toBeUndefined();
@@ -61,7 +61,7 @@ describe('a provider', () => {
     expect(await placement.allocationsOf(uuid)).toEqual({});
   });
 
-  it('that exists already is never taken for the one asked for', async () => {
+  it('that exists already is never taken for the requested one', async () => {
     const { uuid, name } = await aProvider();
     const again = placement.createProvider({ uuid, name });
     await expect(again).rejects.toThrow(ProviderExists);
@@ -69,7 +69,7 @@ describe('a provider', () => {
     await expect(sameName).rejects.toThrow(`name: ${name} already exists`);
   });
 
-  it('is deleted once, and not while something is below it or taken from it', async () => {
+  it('is deleted once, and not while it has children or allocations', async () => {
     const device = await aProvider();
     const region = await aProvider({ parentUuid: device.uuid });
     const consumer = await anAllocation(region.uuid);
@@ -82,7 +82,7 @@ describe('a provider', () => {
 });
 
 describe('inventories', () => {
-  it("are replaced as a whole, with Placement's defaults for what is left out", async () => {
+  it("are replaced as a whole, with Placement's defaults for missing fields", async () => {
     const { uuid } = await aProvider();
     const generation = await placement.putInventories(uuid, 0, { VGPU: { total: 4 } });
     await placement.putInventories(uuid, generation, { FPGA: { total: 2, reserved: 2 } });
@@ -101,14 +101,14 @@ describe('inventories', () => {
     });
   });
 
-  it('are not written over those of another writer', async () => {
+  it('do not overwrite those of another writer', async () => {
     const { uuid } = await aProvider();
     await placement.putInventories(uuid, 0, { VGPU: { total: 4 } });
     const late = placement.putInventories(uuid, 0, { VGPU: { total: 1 } });
     await expect(late).rejects.toThrow(GenerationConflict);
   });
 
-  it('do not lose a class that somebody holds', async () => {
+  it('keep a class that a consumer has allocated', async () => {
     const { uuid } = await aProvider();
     await anAllocation(uuid);
     const { generation = -1 } = (await placement.getInventories(uuid)) ?? {};
@@ -116,7 +116,7 @@ describe('inventories', () => {
     await expect(emptied).rejects.toThrow(InventoryInUse);
   });
 
-  it("of an unknown class are refused in Placement's words", async () => {
+  it("of an unknown class are refused with Placement's message", async () => {
     const { uuid } = await aProvider();
     const put = placement.putInventories(uuid, 0, { CUSTOM_NOBODY_MADE: { total: 1 } });
     await expect(put).rejects.toThrow(RequestRefused);
@@ -126,7 +126,7 @@ describe('inventories', () => {
 });
 
 describe('traits and classes', () => {
-  it('are made known before they are used, as often as one likes', async () => {
+  it('are created before their use, any number of times', async () => {
     const { uuid } = await aProvider();
     const early = placement.putTraits(uuid, 0, ['CUSTOM_ENSURED']);
     await expect(early).rejects.toThrow('No such trait');
@@ -139,7 +139,7 @@ describe('traits and classes', () => {
     await placement.putInventories(uuid, generation, { CUSTOM_ENSURED: { total: 1 } });
   });
 
-  it('that are standard are not asked about', async () => {
+  it('that are standard are not looked up', async () => {
     const fakeless = createPlacement({ identity, http: () => Promise.reject(new Error('asked')) });
     await fakeless.ensureTrait('OWNER_CYBORG');
     await fakeless.ensureResourceClass('FPGA');
@@ -150,7 +150,7 @@ describe('traits and classes', () => {
     await expect(placement.ensureResourceClass('CUSTOM_a/b')).rejects.toThrow(RequestRefused);
   });
 
-  it('are not written over those of another writer', async () => {
+  it('do not overwrite those of another writer', async () => {
     const { uuid } = await aProvider();
     await placement.putInventories(uuid, 0, {});
     await expect(placement.putTraits(uuid, 0, [])).rejects.toThrow(GenerationConflict);
@@ -158,7 +158,7 @@ describe('traits and classes', () => {
 });
 
 describe('allocations', () => {
-  it('are seen from both ends', async () => {
+  it('are listed by provider and by consumer', async () => {
     const { uuid } = await aProvider();
     const consumer = await anAllocation(uuid);
     expect(await placement.getAllocations(consumer)).toEqual({ [uuid]: { FPGA: 1 } });
@@ -169,7 +169,7 @@ describe('allocations', () => {
 });
 
 describe('Placement', () => {
-  it('that does not know nested providers is refused with a sentence', async () => {
+  it('without nested providers is refused with a message', async () => {
     const old = await aService(() => ({
       status: 406,
       body: { errors: [{ status: 406, detail: 'Unacceptable version header: 1.36' }] },
@@ -180,7 +180,7 @@ describe('Placement', () => {
     await old.stop();
   });
 
-  it('at a wrong URL is not a Placement without that provider', async () => {
+  it('at a wrong URL does not count as "no such provider"', async () => {
     const uuid = crypto.randomUUID();
     for (const body of ['<html>', { message: 'no Route matched with those values' }]) {
       const other = await aService(() => ({ status: 404, body }));
@@ -190,14 +190,14 @@ describe('Placement', () => {
     }
   });
 
-  it('says that nothing is allocated by a 200 only: gateways have 404s of their own', async () => {
+  it('has no allocations only if it answers 200: gateways have 404s of their own', async () => {
     const gateway = await aService(() => ({ status: 404, body: { message: 'no Route matched' } }));
     const asked = at(gateway.url).getAllocations(crypto.randomUUID());
     await expect(asked).rejects.toThrow(RequestRefused);
     await gateway.stop();
   });
 
-  it('that forgot our token is asked once more with a new one', async () => {
+  it('that refuses our token is asked once more with a new one', async () => {
     let forgotten = 1;
     const forgetful = await aService(() =>
       forgotten-- > 0 ? { status: 401 } : { status: 200, body: { resource_providers: [] } },
@@ -208,7 +208,7 @@ describe('Placement', () => {
     await forgetful.stop();
   });
 
-  it('that is away is unavailable', async () => {
+  it('is reported as unavailable when it does not answer', async () => {
     const gone = await aService(() => ({ status: 200 }));
     await gone.stop();
     const asked = at(gone.url).getProvider(crypto.randomUUID());

@@ -12,7 +12,7 @@ let sqs: AwsClientStub<SQSClient>;
 let queues: Queues;
 beforeEach(() => {
   client = new SQSClient({ region: 'us-east-1' });
-  // This client only: a mock of the class would mock every other test's, too.
+  // Mocks this client only: a mock of the class would affect every other test.
   sqs = mockClient(client);
   sqs.on(SendMessageBatchCommand).resolves({});
   queues = createQueues(client, urls);
@@ -39,18 +39,18 @@ it('sends to the queue of that name, ten messages at once, each as JSON', async 
   expect(bodies.map((body) => JSON.parse(body ?? ''))).toEqual(messages(23));
 });
 
-it('names the messages of a batch apart', async () => {
+it('gives each message of a batch an id of its own', async () => {
   await queues.send('nova-events', messages(10));
   const ids = batches()[0]?.Entries?.map(({ Id }) => Id);
   expect(new Set(ids).size).toBe(10);
 });
 
-it('asks SQS for nothing where there is nothing to send', async () => {
+it('makes no request without messages', async () => {
   await queues.send('provider-syncs', []);
   expect(sqs.calls()).toEqual([]);
 });
 
-it('fails where SQS refused but one, and leaves the rest to the next attempt', async () => {
+it('fails if SQS refused one message, and leaves the rest to the next attempt', async () => {
   sqs.on(SendMessageBatchCommand).resolvesOnce({
     Failed: [{ Id: '3', Code: 'InternalError', SenderFault: false, Message: 'try again' }],
   });
@@ -60,7 +60,7 @@ it('fails where SQS refused but one, and leaves the rest to the next attempt', a
   expect(batches()).toHaveLength(1);
 });
 
-it('fails where SQS cannot be asked', async () => {
+it('fails if SQS is unavailable', async () => {
   sqs.on(SendMessageBatchCommand).rejects(new Error('no route to host'));
   await expect(queues.send('nova-events', messages(1))).rejects.toThrow('no route to host');
 });

@@ -1,4 +1,4 @@
-// A service that answers what a test tells it to, on loopback, and remembers what it was asked.
+// A service on loopback that gives the answers of the test and records the requests.
 
 import {
   type Answer,
@@ -25,7 +25,9 @@ export async function aService(answer: (ask: Ask) => Answer | Promise<Answer>) {
   return double;
 }
 
-/** For a double that only listens: what the service at `base` answers, with Keystone's headers. */
+/**
+ * For a double that only records: the answer of the service at `base`, with Keystone's headers.
+ */
 export async function passOn(ask: Ask, base: string): Promise<Answer> {
   const names = ['X-Auth-Token', 'X-Subject-Token'];
   const tokens = names.flatMap((name) => {

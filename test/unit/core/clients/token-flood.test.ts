@@ -1,5 +1,5 @@
 // A flood of unknown tokens while Keystone does not answer, on as many containers as Lambda would
-// start. A container serves one request at a time; Lambda takes one that is free, or starts another.
+// start. A container serves one request at a time; Lambda takes a free one, or starts another.
 
 import { expect, it } from 'vitest';
 import { type Http, ServiceUnavailable } from '#core/clients/http.ts';
@@ -12,7 +12,7 @@ const limitByDefault = 8_000;
 
 interface Container {
   readonly keystone: Keystone;
-  /** The container's own time, which a call moves on. */
+  /** The container's own clock, which a call advances. */
   now: number;
 }
 
@@ -76,14 +76,14 @@ function start(containers: Container[], answerMs: number, callsAt: number[]): Co
 
 it('holds at most 500 executions at first, and 250 later', async () => {
   const { held, callsAt } = await flood({ answerMs: 60_000, seconds: 120 });
-  // Without limit and breaker 1,000 are held for as long as the flood lasts.
+  // Without limit and breaker 1,000 executions are held during the whole flood.
   expect(Math.max(...held)).toBeLessThanOrEqual(500);
   expect(Math.max(...held.slice(60 * perSecond))).toBeLessThanOrEqual(250);
   // Of 15,000 requests.
   expect(callsAt.length).toBeLessThan(5_000);
 });
 
-it('is no reason to refuse callers of a Keystone that answers', async () => {
+it('does not refuse callers while Keystone answers', async () => {
   const { held, callsAt } = await flood({ answerMs: 100, seconds: 20 });
   expect(callsAt).toHaveLength(20 * perSecond);
   expect(Math.max(...held)).toBeLessThanOrEqual(15);

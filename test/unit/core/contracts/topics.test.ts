@@ -8,7 +8,7 @@ describe('names of hosts', () => {
     expect(hostnameOf(thingName('dev', name))).toBe(name);
   });
 
-  // An underscore ends the host's part of a provider's name: no host may name another's provider.
+  // An underscore ends the host's part of a provider's name, so that no host can name another's.
   it.each(['', '.', '-a', 'a-', 'a_b', 'a/b', 'a:b', '../a', 'a b', 'x'.repeat(108)])(
     'may not be %j',
     (name) => {
@@ -16,7 +16,7 @@ describe('names of hosts', () => {
     },
   );
 
-  it('are things by one and only one name', () => {
+  it('are things by exactly one name', () => {
     const name = fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,20}[a-z0-9]$/);
     fc.assert(
       fc.property(name, name, (a, b) => {

@@ -3,7 +3,7 @@ import { type ArqState, comesFrom, isResolved, mayBecome } from '#core/domain/ar
 
 const states = Object.keys(comesFrom) as ArqState[];
 
-/** The whole table, written out by hand: what is not here is refused. */
+/** The whole table, written out by hand: other transitions are refused. */
 const allowed: readonly `${ArqState} → ${ArqState}`[] = [
   'Initial → BindStarted',
   'Initial → Bound',

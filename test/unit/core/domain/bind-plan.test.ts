@@ -41,12 +41,12 @@ describe('planning a bind', () => {
     ]);
   });
 
-  it('picks among the free handles by chance', () => {
+  it('picks a random free handle', () => {
     const [claim] = planBind({ ...facts(aProvider()), random: () => 0.99 });
     expect(claim?.handle.uuid).toBe(aStoredHandle({ index: 2 }).uuid);
   });
 
-  it('passes over handles that are claimed or gone', () => {
+  it('skips handles that are claimed or gone', () => {
     const claim = { arqUuid: 'other' as ArqUuid, instanceUuid: anInstanceUuid };
     const handles = [
       aStoredHandle({ index: 1, claim }),
@@ -67,7 +67,7 @@ describe('planning a bind', () => {
       'maintenance',
     ],
     [
-      'a request that is for no VM',
+      'a request that is not for a VM',
       facts(aProvider(), [
         anArq({ group: { 'resources:FPGA': '1', 'accel:attach_target': 'host' } }),
       ]),
@@ -99,7 +99,7 @@ describe('planning a bind', () => {
       'is Bound and cannot',
     ],
     [
-      'an image that nobody can program',
+      'an image for a device that cannot be programmed',
       facts(aProvider(), [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })]),
       'cannot be programmed',
     ],
@@ -118,7 +118,7 @@ describe('planning a bind', () => {
     expect(planned && needsHost(planned, 'agent')).toBe(true);
   });
 
-  it('gives the other vGPUs of a type of which one is in quarantine', () => {
+  it('uses the other vGPUs of a type that has one in quarantine', () => {
     const quarantined = aStoredHandle({ index: 1, type: 'MDEV', quarantine: 'EIO' });
     const second = aStoredHandle({ index: 2, type: 'MDEV' });
     const type = {
@@ -132,7 +132,7 @@ describe('planning a bind', () => {
     expect(withheldOf(type)).toEqual([quarantined]);
   });
 
-  it('gives nothing of a region while a part of it is in quarantine', () => {
+  it('uses no handle of a region that has one in quarantine', () => {
     const quarantined = aStoredHandle({ index: 1, quarantine: 'EIO' });
     const region = aProvider({ region: 'region0', regionKind: 'reconfigurable-region' });
     const handles = [quarantined, aStoredHandle({ index: 2 })];
@@ -164,7 +164,7 @@ describe('planning a bind', () => {
     );
   });
 
-  it('refuses a provider that nobody reported', () => {
+  it('refuses an unreported provider', () => {
     expect(() => planBind({ ...facts(aProvider()), providers: new Map() })).toThrow(
       `resource provider uuid ${aProviderUuid}`,
     );
@@ -185,7 +185,7 @@ describe('programming', () => {
     expect(needsProgram(group, deployable)).toBe(expected);
   });
 
-  it('is needed where nobody knows what the region holds', () => {
+  it('is needed when the content of the region is unknown', () => {
     expect(needsProgram({ 'accel:bitstream_id': id }, aDeployable({ region: 'r' }))).toBe(true);
   });
 });

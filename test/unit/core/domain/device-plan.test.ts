@@ -10,7 +10,7 @@ import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 
 const now = '2026-07-01T00:00:00.000Z';
 
-/** The rows that a plan leaves behind. */
+/** The rows after a plan. */
 function applied(plan: DevicePlan, before: readonly AttachHandle[] = []) {
   const dropped = new Set(plan.dropHandles.map(({ uuid }) => uuid));
   const handles = [...before, ...plan.addHandles]
@@ -32,7 +32,7 @@ function stored(device: ReportedDevice) {
 describe('planning a device', () => {
   const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
 
-  it('adds nothing and drops nothing the second time', () => {
+  it('adds and deletes nothing the second time', () => {
     const device = aDevice({ handles: 3 });
     const again = planDevice('cmp1', stored(device), discovered(device), now);
     expect(again).toMatchObject({ addHandles: [], dropHandles: [], reviveHandles: [] });
@@ -64,7 +64,7 @@ describe('planning a device', () => {
     expect(device.providers).toEqual(deployables.map(({ providerUuid }) => providerUuid));
   });
 
-  it('keeps a region that is gone until Placement has let go of it', () => {
+  it('keeps a gone region until Placement has deleted its provider', () => {
     const region = {
       name: 'region0',
       kind: 'reconfigurable-region' as const,
@@ -86,7 +86,7 @@ describe('planning a device', () => {
     ).toBe('maintaining');
   });
 
-  it('drops all handles of a device that is gone, and takes them back when it returns', () => {
+  it('retires all handles of a gone device, and restores them when it returns', () => {
     const before = stored(aDevice());
     const retired = planRetirement(before, now);
     expect(retired.dropHandles).toHaveLength(2);

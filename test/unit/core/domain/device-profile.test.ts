@@ -8,7 +8,7 @@ import {
 } from '#core/domain/device-profile.ts';
 
 describe('groups of a device profile', () => {
-  it('are kept in their order and made canonical', () => {
+  it('keep their order, in canonical form', () => {
     expect(
       canonicalGroups([
         { 'resources:custom_nic-x': 2, 'trait:custom-fast': 'required' },
@@ -28,12 +28,20 @@ describe('groups of a device profile', () => {
     ['a negative amount', [{ 'resources:FPGA': '-1' }], 'not a positive integer'],
     ['a fraction', [{ 'resources:FPGA': '2.5' }], 'not a positive integer'],
     ['an amount of zero', [{ 'resources:FPGA': 0 }], 'not a positive integer'],
-    ['a trait that is neither', [{ 'resources:FPGA': 1, 'trait:CUSTOM_A': 'maybe' }], "'required'"],
+    [
+      'a trait that is neither required nor forbidden',
+      [{ 'resources:FPGA': 1, 'trait:CUSTOM_A': 'maybe' }],
+      "'required'",
+    ],
     ['a trait with a dot', [{ 'resources:FPGA': 1, 'trait:CUSTOM_A.B': 'required' }], 'trait name'],
     ['an unknown accel key', [{ 'resources:FPGA': 1, 'accel:speed': '1' }], 'accel keys are'],
-    ['a key of every object', [{ 'resources:FPGA': 1, 'accel:toString': 'x' }], 'accel keys are'],
     [
-      'a bitstream id that is no uuid',
+      'a key that every object has',
+      [{ 'resources:FPGA': 1, 'accel:toString': 'x' }],
+      'accel keys are',
+    ],
+    [
+      'a bitstream id that is not a uuid',
       [{ 'resources:FPGA': 1, 'accel:bitstream_id': 'x' }],
       'not a valid value',
     ],
@@ -71,7 +79,7 @@ describe('groups of a device profile', () => {
     expect(arqCount(group as Record<string, string>)).toBe(count);
   });
 
-  it('tell resources from traits', () => {
+  it('separate resources from traits', () => {
     const group = { 'resources:FPGA': '2', 'trait:CUSTOM_A': 'required', 'trait:B': 'forbidden' };
     expect(groupResources(group)).toEqual({ FPGA: 2 });
     expect(groupTraits(group, 'required')).toEqual(['CUSTOM_A']);

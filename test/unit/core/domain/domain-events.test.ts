@@ -16,27 +16,27 @@ const ofInstance = (before?: InstanceBinding, after?: InstanceBinding) =>
   domainEventsOf({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
 
 describe('a bind', () => {
-  it('that needs nothing from the host is bound with its claim', () => {
+  it('that needs no host work is announced with its claim', () => {
     const atOnce = aBinding({ state: 'Bound', startedAt });
     expect(ofInstance(undefined, atOnce)).toEqual([
       { kind: 'bound', binding: atOnce, how: 'at-once', tookMs: 0 },
     ]);
   });
 
-  it('that waits for its host took as long as from the claim to its end', () => {
+  it('that waits for its host has the time from its claim to its end', () => {
     expect(ofInstance(undefined, started)).toEqual([]);
     expect(ofInstance(started, bound)).toEqual([
       { kind: 'bound', binding: bound, how: 'by-host', tookMs: 2500 },
     ]);
   });
 
-  it('that is made again after a boot took as long as that', () => {
+  it('that is reprovisioned after a boot has the time of the reprovision', () => {
     expect(ofInstance(bound, provisioning)).toEqual([]);
     const again = aBinding({ state: 'Bound', startedAt: resolvedAt, resolvedAt });
     expect(ofInstance(provisioning, again)).toMatchObject([{ how: 'after-boot', tookMs: 2500 }]);
   });
 
-  it('that failed says why', () => {
+  it('that failed has its cause', () => {
     expect(ofInstance(started, failed)).toEqual([
       { kind: 'failed', binding: failed, cause: 'deadline' },
     ]);
@@ -44,27 +44,27 @@ describe('a bind', () => {
     expect(ofInstance(started, ofOld)).toMatchObject([{ cause: 'unknown' }]);
   });
 
-  it('that is only noted, as absent or due later, is no news', () => {
+  it('is not announced again when only its absence or its due time is stored', () => {
     expect(ofInstance(bound, { ...bound, unusedSince: resolvedAt })).toEqual([]);
     expect(ofInstance(failed, { ...failed, unusedSince: resolvedAt })).toEqual([]);
   });
 });
 
 describe('the end of a claim', () => {
-  it.each([started, bound, provisioning])('is told of what was $state', (binding) => {
+  it.each([started, bound, provisioning])('is announced for a $state binding', (binding) => {
     expect(ofInstance(binding)).toEqual([
       { kind: 'released', binding, arqUuids: binding.arqUuids },
     ]);
   });
 
-  it('is told of those ARQs that the instance does not keep', () => {
+  it('is announced for the ARQs that the instance does not keep', () => {
     const both = { ...bound, arqUuids: [one, other] };
     expect(ofInstance(both, { ...both, arqUuids: [other] })).toEqual([
       { kind: 'released', binding: both, arqUuids: [one] },
     ]);
   });
 
-  it('is no news of what had failed: that gave back its handles when it did', () => {
+  it('is not announced for a failed binding, whose handles were returned at its failure', () => {
     expect(ofInstance(failed)).toEqual([]);
   });
 });
@@ -75,23 +75,23 @@ describe('a device', () => {
   const ofDevice = (before?: typeof device, after?: typeof device) =>
     domainEventsOf({ kind: 'device', ...(before && { before }), ...(after && { after }) });
 
-  it('is added when its host comes to have it, and when it is back', () => {
+  it('is added when its host starts to report it, also again', () => {
     const added = [{ kind: 'device-added', device }];
     expect(ofDevice(undefined, device)).toEqual(added);
     expect(ofDevice(gone, device)).toEqual(added);
   });
 
-  it('is removed when its host no longer reports it, not when its row goes', () => {
+  it('is removed when its host no longer reports it, not when its row is deleted', () => {
     expect(ofDevice(device, gone)).toEqual([{ kind: 'device-removed', device: gone }]);
     expect(ofDevice(gone)).toEqual([]);
   });
 
-  it('that is described anew is no news', () => {
+  it('is not announced when its description changes', () => {
     expect(ofDevice(device, aStoredDevice({ digest: 'fedcba9876543210' }))).toEqual([]);
   });
 });
 
-it('a handle goes into quarantine once, for a reason', () => {
+it('a handle is quarantined once, for a reason', () => {
   const handle = aStoredHandle();
   const quarantined = aStoredHandle({ quarantine: 'not blanked' });
   const change = { kind: 'handle', before: handle, after: quarantined } as const;

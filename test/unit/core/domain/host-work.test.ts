@@ -24,7 +24,7 @@ describe('the table of host work', () => {
     expect(inProgressMinutes * 60).toBeGreaterThanOrEqual(deadlineSeconds);
   });
 
-  it('has no deadline that ends before the consumer of its messages may', () => {
+  it('has no deadline before the consumer of its messages may end', () => {
     const { timeoutSeconds } = queues.find(({ name }) => name === 'host-jobs') ?? queues[0];
     for (const kind of ['bind', 'release', 'reprovision', 'program'] as const) {
       expect(workDueMs(kind, settings)).toBeGreaterThan(timeoutSeconds * 1000);

@@ -12,31 +12,31 @@ import {
 const tellNova = (binding = aBinding()) => [{ kind: 'tell-nova', binding }];
 const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
 
-describe('what follows from a committed change', () => {
-  it('is the word to Nova when a binding is made bound', () => {
+describe('the follow-up of a committed change', () => {
+  it('is an event to Nova when a binding becomes bound', () => {
     expect(followUps({ kind: 'instance', after: aBinding() })).toEqual(tellNova());
   });
 
-  it('is the word to Nova when a started binding ends', () => {
+  it('is an event to Nova when a started binding ends', () => {
     const before = aBinding({ state: 'BindStarted' });
     const after = aBinding({ state: 'BindFailed' });
     expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
   });
 
-  it('is a new word when the instance is bound anew', () => {
+  it('is another event to Nova when the instance is bound again', () => {
     const after = aBinding({ bindId: 'another' as BindId });
     expect(followUps({ kind: 'instance', before: aBinding(), after })).toEqual(tellNova(after));
   });
 
   it.each([
-    ['the host boots anew', { before: aBinding(), after: aBinding({ state: 'provisioning' }) }],
+    ['the host reboots', { before: aBinding(), after: aBinding({ state: 'provisioning' }) }],
     ['one of its ARQs is released', { before: aBinding(), after: aBinding({ arqUuids: [] }) }],
     ['it ends', { before: aBinding() }],
   ])('is nothing for Nova when %s', (_case, images) => {
     expect(followUps({ kind: 'instance', ...images })).toEqual([]);
   });
 
-  it('is work for the host when a bind is started', () => {
+  it('is host work when a bind is started', () => {
     const after = aBinding({ state: 'BindStarted' });
     const { instanceUuid, bindId } = after;
     expect(followUps({ kind: 'instance', after })).toEqual([
@@ -44,7 +44,7 @@ describe('what follows from a committed change', () => {
     ]);
   });
 
-  it('is work for the host when it has to clean up', () => {
+  it('is host work when a release is started', () => {
     const release = {
       kind: 'release' as const,
       id: 'release-1' as ReleaseId,
@@ -59,7 +59,7 @@ describe('what follows from a committed change', () => {
     expect(followUps({ kind: 'release', before: release })).toEqual([]);
   });
 
-  it('is work for the host when an operator programs a region, once', () => {
+  it('is host work when an operator programs a region, once', () => {
     const program = {
       kind: 'program' as const,
       id: 'program-1' as ReleaseId,
@@ -75,7 +75,7 @@ describe('what follows from a committed change', () => {
     expect(followUps({ kind: 'program', before: program, after: program })).toEqual([]);
   });
 
-  it('is work for the host when a job for a boot is noted, and not for a note of a bind', () => {
+  it('is host work when a reprovision is stored, and not when a bind is annotated', () => {
     const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
     const after = { ...note, bootedHost: 'cmp1' };
     expect(followUps({ kind: 'job', uuid: 'job-1', after })).toEqual([
@@ -84,30 +84,30 @@ describe('what follows from a committed change', () => {
     expect(followUps({ kind: 'job', uuid: 'job-1', after: note })).toEqual([]);
   });
 
-  it('is a look at Placement when a handle goes into quarantine, and out of it', () => {
+  it('is a comparison with Placement when a handle enters or leaves quarantine', () => {
     const [free, held] = [aStoredHandle(), aStoredHandle({ quarantine: 'not confirmed' })];
     expect(followUps({ kind: 'handle', before: free, after: held })).toHaveLength(1);
     expect(followUps({ kind: 'handle', before: held, after: free })).toHaveLength(1);
   });
 
-  it('is a look at Placement when a handle from a backup is trusted again', () => {
+  it('is a comparison with Placement when a restored handle is reinstated', () => {
     const [free, kept] = [aStoredHandle(), aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' })];
     expect(followUps({ kind: 'handle', before: kept, after: free })).toHaveLength(1);
   });
 
-  it('is a look at Placement when a device changes', () => {
+  it('is a comparison with Placement when a device changes', () => {
     expect(followUps({ kind: 'device', after: aStoredDevice() })).toEqual([
       { kind: 'sync-providers', providerUuid: aProviderUuid },
     ]);
   });
 
-  it('is a look at Placement when the last claim on a vanished handle ends', () => {
+  it('is a comparison with Placement when the last claim on a gone handle ends', () => {
     const before = aStoredHandle({ isGone: true, claim });
     const after = aStoredHandle({ isGone: true });
     expect(followUps({ kind: 'handle', before, after })).toHaveLength(1);
   });
 
-  it('is nothing when a handle is claimed or freed', () => {
+  it('is empty when a handle is claimed or freed', () => {
     expect(followUps({ kind: 'handle', after: aStoredHandle({ claim }) })).toEqual([]);
     expect(followUps({ kind: 'handle', after: aStoredHandle() })).toEqual([]);
   });

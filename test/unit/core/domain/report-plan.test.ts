@@ -47,7 +47,7 @@ describe('planning a report', () => {
   const first = aDevice();
   const second = aDevice({ address: '0000:3b:00.0' });
 
-  it('puts what is new, and retires what is missing', () => {
+  it('stores what is new, and retires what is missing', () => {
     const planned = plan(aHost(), [stored(first)], reportOf([second]));
     expect(planned.put.map(({ address }) => address)).toEqual(['0000:3b:00.0']);
     expect(planned.retire.map(({ address }) => address)).toEqual(['0000:0c:00.0']);
@@ -62,12 +62,12 @@ describe('planning a report', () => {
     });
   });
 
-  it('keeps what a failed driver could not look at', () => {
+  it('keeps the devices of a failed driver', () => {
     const report = reportOf([second], { failed_drivers: ['fake_driver'] });
     expect(plan(aHost(), [stored(first)], report).retire).toEqual([]);
   });
 
-  it('keeps what a failed driver had described from the next that claims it', () => {
+  it('moves a device of a failed driver to the next driver that claims it', () => {
     const others = aDevice({ driver: 'pci', provider_suffix: undefined });
     const report = reportOf([others], { failed_drivers: ['fake_driver'] });
     expect(plan(aHost(), [stored(first)], report)).toMatchObject({
@@ -81,7 +81,7 @@ describe('planning a report', () => {
     expect(plan(aHost({ wanted }), [stored(first)], late).put).toEqual([]);
   });
 
-  it('notes what the manifest names and nobody has described', () => {
+  it("lists the manifest's undescribed devices as wanted", () => {
     const report = reportOf([first], { devices: [] });
     const [[address, digest] = []] = Object.entries(report.manifest.manifest);
     expect(plan(aHost(), [], report).wanted).toEqual({ [address as string]: digest });
@@ -96,7 +96,7 @@ describe('planning a report', () => {
     });
   });
 
-  it('takes from an older part just what the newest manifest still wants', () => {
+  it('takes from an older part only what the newest manifest still wants', () => {
     const wanted = { [second.address]: discovered(second).digest };
     const report = reportOf([first, second], { sequence: 3 });
     const planned = plan(aHost({ sequence: 5, wanted }), [], report);
@@ -115,11 +115,11 @@ describe('planning a report', () => {
   });
 });
 
-describe('a host with more attach handles than any may have', () => {
+describe('a host with more attach handles than allowed', () => {
   const big = (bus: number, handles = 4096) =>
     aDevice({ address: `0000:0${bus}:00.0`, provider_suffix: undefined, handles });
 
-  it('keeps what is stored, and what fits beside it; the rest stays wanted', () => {
+  it('keeps the stored devices, and those that fit beside them; the rest stays wanted', () => {
     const [first, second, third, small] = [big(1), big(2), big(3), big(4, 1)];
     const described = [second, third, small];
     const report = reportOf([first, ...described]);
@@ -135,7 +135,7 @@ describe('a host with more attach handles than any may have', () => {
     expect(Object.keys(plan.wanted)).toEqual([third.address, small.address]);
   });
 
-  it('may exchange a device for another', () => {
+  it('may replace one device by another', () => {
     const described = [big(1), big(2)].map((device) => ({ ...device, model: 'changed' }));
     const report = reportOf(described);
     const known = [stored(big(1)), stored(big(2))];

@@ -13,7 +13,7 @@ const region = {
 };
 
 describe('traits of a device', () => {
-  it('say whose inventory it is, and what it is', () => {
+  it('name the owner, the vendor and the type', () => {
     expect(traitsOf(discovered(aDevice()))).toEqual([
       'CUSTOM_FAKE_DEVICE',
       'CUSTOM_FPGA_ABCD_ABCD',

@@ -44,11 +44,11 @@ describe('a handle is counted', () => {
     expect(handlesOf([given])).toEqual({ ...none, [use]: 1 });
   });
 
-  it("not at all when it is gone and nobody's", () => {
+  it('not at all when it is gone and unclaimed', () => {
     expect(handlesOf([{ isGone: true }])).toEqual(none);
   });
 
-  it('as withheld where its device is in maintenance', () => {
+  it('as withheld when its device is in maintenance', () => {
     const maintained = aStoredDevice({ status: 'maintaining' });
     expect(handlesOf([{}, { claim }], maintained)).toEqual({ ...none, withheld: 1, claimed: 1 });
   });
@@ -58,11 +58,11 @@ describe('a host is counted', () => {
   const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
     usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, now).host;
 
-  it('as present, absent, or unknown where nothing was heard', () => {
+  it('as present, absent, or unknown without any presence event', () => {
     const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
     expect(hostOf({})).toBe('present');
     expect(hostOf({ presence: left })).toBe('absent');
-    // It reports: it is there, whatever became of the word.
+    // It reports, so it is present, whatever the last presence event says.
     expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
     const { presence, ...unheard } = host;
     expect(usageMetricsOf(device, [], { host: unheard, devices: [device] }, now).host).toBe(

@@ -4,7 +4,7 @@ import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 const exhausted = () => new Error('All rounds were contended.');
 
 describe('a contended write', () => {
-  it('is attempted again until it holds, and its outcome is returned', async () => {
+  it('is retried until it succeeds, and its outcome is returned', async () => {
     const rounds: number[] = [];
     const written = await untilWritten(
       5,
@@ -27,7 +27,7 @@ describe('a contended write', () => {
     expect(rounds).toBe(2);
   });
 
-  it('is not attempted again after an error', async () => {
+  it('is not retried after an error', async () => {
     const attempt = () => Promise.reject(new Error('refused'));
     await expect(untilWritten(2, attempt, exhausted)).rejects.toThrow('refused');
   });

@@ -3,7 +3,7 @@ import { sweep } from '#core/operations/sweep.ts';
 import type { DueKind } from '#core/store/shards.ts';
 import { someDeps } from '#test/support/deps.ts';
 
-/** Sweeps what is overdue, a page of two at a time, and notes what it came to in turn. */
+/** Sweeps what is overdue, with two rows a page, and records the order. */
 async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
   const come: string[] = [];
   const done = new Set<string>();
@@ -47,7 +47,7 @@ describe('the sweep', () => {
     });
   });
 
-  it('goes on after a fault, comes to each once, and tells of it in the end', async () => {
+  it('goes on after an error, visits each row once, and throws the error at the end', async () => {
     const swept = await sweepOf({
       arq: ['arq-1'],
       binding: ['bad-1', 'binding-2'],

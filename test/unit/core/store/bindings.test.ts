@@ -14,7 +14,7 @@ let dynamoDb: AwsClientStub<Documents>;
 let store: BindingStore;
 beforeEach(() => {
   clients = createDocuments({ region: 'us-east-1' });
-  // This client only: a mock of the class would mock every other test's, too.
+  // Mocks this client only: a mock of the class would affect every other test.
   dynamoDb = mockClient(clients.strong);
   dynamoDb.on(TransactWriteCommand).resolves({});
   store = bindingStore(clients.strong, { arqs: 'test-arqs', inventory: 'test-inventory' });
@@ -67,11 +67,11 @@ describe('a claim', () => {
     expect(update?.TableName).toBe('test-arqs');
     expect(update?.ConditionExpression).toBe('#state = :was');
     expect(update?.ExpressionAttributeValues?.[':was']).toBe('Initial');
-    // What is bound has no deadline any more.
+    // A bound ARQ no longer has a deadline.
     expect(update?.UpdateExpression).toMatch(/ REMOVE due, due_at, failure$/);
   });
 
-  it('takes a handle only while it is free, under the epoch under which it was read', async () => {
+  it('takes a handle only while it is free, under the epoch that was read', async () => {
     await store.claim(aBinding(), [claim], now);
     const update = transactions()[0]?.[1]?.Update;
     expect(update).toMatchObject({
@@ -89,7 +89,7 @@ describe('a claim', () => {
     }
   });
 
-  it('takes an instance only that has no binding', async () => {
+  it('takes an instance only without a binding', async () => {
     await store.claim(aBinding(), [claim], now);
     expect(transactions()[0]?.[2]?.Put).toMatchObject({
       TableName: 'test-arqs',
@@ -98,12 +98,12 @@ describe('a claim', () => {
     });
   });
 
-  it('that somebody else won is an answer, not an error', async () => {
+  it('that lost against another returns "contended", without an error', async () => {
     refusing('None', 'ConditionalCheckFailed', 'None');
     expect(await store.claim(aBinding(), [claim], now)).toBe('contended');
   });
 
-  it('that failed for any other reason is an error', async () => {
+  it('that failed for any other reason throws', async () => {
     refusing('None', 'ValidationError', 'None');
     await expect(store.claim(aBinding(), [claim], now)).rejects.toThrow('cancelled');
   });
@@ -124,7 +124,7 @@ describe('a release', () => {
   const unboundUntil = '2026-07-01T01:17:04.000Z';
   const release = { arqs: [bound], fate: 'deleted', left: [], now, unboundUntil } as const;
 
-  it('ends the claim of this binding, not of one that came after it', async () => {
+  it('ends the claim of this binding, not of a later one', async () => {
     expect(await store.release(binding, release)).toBe('released');
     const [items] = transactions();
     expect(items?.[0]?.Delete).toMatchObject({ Key: arqKey });
@@ -150,7 +150,7 @@ describe('a release', () => {
     expect(update?.UpdateExpression).toContain('REMOVE arq_uuid, instance_uuid');
   });
 
-  it('leaves nothing of the binding on an ARQ that is kept', async () => {
+  it('removes the binding from an ARQ that is kept', async () => {
     await store.release(binding, { ...release, fate: 'unbound' });
     const update = transactions()[0]?.[0]?.Update;
     for (const attribute of [
@@ -165,7 +165,7 @@ describe('a release', () => {
     expect(update?.ExpressionAttributeValues).toMatchObject({ ':unbound': 'Unbound' });
   });
 
-  it('of some leaves the instance with the others', async () => {
+  it('of some ARQs keeps the instance with the others', async () => {
     const other = 'arq-2' as ArqUuid;
     await store.release(binding, { ...release, left: [other] });
     expect(transactions()[0]?.[2]?.Update).toMatchObject({
@@ -176,7 +176,7 @@ describe('a release', () => {
     });
   });
 
-  it('that met another release is an answer, not an error', async () => {
+  it('that lost against another release returns "contended", without an error', async () => {
     refusing('ConditionalCheckFailed', 'None', 'None');
     expect(await store.release(binding, release)).toBe('contended');
   });

@@ -35,7 +35,7 @@ describe('a write that met another transaction', () => {
   let clients: DocumentClients;
   beforeEach(() => {
     clients = createDocuments(config);
-    // The pauses are not the point.
+    // The pauses do not matter here.
     vi.spyOn(Math, 'random').mockReturnValue(0);
   });
   afterEach(() => {
@@ -43,7 +43,10 @@ describe('a write that met another transaction', () => {
     clients.close();
   });
 
-  /** DynamoDB answers with these errors in turn, and then accepts. Returns the number of attempts. */
+  /**
+   * Makes DynamoDB answer with these errors in turn, and then accept. Returns the number of
+   * attempts.
+   */
   function answering(client: Documents, errors: readonly Error[]): () => number {
     let attempts = 0;
     client.middlewareStack.add(
@@ -70,7 +73,7 @@ describe('a write that met another transaction', () => {
     }
   });
 
-  it('is given up in the end, and says why', async () => {
+  it('fails after the last attempt, with the cause', async () => {
     const conflict = cancelled('TransactionConflict');
     const attempts = answering(clients.strong, Array(100).fill(conflict));
     await expect(clients.strong.send(write)).rejects.toBe(conflict);
@@ -92,7 +95,7 @@ describe('a write that met another transaction', () => {
     expect(attempts()).toBe(1);
   });
 
-  it('waits at random, longer each time, and three seconds at most in all', async () => {
+  it('waits for random, growing times, and three seconds at most in all', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(1);
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
     try {
@@ -143,10 +146,10 @@ describe("reads on Nova's path", () => {
     ['an index, consistently', new QueryCommand({ ...at, ...byKind, ConsistentRead: true })],
     ['a table', new ScanCommand({ ...at, ConsistentRead: true })],
   ])('are refused where they may be stale: %s', async (_what, command) => {
-    // The commands' types have nothing in common but that they can be sent.
+    // The types of the commands have only the sending in common.
     const send = (client: Documents) => client.send(command as GetCommand);
     await expect(send(clients.strong)).rejects.toThrow(/must be a consistent read of a base table/);
-    // Those for listings may read what they like, as far as DynamoDB lets them.
+    // The client for listings may read anything that DynamoDB allows.
     if (_what !== 'an index, consistently') await send(clients.documents);
   });
 

@@ -33,14 +33,14 @@ afterAll(async () => {
 const store = (owner: string, password = 'secret') =>
   ownTokenStore(clients.strong, table, { owner, password });
 
-it('gives the token to whoever has the same user and password', async () => {
+it('gives the token to a container with the same user and password', async () => {
   expect(await store('cyborg').read()).toBeUndefined();
   await store('cyborg').write(token);
   expect(await store('cyborg').read()).toEqual(token);
   expect(await store('another').read()).toBeUndefined();
 });
 
-it('tells nothing to whoever can read the table alone', async () => {
+it('is unreadable with the table alone', async () => {
   await store('cyborg').write(token);
   expect(await store('cyborg', 'a guess').read()).toBeUndefined();
   const { Items } = await clients.documents.send(new ScanCommand({ TableName: table }));

@@ -9,7 +9,7 @@ let clients: DocumentClients;
 let dynamoDb: AwsClientStub<Documents>;
 beforeEach(() => {
   clients = createDocuments({ region: 'us-east-1' });
-  // This client only: a mock of the class would mock every other test's, too.
+  // Mocks this client only: a mock of the class would affect every other test.
   dynamoDb = mockClient(clients.strong);
 });
 afterEach(() => {
@@ -42,7 +42,7 @@ it('asks for at most 100 rows at once, and again for those that DynamoDB left ou
   expect(rows).toHaveLength(230);
 });
 
-it('asks for nothing where there is nothing to ask for', async () => {
+it('makes no request without keys', async () => {
   expect(await getRows(clients.strong, table, [])).toEqual([]);
   expect(dynamoDb.calls()).toEqual([]);
 });

@@ -129,7 +129,7 @@ describe('the row', () => {
     expect(namesIn(stored(row)).filter((name) => !/^[a-z_]+$/.test(name))).toEqual([]);
   });
 
-  it('of a device has what operators and conflicts add to it', () => {
+  it('of a device has the fields of operators and conflicts', () => {
     const change = { status: 'maintaining', by: 'admin', at, requestId: 'req-1' } as const;
     const row = {
       ...deviceRow(device),
@@ -165,14 +165,14 @@ describe('the row', () => {
     expect(handleOf(stored(row)).claim).toEqual({ arqUuid: 'a', instanceUuid: 'i' });
   });
 
-  it('of a host may be absent, or a lease alone', () => {
+  it('of a host may be absent, or only a lease', () => {
     const empty = { hostname: 'cmp1', epoch: 0, sequence: -1, wanted: {}, refused: {} };
     expect(hostOf('cmp1')).toMatchObject(empty);
     expect(hostOf('cmp1', { lease_holder: 'one' })).toEqual(hostOf('cmp1'));
   });
 });
 
-describe('a row of another form', () => {
+describe('an invalid row', () => {
   it('is refused with its key, the attribute and what is allowed', () => {
     const { arq_uuids, ...row } = instanceRow(binding);
     expect(() => instanceOf(row)).toThrow(

@@ -55,7 +55,7 @@ describe('the fake GPU', () => {
     });
   });
 
-  it('refuses as a kernel does', async () => {
+  it('fails like a kernel', async () => {
     const driver = aGpu();
     await driver.createMdev(mdev(1));
     await expect(driver.createMdev(mdev(1))).rejects.toMatchObject({ code: 'EEXIST' });
@@ -63,13 +63,13 @@ describe('the fake GPU', () => {
     await expect(driver.removeMdev(mdev(2))).rejects.toMatchObject({ code: 'ENODEV' });
   });
 
-  it('keeps its mdevs while the agent restarts, and loses them when the host does', async () => {
+  it('keeps its mdevs while the agent restarts, and loses them when the host reboots', async () => {
     await aGpu().createMdev(mdev(1));
     expect(await aGpu().listMdevs()).toEqual([mdev(1)]);
     expect(await aGpu('boot-2').listMdevs()).toEqual([]);
   });
 
-  it('fails as it is told', async () => {
+  it('fails on request', async () => {
     writeFileSync(join(directory, 'faults.json'), '{"fail":{"create-mdev":"EIO"}}');
     await expect(aGpu().createMdev(mdev(1))).rejects.toMatchObject({ code: 'EIO' });
     expect(await aGpu().listMdevs()).toEqual([]);
@@ -89,7 +89,7 @@ describe('the fake FPGA', () => {
     return { address: fpga, region: 'region0', imageId, imagePath, ...given };
   }
 
-  it('has one region, which has the function of its image until the host restarts', async () => {
+  it('has one region, which has the function of its image until the host reboots', async () => {
     expect(await regionOf()).not.toHaveProperty('function-uuid');
     await anFpga().program(work(), () => {});
     expect(await regionOf()).toMatchObject({
@@ -99,7 +99,7 @@ describe('the fake FPGA', () => {
     expect(await regionOf('boot-2')).not.toHaveProperty('function-uuid');
   });
 
-  it('has no function after it was programmed in part', async () => {
+  it('has no function after a partial program', async () => {
     await anFpga().program(work(), () => {});
     writeFileSync(join(directory, 'faults.json'), '{"fail":{"program":"ETIMEDOUT"}}');
     await expect(anFpga().program(work(), () => {})).rejects.toMatchObject({ code: 'ETIMEDOUT' });

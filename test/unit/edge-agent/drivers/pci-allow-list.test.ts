@@ -47,7 +47,7 @@ describe('an entry of the allow-list', () => {
     expect(matches(entryOf(given), gpu)).toBe(false);
   });
 
-  it('stands for the virtual functions of its address too', () => {
+  it('includes the virtual functions of its address', () => {
     const physical = aPciFunction({ address: '0000:0a:00.0' });
     expect(matches(entryOf({ address: '0000:0a:00.0' }), gpu, physical)).toBe(true);
     expect(matches(entryOf({ address: '0000:0a:00.2' }), gpu, physical)).toBe(false);

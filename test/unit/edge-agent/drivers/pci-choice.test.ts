@@ -27,8 +27,8 @@ function choose(functions: PciFunction[], allowList: object[]) {
   };
 }
 
-describe('what is offered', () => {
-  it('is what the allow-list names', () => {
+describe('an offered function', () => {
+  it('is named by the allow-list', () => {
     const other = aPciFunction({ address: '0000:5e:00.0', vendorId: '8086', iommuGroup: '2' });
     expect(choose([card, other], [nvidia])).toMatchObject({
       offered: [[card.address]],
@@ -42,7 +42,7 @@ describe('what is offered', () => {
     expect(choices[0]?.entry.resource_class).toBe('CUSTOM_FIRST');
   });
 
-  it('is never a function that virtual ones are carved from', () => {
+  it('is never a function that has virtual functions', () => {
     expect(choose([card, ...virtual(1, 2)], [nvidia])).toMatchObject({
       offered: [],
       refusals: { [card.address]: expect.stringContaining('has virtual functions') as string },
@@ -69,12 +69,12 @@ describe('what is offered', () => {
     expect(choose([card, ...functions], [{ ...entry, product_id: '2235' }]).offered).toEqual([]);
   });
 
-  it('is only those virtual functions whose card is there', () => {
+  it('is a virtual function only if its card is there', () => {
     expect(choose(virtual(1), [nvidiaVirtual]).offered).toEqual([]);
   });
 });
 
-describe('what cannot be assigned is not offered', () => {
+describe('a function that cannot be assigned is not offered', () => {
   it('as a bridge', () => {
     const bridge = { ...card, classCode: '060400' };
     expect(choose([bridge], [nvidia])).toMatchObject({
@@ -113,7 +113,7 @@ describe('what cannot be assigned is not offered', () => {
     expect(choose([bridge, card], [{ address: card.address }]).offered).toEqual([[card.address]]);
   });
 
-  it('beside another of its group that is offered: a group has one user', () => {
+  it('beside another offered function of its group: a group has one user', () => {
     const sibling = { ...card, address: '0000:3b:00.1' };
     const { offered, refusals } = choose([card, sibling], [nvidia]);
     expect(offered).toEqual([[card.address]]);
@@ -137,12 +137,12 @@ describe('the device type', () => {
     expect(choose([fn], [{ address: fn.address }]).choices[0]?.type).toBe(type);
   });
 
-  it('is what the entry says', () => {
+  it('is that of the entry', () => {
     const { choices } = choose([card], [{ ...nvidia, device_type: 'AICHIP' }]);
     expect(choices[0]?.type).toBe('AICHIP');
   });
 
-  it('has to be said for a class that tells nothing', () => {
+  it('must be in the entry for an unspecific class', () => {
     const { offered, refusals } = choose([{ ...card, classCode: 'ff0000' }], [nvidia]);
     expect(offered).toEqual([]);
     expect(refusals[card.address]).toContain('device_type');

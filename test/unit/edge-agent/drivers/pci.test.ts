@@ -21,7 +21,7 @@ function driverOf(...allowList: object[]) {
 }
 
 describe('driver pci', () => {
-  it('describes a function as Cyborg does, but for its type', async () => {
+  it('describes a function as Cyborg does, except for its type', async () => {
     tree.addFunction({ address, numaNode: 1 });
     const { [address]: device } = await driverOf({ vendor_id: '10de' }).discover();
     expect(reportedDevice.parse(device)).toEqual({
@@ -46,13 +46,13 @@ describe('driver pci', () => {
     });
   });
 
-  it('cannot look where sysfs is not mounted', async () => {
+  it('fails when sysfs is not mounted', async () => {
     const sysfs = openSysfs(join(tree.root, 'elsewhere'));
     const driver = createPciDriver({ sysfs, allowList: [], log: aLog() });
     await expect(driver.discover()).rejects.toThrow('sysfs is not there');
   });
 
-  it('has no trait for a vendor that Cyborg has no name for', async () => {
+  it('has no trait for a vendor that has no name in Cyborg', async () => {
     tree.addFunction({ address, vendor: '144d', product: 'a80a', classCode: '010802' });
     const { [address]: device } = await driverOf({ vendor_id: '144d' }).discover();
     expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_PRODUCT_ID_A80A']);
@@ -88,7 +88,7 @@ describe('driver pci', () => {
     expect(device?.offers?.attach_handles[0]?.info.domain).toBe('10000');
   });
 
-  it('does not offer a device that fell off the bus, and says so once', async () => {
+  it('does not offer a device that fell off the bus, and logs that once', async () => {
     tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
     const { discover, log } = driverOf({ vendor_id: '10de' });
     expect(await discover()).toEqual({});
@@ -98,7 +98,7 @@ describe('driver pci', () => {
     ]);
   });
 
-  it('says a reason again when it returns', async () => {
+  it('logs a reason again when it returns', async () => {
     const { discover, log } = driverOf({ vendor_id: '10de' });
     for (const iommuGroup of [undefined, 1, undefined]) {
       tree.addFunction({ address, iommuGroup });
@@ -108,7 +108,7 @@ describe('driver pci', () => {
     expect(log.lines).toHaveLength(2);
   });
 
-  it('changes nothing of what it says while the host stays as it is', async () => {
+  it('reports no change while the host stays the same', async () => {
     tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
     const { discover } = driverOf({ vendor_id: '10de' });
     expect(await discover()).toEqual(await discover());

@@ -6,7 +6,7 @@ import { pciAddress } from '#core/contracts/inventory-report.ts';
 const hexadecimal = (max: number, digits: number) =>
   fc.nat(max).map((number) => number.toString(16).padStart(digits, '0'));
 
-/** As the kernel prints them: domains have four digits or, without leading zeros, more. */
+/** The kernel's spelling: domains have four digits or, without leading zeros, more. */
 const address = fc
   .tuple(hexadecimal(0xffffffff, 4), hexadecimal(255, 2), hexadecimal(31, 2), fc.nat(7))
   .map(([domain, bus, device, fn]) => `${domain}:${bus}:${device}.${fn}`);
@@ -16,7 +16,7 @@ function print(text: string): string | undefined {
   return parsed && printPciAddress(parsed);
 }
 
-it('prints what it has read', () => {
+it('prints the address that it has read', () => {
   fc.assert(
     fc.property(address, (text) => {
       expect(print(text)).toBe(text);
@@ -34,7 +34,7 @@ it('reads other spellings as the same address', () => {
   );
 });
 
-it('gives nothing for what is no address, and never what a report would refuse', () => {
+it('reads neither a malformed address nor one that a report would refuse', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -33,7 +33,7 @@ function only(): PciFunction {
 }
 
 describe('reading PCI functions', () => {
-  it('tells what the kernel knows', () => {
+  it('has what the kernel knows', () => {
     tree.addFunction({
       address,
       vendor: '10de',
@@ -54,7 +54,7 @@ describe('reading PCI functions', () => {
     });
   });
 
-  it('tells virtual functions by the one they are carved from', () => {
+  it('names the physical function of a virtual one', () => {
     tree.addFunction({ address, sriovTotalvfs: 8 }).addVirtualFunctions(address, 2);
     expect(read().map(({ physicalFunction }) => physicalFunction)).toEqual([
       undefined,
@@ -63,7 +63,7 @@ describe('reading PCI functions', () => {
     ]);
   });
 
-  it('has no driver and no group where there is none', () => {
+  it('has no driver and no group if the function has none', () => {
     tree.addFunction({ address, driver: undefined, iommuGroup: undefined });
     expect(only()).not.toHaveProperty('boundDriver');
     expect(only()).not.toHaveProperty('iommuGroup');
@@ -79,18 +79,18 @@ describe('reading PCI functions', () => {
     expect(only().address).toBe('10000:e1:00.0');
   });
 
-  it('finds nothing where there is no PCI bus', () => {
+  it('finds nothing without a PCI bus', () => {
     rmSync(join(tree.root, 'bus/pci'), { recursive: true });
     expect(read()).toEqual([]);
     expect(pciSignature(sysfs)).toBe('');
   });
 
-  it('skips what is no PCI address', () => {
+  it('skips a name that is not a PCI address', () => {
     mkdirSync(join(tree.root, 'bus/pci/devices/not-an-address'));
     expect(read()).toEqual([]);
   });
 
-  it('skips a function that goes between listing and reading', () => {
+  it('skips a function that disappears between listing and reading', () => {
     tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
     const vanishing: Sysfs = {
       ...sysfs,
@@ -130,25 +130,25 @@ describe('reading PCI functions', () => {
 });
 
 describe('details', () => {
-  it('know a device without a NUMA node', () => {
+  it('have no NUMA node for a device without one', () => {
     tree.addFunction({ address, numaNode: -1, revision: '0b' });
     expect(readPciDetails(sysfs, only())).toEqual({ numaNode: -1, revision: '0x0b' });
   });
 });
 
-describe('whether a function answers', () => {
-  it('is told by its configuration space', async () => {
+describe("a function's answer", () => {
+  it('is read from its configuration space', async () => {
     tree.addFunction({ address });
     expect(await answersOnBus(sysfs, only())).toBe(true);
   });
 
-  it('is denied when that is all ones, though the kernel remembers its ids', async () => {
+  it('is missing when that is all ones, even if the kernel remembers its ids', async () => {
     tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
     expect(only().vendorId).toBe('10de');
     expect(await answersOnBus(sysfs, only())).toBe(false);
   });
 
-  it('is not asked of a function that sleeps', async () => {
+  it('is not requested from a suspended function', async () => {
     tree.addFunction({ address, config: Buffer.alloc(256, 0xff), powerState: 'D3cold' });
     expect(await answersOnBus(sysfs, only())).toBe(true);
   });

@@ -23,7 +23,7 @@ describe('paths of sysfs', () => {
     },
   );
 
-  it('may hold dots', () => {
+  it('may contain dots', () => {
     tree.write('bus/pci..x/..y', 'yes\n');
     expect(sysfs.readAttribute('bus/pci..x/..y')).toBe('yes');
   });
@@ -40,19 +40,19 @@ describe('paths of sysfs', () => {
   });
 });
 
-describe('what is read', () => {
-  it('comes without the newline at its end', () => {
+describe('a read attribute', () => {
+  it('has no newline at its end', () => {
     tree.write('a/numa_node', '-1\n');
     expect(sysfs.readAttribute('a/numa_node')).toBe('-1');
   });
 
-  it('is undefined where nothing is', () => {
+  it('is undefined if the file does not exist', () => {
     expect(sysfs.readAttribute('a/vendor')).toBeUndefined();
     expect(sysfs.list('class/fpga')).toBeUndefined();
     expect(sysfs.linkName('a/driver')).toBeUndefined();
   });
 
-  it('is never behind a link that stands for an attribute', () => {
+  it('is never read through a link in its place', () => {
     mkdirSync(join(tree.root, 'a'));
     writeFileSync(join(tree.root, 'secret'), 'secret');
     symlinkSync('../secret', join(tree.root, 'a/vendor'));

@@ -5,7 +5,7 @@ import { someDeps, someSettings } from '#test/support/deps.ts';
 
 const started = { instanceUuid: 'i', state: 'BindStarted' } as InstanceBinding;
 
-/** Time passes by sleeping only. */
+/** Time passes only while the code sleeps. */
 function deps(resolveWaitSeconds: number) {
   let now = 0;
   let reads = 0;

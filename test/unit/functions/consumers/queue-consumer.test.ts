@@ -58,7 +58,7 @@ async function consume(records: readonly SQSRecord[], { isAway = false } = {}) {
 }
 
 describe("a queue's consumer", () => {
-  it('works on each record by itself', async () => {
+  it('works on each record separately', async () => {
     const { seen, failed } = await consume([
       aRecord('1', good),
       aRecord('2', { name: 'broken' }),
@@ -72,7 +72,7 @@ describe("a queue's consumer", () => {
     expect(failed).toEqual(['2']);
   });
 
-  it('hides what is to come again for as long as it was asked to', async () => {
+  it('hides a message that must be retried for the requested time', async () => {
     const { hidden, failed } = await consume([aRecord('1', { name: 'later' })]);
     expect(failed).toEqual(['1']);
     expect(hidden).toEqual([
@@ -80,25 +80,25 @@ describe("a queue's consumer", () => {
     ]);
   });
 
-  it.each(['{"na', '{}', 'null'])('puts %s into the dead-letter queue at once', async (body) => {
+  it.each(['{"na', '{}', 'null'])('sends %s to the dead-letter queue at once', async (body) => {
     const { seen, dead, failed } = await consume([aRecord('1', body), aRecord('2', good)]);
     expect({ seen, failed }).toEqual({ seen: [['good', 1]], failed: [] });
     expect(dead).toMatchObject([{ QueueUrl: deadQueueUrl, MessageBody: body }]);
     expect(dead[0]?.MessageAttributes?.cause?.StringValue).toMatch(/./);
   });
 
-  it('keeps what it could not put there, and holds up no other', async () => {
+  it('keeps a message that it could not dead-letter, and blocks no other', async () => {
     const records = [aRecord('1', '{'), aRecord('2', { name: 'later' }), aRecord('3', good)];
     const { failed } = await consume(records, { isAway: true });
     expect(failed).toEqual(['1', '2']);
   });
 });
 
-describe('the lease on messages that are worked on', () => {
+describe('the lease on messages in work', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** The receipts of each renewal, and for how long. */
+  /** The receipts of each renewal, and the duration. */
   function held() {
     const sqs = mockClient(SQSClient);
     const records = [aRecord('1', good), aRecord('2', good)];
@@ -112,7 +112,7 @@ describe('the lease on messages that are worked on', () => {
     return { records, lease, renewals };
   }
 
-  it('lasts 10 s, also where the queue hides messages for minutes, and is renewed', async () => {
+  it('lasts 10 s, even if the queue hides messages for minutes, and is renewed', async () => {
     const { lease, renewals } = held();
     const both = ['receipt-1 10', 'receipt-2 10'];
     expect(renewals()).toEqual([both]);
@@ -123,7 +123,7 @@ describe('the lease on messages that are worked on', () => {
     expect(renewals()).toHaveLength(3);
   });
 
-  it('is not renewed for a message that is done', async () => {
+  it('is not renewed for a finished message', async () => {
     const { lease, records, renewals } = held();
     lease.end(records[0] as SQSRecord);
     await vi.advanceTimersByTimeAsync(3000);

@@ -5,7 +5,7 @@ import { documentedPath } from '#functions/http/openapi.ts';
 import { routes } from '#functions/routes.ts';
 import { allActions, document } from '#functions/versions/get-openapi.ts';
 
-/** Those that take a body. */
+/** Routes that take a body. */
 const rows = routes.flatMap((row) => {
   const schemas = allActions()[row.resource]?.[row.action]?.schemas;
   const body = schemas?.documentedBody ?? schemas?.body;
@@ -13,11 +13,11 @@ const rows = routes.flatMap((row) => {
 });
 
 describe('the example of a body', () => {
-  it.each(rows)('of $name is one that the route takes', ({ row, body }) => {
+  it.each(rows)('of $name is accepted by the route', ({ row, body }) => {
     expect(body.safeParse(exampleBody(row)).error?.issues).toBeUndefined();
   });
 
-  it.each(rows)('of $name stands in the document', ({ row }) => {
+  it.each(rows)('of $name is in the document', ({ row }) => {
     const { paths } = document('http://localhost') as {
       paths: Record<string, Record<string, { requestBody: { content: object } }>>;
     };
@@ -43,10 +43,10 @@ describe('the document refuses what the code refuses', () => {
     ['no groups', 'device-profiles.create', [{ name: 'a', groups: [] }]],
     ['an empty group', 'device-profiles.create', [{ name: 'a', groups: [{}] }]],
     ['an unknown prefix', 'device-profiles.create', [{ name: 'a', groups: [{ 'x:FPGA': '1' }] }]],
-    ['a uuid that is none', 'device-profiles.create', [{ name: 'a', uuid: 'b', groups }]],
+    ['an invalid uuid', 'device-profiles.create', [{ name: 'a', uuid: 'b', groups }]],
     ['no ARQ', 'accelerator-requests.update', {}],
     ['50 ARQs', 'accelerator-requests.update', Object.fromEntries(many)],
-    ['an ARQ that is no uuid', 'accelerator-requests.update', { a: [add] }],
+    ['an ARQ that is not a uuid', 'accelerator-requests.update', { a: [add] }],
     ['an unknown path', 'accelerator-requests.update', { [arq]: [{ ...add, path: '/state' }] }],
     ['no operation', 'accelerator-requests.update', { [arq]: [] }],
   ])('%s', (_case, action, body) => {

@@ -1,4 +1,4 @@
-// What AWS is asked, where that is the point: the local registry does not tell these apart.
+// Requests to AWS whose differences the local registry does not show.
 
 import {
   AttachThingPrincipalCommand,
@@ -30,7 +30,7 @@ function asked(): unknown[] {
 }
 
 describe('the registry', () => {
-  it('has certificates made that nobody can connect with yet', async () => {
+  it('makes certificates that are inactive at first', async () => {
     const answer = { certificateId: certificate.id, certificateArn: certificate.arn };
     iot.on(CreateCertificateFromCsrCommand).resolves({ ...answer, certificatePem: 'PEM' });
     expect(await registry.issue('REQUEST')).toMatchObject({
@@ -41,7 +41,7 @@ describe('the registry', () => {
     expect(asked()).toEqual([['CreateCertificateFromCsrCommand', input]]);
   });
 
-  it('attaches them to one thing for good', async () => {
+  it('attaches certificates to one thing exclusively', async () => {
     iot.on(AttachThingPrincipalCommand).resolves({});
     await registry.attach(certificate, 'prod:cmp1');
     const input = { thingName: 'prod:cmp1', principal: certificate.arn };
@@ -78,14 +78,14 @@ describe('the registry', () => {
     expect(await registry.things()).toEqual(['prod:a', 'prod:b', 'prod:c']);
   });
 
-  it("takes no thing that is somebody else's", async () => {
+  it('refuses a thing of another type', async () => {
     iot.on(DescribeThingCommand).resolves({ thingName: 'prod:cmp1', thingTypeName: 'lamp' });
     await expect(registry.ensureThing('prod:cmp1')).rejects.toThrow(
       'Thing prod:cmp1 is there already, of lamp, not of prod-compute-node.',
     );
   });
 
-  it("does not take AWS's refusal for absence", async () => {
+  it("does not treat AWS's refusal as absence", async () => {
     const refusal = Object.assign(new Error('no'), { name: 'UnauthorizedException' });
     iot.on(DescribeThingCommand).rejects(refusal);
     await expect(registry.ensureThing('prod:cmp1')).rejects.toThrow('no');

@@ -4,7 +4,9 @@ import type { Presence } from '#core/domain/device.ts';
 import { recordPresence } from '#core/operations/inventory/record-presence.ts';
 import { countingMetrics, someDeps } from '#test/support/deps.ts';
 
-/** Of a host of which this is known; `isLate`: somebody else has written in between. */
+/**
+ * Records an event of a host with this stored presence; `isLate`: another write came in between.
+ */
 async function record(
   eventType: PresenceEvent['eventType'],
   { known, isLate = false }: { known?: Presence; isLate?: boolean } = {},
@@ -31,19 +33,16 @@ async function record(
 it.each([
   ['connected', 'AgentsConnected', true],
   ['disconnected', 'AgentsDisconnected', false],
-] as const)(
-  'an agent that %s is counted and written down',
-  async (eventType, name, isConnected) => {
-    expect(await record(eventType)).toEqual({ counted: [name], written: [isConnected] });
-  },
-);
+] as const)('an agent that %s is counted and stored', async (eventType, name, isConnected) => {
+  expect(await record(eventType)).toEqual({ counted: [name], written: [isConnected] });
+});
 
-it('what is older than what is known is neither', async () => {
+it('an outdated event is neither counted nor stored', async () => {
   const known = { isConnected: true, at: '2026-07-02T00:00:00.000Z' };
   expect(await record('disconnected', { known })).toEqual({ counted: [], written: [] });
 });
 
-it('what could not be written is counted when it comes again, so never missed', async () => {
+it('a contended event is counted and retried, so that no event is missed', async () => {
   expect(await record('connected', { isLate: true })).toEqual({
     counted: ['AgentsConnected'],
     written: [true],

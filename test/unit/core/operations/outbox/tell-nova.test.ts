@@ -10,7 +10,7 @@ import { countingMetrics, someDeps, someSettings } from '#test/support/deps.ts';
 const message = { instance_uuid: aBinding().instanceUuid, bind_id: aBinding().bindId };
 const two = ['arq-1', 'arq-2'] as ArqUuid[];
 
-/** Tells a Nova that notes what it is told, so many seconds after the bind. */
+/** Sends to a Nova that records its events, so many seconds after the bind. */
 async function tell(
   binding: InstanceBinding | undefined,
   given: { afterSeconds?: number; isAway?: boolean; attempt?: number; style?: 'spec' } = {},
@@ -44,8 +44,8 @@ async function tell(
   return { told, again, counted };
 }
 
-describe('telling Nova', () => {
-  it('posts one completed event per ARQ, and takes 422 for an answer', async () => {
+describe('an event to Nova', () => {
+  it('is posted once per ARQ as completed, and 422 is an accepted answer', async () => {
     const { told, again, counted } = await tell(aBinding({ arqUuids: two }));
     expect(counted).toEqual([{ name: 'NovaToldAfter', value: 1000 }]);
     expect(told).toEqual(
@@ -61,7 +61,7 @@ describe('telling Nova', () => {
 
   it.each([
     ['the binding is gone', undefined],
-    ['the instance is bound anew', aBinding({ bindId: 'another' as BindId })],
+    ['the instance is bound again', aBinding({ bindId: 'another' as BindId })],
     ['the bind goes on', aBinding({ state: 'BindStarted' })],
   ])('says nothing when %s', async (_case, binding) => {
     expect(await tell(binding)).toEqual({ told: [], again: undefined, counted: [] });
@@ -77,23 +77,23 @@ describe('telling Nova', () => {
     expect(again).toMatchObject({ name: 'RetryLater', seconds });
   });
 
-  it('gives up when nova-compute no longer waits', async () => {
+  it('is given up when nova-compute no longer waits', async () => {
     const late = await tell(aBinding(), { isAway: true, afterSeconds: 301 });
     const counted = [{ name: 'NovaNotTold', value: 1 }];
     expect(late).toEqual({ told: [], again: undefined, counted });
   });
 
-  it('says a failure again every ten seconds, as long as the ARQs are there', async () => {
+  it('of a failure is repeated every ten seconds, as long as the ARQs are there', async () => {
     const failed = aBinding({ state: 'BindFailed' });
     const { told, again, counted } = await tell(failed);
-    // How long a failure is said is no measure.
+    // The time until a failure is resolved is no latency.
     expect(counted).toEqual([]);
     expect(told.map(({ status }) => status)).toEqual(['failed']);
     expect(again).toMatchObject({ name: 'RetryLater', seconds: 10 });
     expect((await tell(failed, { afterSeconds: 291 })).again).toBeUndefined();
   });
 
-  it('speaks as the specification has it where the deployment asks for that', async () => {
+  it('has the form of the specification if the deployment asks for it', async () => {
     const { told } = await tell(aBinding({ arqUuids: two }), { style: 'spec' });
     expect(told).toEqual([
       {
