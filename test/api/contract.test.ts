@@ -144,7 +144,7 @@ describe('the cases that need more than a YAML file', () => {
     note('GET', resolved, locked);
 
     const binding = await world.deps.store.arqs.binding(instance);
-    if (!binding) throw new Error('Nothing is bound.');
+    if (!binding) throw new Error('The binding is missing.');
     await failBind(world.deps, binding, { cause: 'host', reason: 'The board is on fire.' });
     const failed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
     expect([failed.status, failed.json.error]).toEqual([409, expect.stringContaining('on fire')]);
@@ -160,7 +160,7 @@ describe('the cases that need more than a YAML file', () => {
     const stored = await inventory.provider(region);
     const waiting = stored?.handles.find((handle) => handle.release);
     const release = await releases.awaited(waiting?.release ?? '');
-    if (!stored || !release) throw new Error('Nothing is being cleaned up.');
+    if (!stored || !release) throw new Error('The release is missing.');
     await releases.quarantine(release, 'The host did not answer.', new Date().toISOString());
     const path = `/v2/devices/${stored.deployable.deviceUuid}/force_release`;
     const asked = await world.ask('POST', path, { body: { reason: 'looked at it' } });

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import type { Running } from '#local/process/ports.ts';
 
 /**
- * Engines by the service name in signatures: `dynamodb`, `sqs`, `s3`, `iot`; and `dynamodb-
- * streams`.
+ * Engines by the service name in signatures: `dynamodb`, `sqs`, `s3`, `iot`; and
+ * `dynamodb-streams`.
  */
 export type Behind = Readonly<Partial<Record<string, string>>>;
 

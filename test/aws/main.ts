@@ -100,7 +100,7 @@ function vitest(files: readonly string[], variables: Record<string, string>): Pr
 async function startLocal(without: readonly string[]): Promise<Running & { url: string }> {
   const unknown = without.filter((name) => !services.includes(name as Service));
   if (unknown.length > 0)
-    throw new Error(`There is no ${unknown.join(', ')}: ${services.join(', ')}`);
+    throw new Error(`Unknown service ${unknown.join(', ')}: must be of ${services.join(', ')}`);
   const directory = mkdtempSync(join(tmpdir(), 'aws-'));
   const iot = await startIotCore('local');
   const [dynamoDb, sqs, s3] = await Promise.all([

@@ -11,7 +11,7 @@ import type { createDocuments } from '#core/store/documents.ts';
 import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 import { synthesize } from '../../infra/privileges/synthesized.ts';
-import { live } from './every-privilege.ts';
+import { runWorkload } from './every-privilege.ts';
 
 /** `function action resource`, e.g. `sweep DeleteItem table/test-arqs`. */
 const asked = vi.hoisted(() => ({ all: new Set<string>(), by: '' }));
@@ -152,7 +152,7 @@ describe('the roles of the functions', () => {
   }
 
   it('allow all actions that a function uses, and no others', async () => {
-    await live(world, asked.all);
+    await runWorkload(world, asked.all);
     for (const name of names) {
       const needed = [...asked.all].filter((request) => request.startsWith(`${name} `));
       // The first function to start logs in for all.

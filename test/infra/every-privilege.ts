@@ -23,7 +23,7 @@ let world: World;
 /** The calls of functions to AWS so far; see access.test.ts. */
 let asked: ReadonlySet<string>;
 
-export async function live(here: World, noted: ReadonlySet<string>): Promise<void> {
+export async function runWorkload(here: World, noted: ReadonlySet<string>): Promise<void> {
   world = here;
   asked = noted;
   await inventoryAndProfiles();
@@ -199,7 +199,7 @@ async function forget(provider: ProviderUuid) {
   const [uuid] = await createArqs('vgpu');
   const arq = (await arqs.byUuids([uuid as ArqUuid])).get(uuid as ArqUuid);
   const handle = (await inventory.provider(provider))?.handles[0];
-  if (!arq || !handle) throw new Error('There is nothing to forget.');
+  if (!arq || !handle) throw new Error('The ARQ or its handle is missing.');
   const past = '2020-01-01T00:00:00.000Z';
   const target = {
     ...aTarget(),

@@ -1,4 +1,4 @@
-// The stack as an operator sees it who has other things in the account.
+// The stack in an account that has other stacks.
 
 import { describe, expect, it } from 'vitest';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';

@@ -99,7 +99,7 @@ describe('EventBridge receives an event', () => {
     const uuid = await createArq();
     const arq = (await arqs.byUuids([uuid])).get(uuid);
     const handle = (await inventory.provider(provider))?.handles[0];
-    if (!arq || !handle) throw new Error('There is nothing to bind.');
+    if (!arq || !handle) throw new Error('The ARQ or a handle is missing.');
     const instanceUuid = instanceOf(2) as InstanceUuid;
     const bindId = 'bbbbbbbb-0000-4000-8000-000000000001' as const;
     const binding = aBinding({
@@ -108,9 +108,9 @@ describe('EventBridge receives an event', () => {
     });
     const target = aTarget({ arqUuid: uuid, instanceUuid });
     await bindings.claim(binding, [{ arq, target, handle }], binding.startedAt);
-    await failBind(world.deps, binding, { cause: 'image', reason: 'There is no such image.' });
+    await failBind(world.deps, binding, { cause: 'image', reason: 'The image does not exist.' });
     await eventually(() => told('ARQ failed', uuid)).toMatchObject([
-      { cause: 'image', reason: 'There is no such image.' },
+      { cause: 'image', reason: 'The image does not exist.' },
     ]);
     await release(instanceUuid);
   });

@@ -1,5 +1,5 @@
-// Counts what AWS would charge for, on real engines, and compares it with infra/cost/counted-
-// units.ts.
+// Counts what AWS would charge for, on real engines, and compares it with
+// infra/cost/counted-units.ts.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';

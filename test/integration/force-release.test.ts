@@ -133,7 +133,7 @@ it('a device is cleaned by its host before it is freed by force', async () => {
     { action: 'release', steps: [{ kind: 'remove-mdev', uuid, address: addresses[0] }] },
   ]);
   const release = await deps.store.releases.awaited(held?.release ?? '');
-  if (!release) throw new Error('There is no release.');
+  if (!release) throw new Error('The release is missing.');
   await deps.store.releases.confirm(release);
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
 

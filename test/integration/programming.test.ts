@@ -141,7 +141,7 @@ describe('an image that is not available', () => {
     'is missing': async () => ({ 'accel:bitstream_id': randomUUID() }),
     'has no data': async () => ({ 'accel:bitstream_id': await cmp1.anImage({}) }),
     'is empty': async () => ({ 'accel:bitstream_id': await cmp1.anImage({}, Buffer.alloc(0)) }),
-    'is missing by name': async () => ({ 'accel:bitstream_name': 'nobody.gbs' }),
+    'is missing by name': async () => ({ 'accel:bitstream_name': 'missing.gbs' }),
     'is not the only one': async () => {
       for (const _ of [1, 2]) await cmp1.anImage({ name: 'twice.gbs' }, aGbs());
       return { 'accel:bitstream_name': 'twice.gbs' };

@@ -18,7 +18,7 @@ import { startWorld, type World } from '#test/support/world.ts';
 const provider = providerUuid('cmp1_FakeDevice');
 const minutes = 60_000;
 const handles = 12;
-const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: "somebody else's" };
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another project' };
 
 let world: World;
 let instances = 0;

@@ -87,7 +87,7 @@ describe('the hourly comparison', () => {
 });
 
 describe('Placement', () => {
-  it('is repaired, whatever of it was changed', async () => {
+  it('is repaired after any change', async () => {
     expect(await differing()).toEqual([]);
     const { generation } = (await placement.getInventories(provider)) ?? { generation: 0 };
     const next = await placement.putInventories(provider, generation, { FPGA: { total: 99 } });

@@ -44,7 +44,7 @@ const providers = {
   late: providerUuid(`${host}_Late`),
 };
 
-const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'of somebody else' };
+const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another project' };
 let world: World;
 let deps: ConsumerDeps;
 let backups: Backups;

@@ -267,7 +267,7 @@ describe('the doctor names the fault', () => {
       ({ pk, sk }) =>
         pk === `RP#${providerUuid('cmp1_FakeDevice')}` && String(sk).startsWith('HANDLE#'),
     );
-    if (!handle) throw new Error('There is no handle.');
+    if (!handle) throw new Error('The handle is missing.');
     await backups.put(inventory, { ...handle, restored_at: '2026-07-01T01:02:03.000Z' });
     expect(named('host cmp1', await findings())).toMatch(
       /1 handles are in quarantine.*force_release/,
