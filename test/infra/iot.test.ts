@@ -57,7 +57,7 @@ describe('rules', () => {
 describe('what is the account’s', () => {
   const requests = stack.resources.filter(({ type }) => type.startsWith('Custom::'));
 
-  it('is one setting: AWS IoT tells of jobs that end', () => {
+  it('sets the account to publish job execution events', () => {
     expect(requests.map(({ type }) => type)).toEqual(['Custom::AWS']);
     for (const asked of ['Create', 'Update']) {
       expect(JSON.parse(requests[0]?.properties[asked])).toMatchObject({
