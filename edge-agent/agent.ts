@@ -11,7 +11,7 @@ import type { RediscoverRequests } from './rediscover-requests.ts';
 import { type ReportDeps, reportInventory } from './report-inventory.ts';
 import type { JobRunner } from './run-jobs.ts';
 
-/** How soon a change of the host is noticed; see `pciSignature` for why this is a poll. */
+/** Interval at which changes of the host are polled; see `pciSignature` for why this is a poll. */
 const watchMs = 5_000;
 
 export interface AgentDeps extends ReportDeps {
@@ -33,13 +33,13 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
       const session = await deps.openSession(stop);
       deps.log.info('Connected.');
       const jobs = deps.jobs.serve(session);
-      // A broker that lets us in and then refuses our reports must not be hammered: only a report
-      // that was acknowledged counts as success.
+      // Only an acknowledged report resets the backoff: a broker can accept the connection and
+      // still refuse reports.
       const reported = () => {
         failures = 0;
       };
       await serve(deps, session, stop, reported).finally(async () => {
-        // A job that has just ended can still be answered.
+        // A job that ended in the last moment can still be answered.
         if (stop.aborted) await deps.jobs.idle();
         await session.end();
         await jobs;
@@ -47,20 +47,18 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
     } catch (error) {
       if (stop.aborted) break;
       const waitMs = backoffMs(failures++, deps.random());
-      deps.log.warn('Not connected.', { reason: reasonOf(error), retry_ms: waitMs });
+      deps.log.warn('Not connected', { reason: reasonOf(error), retry_ms: waitMs });
       await deps.clock.sleep(waitMs, stop);
     }
   }
 }
 
-/**
- * Starts with a full report: the control plane may have lost the reports of an earlier session.
- */
+/** Starts with a full report, because the control plane may have lost earlier reports. */
 async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
   let known = nothingAcknowledged;
   const interrupted = AbortSignal.any([stop, session.lost]);
   while (!stop.aborted) {
-    // Taken before looking, so that what changes meanwhile makes us look again.
+    // Read before discovery, so that a change during discovery triggers another one.
     const signature = signatureOf(deps.drivers);
     const asked = deps.looks.take();
     const before = asked.scope === 'everything' ? withEverythingDue(known) : known;
@@ -70,7 +68,7 @@ async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, repor
     if (problem === undefined) reported();
     const nowMs = deps.clock.monotonicMs();
     const tickMs = nowMs + deps.intervalSeconds * 1000;
-    // In the past if there was something to say that cannot be said.
+    // In the past if a report is due that could not be sent.
     const nextMs = nextReportMs(known);
     const dueMs = nextMs > nowMs ? Math.min(tickMs, nextMs) : tickMs;
     await untilOccasion(deps, interrupted, dueMs, signature);

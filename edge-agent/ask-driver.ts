@@ -15,9 +15,9 @@ const answerSecondsMax = 30;
  */
 const hanging = new WeakSet<Driver>();
 
-/** Rejects also if the driver throws before it promises anything, or does not answer in time. */
+/** Rejects also if the driver throws synchronously or does not answer in time. */
 export async function askDriver(driver: Driver, clock: Clock): ReturnType<Driver['discover']> {
-  if (hanging.has(driver)) throw new Error('still busy with an earlier look');
+  if (hanging.has(driver)) throw new Error('still busy with an earlier discovery');
   const settled = new AbortController();
   const answer = driver.discover();
   const late = clock.sleep(answerSecondsMax * 1000, settled.signal).then(() => {

@@ -4,9 +4,9 @@ const delayMsMin = 1_000;
 const delayMsMax = 120_000;
 
 /**
- * "Full jitter" above a floor: after an outage a fleet comes back spread out, and no host hurries.
+ * "Full jitter" above a floor: after an outage the hosts reconnect at different times.
  *
- * @param failures attempts that failed since something last worked, from 0
+ * @param failures failed attempts since the last success, from 0
  * @param random in [0, 1)
  */
 export function backoffMs(failures: number, random: number): number {

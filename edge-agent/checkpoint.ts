@@ -1,19 +1,19 @@
-// What the agent must still know after it was killed: which step of which job it was about, how
-// jobs ended, and which mdevs it made.
+// What the agent must remember across a crash: the step that each job has begun, the outcomes of
+// jobs, and the mdevs that the agent created.
 //
 // INVARIANTS
-// - A claim is on disk before the device is touched, and a result before the job is answered. So
-//   after a crash, each step that may have begun is known, and what is answered stays answered.
-// - The file is replaced as a whole: what is in it is one state, never half of two.
-// - An mdev is marked as ours in the same write that claims its making. The mark stays until the
-//   mdev's removal is recorded, or until a look has shown that the mdev is not there. An mdev
-//   without a mark is never removed.
-// - A file that this version cannot read is kept under another name, never overwritten: the marks in
-//   it are all that tells our mdevs from others'.
-// - Memory is changed after the disk: what could not be stored did not happen.
-// - A boot ends everything: its mdevs are gone, and documents for it are refused. Nothing of an
-//   earlier boot is kept.
-// - The number of jobs remembered is bounded; those that ended longest ago are forgotten first.
+// - A claim is on disk before the device is touched, and a result before the job is answered.
+//   After a crash every step that may have begun is known, and an answer does not change.
+// - The file is replaced atomically, so it never holds parts of two states.
+// - An mdev is marked as ours in the same write that claims its creation. The mark stays until
+//   the removal of the mdev is recorded, or until the driver's list shows that the mdev does not
+//   exist. An mdev without a mark is never removed.
+// - A file that this version cannot read is kept under another name and never overwritten: only
+//   its marks tell our mdevs from those of other programs.
+// - Memory changes after the disk: a change that could not be stored has no effect.
+// - A boot invalidates all entries: the mdevs are gone, and documents for an earlier boot are
+//   refused.
+// - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
 import * as z from 'zod';
 import { jobFault, jobRemains } from '#core/contracts/job-document.ts';
@@ -21,7 +21,7 @@ import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 
 const fileName = 'jobs.json';
-/** AWS lists fifteen pending jobs at most; a job ended this long ago is not listed again. */
+/** AWS lists at most fifteen pending jobs; a job that ended this long ago is not listed again. */
 const jobsMax = 256;
 const releasedMax = 1024;
 
@@ -43,13 +43,13 @@ export type JobOutcome = z.infer<typeof outcome>;
 const mark = z.object({
   address: z.string(),
   type: z.string(),
-  /** Of its attach handle, when it was last asked for. */
+  /** Epoch of its attach handle when the mdev was last requested. */
   epoch: z.number().optional(),
 });
 export type MdevMark = z.infer<typeof mark>;
 
 const jobRecord = z.object({
-  /** Tells one execution from another of the same job. */
+  /** Distinguishes executions of the same job. */
   execution: z.string(),
   claim: z
     .object({
@@ -57,7 +57,7 @@ const jobRecord = z.object({
       intent: z.record(z.string(), z.string()),
     })
     .optional(),
-  /** Of the steps done, in their order. */
+  /** Results of the finished steps, in order. */
   results: z.array(stepResult),
   outcome: outcome.optional(),
 });
@@ -69,23 +69,23 @@ const state = z.object({
   boot_id: z.string(),
   jobs: z.record(z.string(), jobRecord),
   mdevs: z.record(z.string(), mark),
-  /** Binds and parts of binds, the latest last. */
+  /** Ended binds and parts of binds, the latest last. */
   released: z.array(z.string()),
 });
 type State = z.infer<typeof state>;
 
-/** What a step is about to do: its fields but for the image's URL, which is a secret. */
+/** What a step is about to do: its fields except the image's URL, which is a secret. */
 export type Intent = Readonly<Record<string, string>>;
 
 export interface Checkpoint {
   job(jobId: string, execution: string): JobRecord | undefined;
-  /** The mark of an mdev that we made, or are about to make. */
+  /** The mark of an mdev that the agent created or is about to create. */
   mdev(uuid: string): MdevMark | undefined;
-  /** From now on nothing is made ready for these binds, or parts of binds. */
+  /** Refuses all later steps for these binds or parts of binds. */
   release(ended: readonly string[]): Promise<void>;
   isReleased(ended: string): boolean;
   claim(jobId: string, execution: string, intent: Intent): Promise<void>;
-  /** @param seen what a look after the step has shown of the mdev that the step was to make */
+  /** @param seen `absent` if the mdev that the step creates does not exist after the step */
   record(jobId: string, execution: string, result: StepResult, seen?: 'absent'): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
 }
@@ -100,7 +100,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   let current = await readState(files, bootId, log);
   let writing: Promise<unknown> = Promise.resolve();
 
-  /** One after another, so that each builds on what is stored. */
+  /** Serializes the writes, so that each builds on the stored state. */
   function store(change: (before: State) => State): Promise<void> {
     const stored = writing.then(async () => {
       const next = change(current);
@@ -134,7 +134,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
       }),
     record: (jobId, execution, result, seen) =>
       store((before) => {
-        // Without a claim the step was refused before it touched the device.
+        // A step without a claim was refused before it touched the device.
         const { claim, results } = job(jobId, execution) ?? { results: [] };
         const done = { execution, results: [...results, result] };
         const mdevs = claim ? unmarked(before.mdevs, claim, result, seen) : before.mdevs;
@@ -148,14 +148,12 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   };
 }
 
-/** Whether the mdev was made for a claim after the release of this epoch. */
+/** Whether the mdev was created for a claim after the release of this epoch. */
 export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefined): boolean {
   return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
 }
 
-/**
- * @throws where the file can neither be read nor kept aside: the agent must not start without it
- */
+/** @throws if the file can neither be read nor kept aside: the agent must not start without it */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
   const text = await files.read(fileName);
@@ -165,8 +163,8 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
     return stored.boot_id === bootId ? stored : nothing;
   } catch (error) {
     const kept = await files.keepAside(fileName);
-    // Without marks no mdev is ours: those that are there stay until the host boots.
-    log.error('The checkpoint cannot be read; it is kept aside.', {
+    // Without marks all existing mdevs count as foreign: they stay until the host reboots.
+    log.error('Checkpoint unreadable, kept aside', {
       file: kept,
       reason: reasonOf(error),
     });
@@ -174,7 +172,7 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
   }
 }
 
-/** The job becomes the newest; the oldest that have ended make room. */
+/** Adds the job as the newest and drops the jobs that ended first. */
 function withJob(before: State, jobId: string, record: JobRecord): State {
   const { [jobId]: _, ...others } = before.jobs;
   const entries = Object.entries(others);
@@ -201,7 +199,7 @@ function unmarked(
   const { kind, uuid = '', epoch } = claim.intent;
   const isKept = isMadeLater(mdevs[uuid], epoch === undefined ? undefined : Number(epoch));
   const isRemoved = kind === 'remove-mdev' && result.failed === undefined && !isKept;
-  // A failed step says nothing of the mdev: an earlier run of the step may have made it.
+  // A failed step proves nothing about the mdev: an earlier run of the step may have created it.
   const isNotMade = kind === 'create-mdev' && seen === 'absent';
   if (!isRemoved && !isNotMade) return mdevs;
   const { [uuid]: _, ...others } = mdevs;

@@ -1,12 +1,12 @@
-// Time as the agent sees it; a simulation brings its own.
+// The agent's clock; the simulation has its own implementation.
 
 import { setTimeout as sleepUntil } from 'node:timers/promises';
 
 export interface Clock {
-  /** For intervals: never steps when the host's time is set. */
+  /** For intervals: setting the host's time does not affect it. */
   monotonicMs(): number;
   wallMs(): number;
-  /** Ends early, without an error, when the signal aborts. */
+  /** Resolves early, without an error, when the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// Decides what to tell the control plane, from what was found and what it acknowledged. Pure.
+// Computes the next report from the found devices and those that were acknowledged. Pure.
 
 import {
   heartbeatSeconds,
@@ -8,13 +8,13 @@ import {
 } from '#core/contracts/inventory-report.ts';
 import type { Found, FoundDevice } from './discover.ts';
 
-/** The control plane may have lost what it acknowledged; this bounds for how long. */
+/** The control plane can lose reports; a full report at this interval repairs that. */
 const everythingSeconds = 3600;
 
-// AWS counts the whole packet: its header and a topic of at most 256 bytes.
+// AWS counts the whole packet, including its header and a topic of at most 256 bytes.
 const payloadBytesMax = reportBytesMax - 1024;
 
-/** What the control plane has acknowledged in this session. Times are the monotonic clock's. */
+/** What the control plane has acknowledged in this session. Times are of the monotonic clock. */
 export interface Acknowledged {
   readonly digests: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];
@@ -35,25 +35,28 @@ export interface ComposedReport {
   readonly reason: ReportReason;
   readonly manifest: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];
-  /** The devices of each report to be sent, in order; one empty list is a heartbeat. */
+  /** The devices of each report to send, in order; a single empty list is a heartbeat. */
   readonly parts: readonly (readonly ReportedDevice[])[];
-  /** Addresses of devices that no message can hold; what was said of them before stands. */
+  /** Addresses of devices that do not fit into one message; their last report stays valid. */
   readonly oversized: readonly string[];
-  /** Not even the manifest fits in a message; then nothing is said, since less would be a lie. */
+  /**
+   * The manifest alone exceeds one message. No report is sent, since a shorter one would be
+   * wrong.
+   */
   readonly isTooLarge: boolean;
 }
 
 export function composeReport(found: Found, known: Acknowledged, nowMs: number): ComposedReport {
   const isNew = ({ device, digest }: FoundDevice) => known.digests[device.address] !== digest;
   const drivers = found.devices.map(({ device }) => device.driver);
-  // Room also for the names of drivers that are found to have failed below.
+  // Leaves room for the names of drivers that fail below.
   const largest = unique([...found.failedDrivers, ...drivers]);
   const room = payloadBytesMax - envelopeBytes(manifestOf(found.devices), largest);
   const isTooLarge = room < 0;
   const oversized = found.devices.filter((each) => isNew(each) && bytesOf(each) > room);
   const devices = found.devices.filter((each) => !oversized.includes(each));
   const manifest = manifestOf(devices);
-  // A device that is left out must not pass for one that is gone.
+  // A device that is left out must not count as removed.
   const failedDrivers = unique([
     ...found.failedDrivers,
     ...oversized.map(({ device }) => device.driver),
@@ -75,7 +78,7 @@ function unique(names: readonly string[]): string[] {
   return [...new Set(names)];
 }
 
-/** What is known to have arrived once a part of the plan was acknowledged. */
+/** The acknowledged state after one part of the plan was acknowledged. */
 export function acknowledge(
   known: Acknowledged,
   plan: ComposedReport,
@@ -85,7 +88,7 @@ export function acknowledge(
   const arrived = new Set(plan.parts[part]?.map(({ address }) => address));
   const isLast = part === plan.parts.length - 1;
   return {
-    // What left the manifest is known to be gone.
+    // A device that left the manifest is removed.
     digests: Object.fromEntries(
       Object.entries(plan.manifest).flatMap(([address, digest]) => {
         const acknowledged = arrived.has(address) ? digest : known.digests[address];
@@ -98,12 +101,12 @@ export function acknowledge(
   } satisfies Acknowledged;
 }
 
-/** As if the control plane had to be told everything anew. */
+/** The acknowledged state with every device due for a new description. */
 export function withEverythingDue(known: Acknowledged): Acknowledged {
   return { ...known, everythingMs: Number.NEGATIVE_INFINITY };
 }
 
-/** When there will be something to say even if nothing changes. */
+/** When the next report is due even if nothing changes. */
 export function nextReportMs(known: Acknowledged): number {
   return Math.min(
     known.reportedMs + heartbeatSeconds * 1000,
@@ -130,7 +133,7 @@ function manifestOf(devices: readonly FoundDevice[]): Record<string, string> {
   return Object.fromEntries(devices.map(({ device, digest }) => [device.address, digest]));
 }
 
-/** Fills one report after another; each has room for the manifest of the whole host. */
+/** Splits the devices into reports; each has room for the manifest of the whole host. */
 function split(devices: readonly FoundDevice[], room: number): ReportedDevice[][] {
   const parts: ReportedDevice[][] = [[]];
   let left = room;
@@ -146,7 +149,7 @@ function split(devices: readonly FoundDevice[], room: number): ReportedDevice[][
   return parts;
 }
 
-/** With the comma behind it. */
+/** Includes the separating comma. */
 function bytesOf({ device }: FoundDevice): number {
   return Buffer.byteLength(JSON.stringify(device)) + 1;
 }

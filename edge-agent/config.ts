@@ -1,5 +1,5 @@
-// Every setting of the agent: from a JSON file, and over it from the environment. What is wrong is
-// told in one sentence per setting, before anything is started.
+// Every setting of the agent, from a JSON file and from the environment, which has precedence.
+// Errors are reported before anything starts, one sentence per setting.
 
 import * as z from 'zod';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
@@ -19,7 +19,7 @@ const commaList = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())], 'must be a list')
   .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''));
 
-// Cyborg calls them `fake_driver`, `pci_driver`; both spellings are understood, and hyphens.
+// Accepts Cyborg's names `fake_driver` and `pci_driver` too, also with hyphens.
 const drivers = commaList
   .transform((names) => names.map((name) => name.replaceAll('-', '_').replace(/_driver$/, '')))
   .pipe(
@@ -27,11 +27,14 @@ const drivers = commaList
       .array(
         z.enum(driverNames, {
           error: ({ input }) =>
-            `there is no driver ${JSON.stringify(input)}; valid are ${driverNames.join(', ')}`,
+            `unknown driver ${JSON.stringify(input)}; valid are ${driverNames.join(', ')}`,
         }),
       )
       .min(1, `name at least one of ${driverNames.join(', ')}`)
-      .refine((names) => new Set(names).size === names.length, 'names a driver twice'),
+      .refine(
+        (names) => new Set(names).size === names.length,
+        'must not name a driver more than once',
+      ),
   );
 
 const endpoint = z
@@ -109,14 +112,16 @@ export interface Config {
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Text of the settings file, if there is one; its keys are the settings in lower case. */
+  /**
+   * Text of the settings file, if there is one; its keys are the names of settings in lower case.
+   */
   readonly file?: string;
-  /** What the host calls itself. */
+  /** Hostname according to the operating system. */
   readonly hostname: string;
   readonly isReadable: (path: string) => boolean;
 }
 
-/** @throws ConfigInvalid with a sentence for each setting that is missing or wrong */
+/** @throws ConfigInvalid with one sentence for each missing or invalid setting */
 export function loadConfig(sources: ConfigSources): Config {
   const given: Readonly<Record<string, unknown>> = {
     HOSTNAME: sources.hostname,
@@ -152,7 +157,7 @@ export function loadConfig(sources: ConfigSources): Config {
 function fromEnvironment({ environment }: ConfigSources): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(environment)
-      // CONFIG says where the file is; an empty value is none.
+      // CONFIG names the settings file. An empty value counts as unset.
       .filter(([name, value]) => name.startsWith(prefix) && name !== `${prefix}CONFIG` && value)
       .map(([name, value]) => [name.slice(prefix.length), value]),
   );
@@ -181,7 +186,7 @@ function contradictions(given: z.infer<typeof settings>, { isReadable }: ConfigS
     faults.push(`${prefix}PCI_ALLOW_LIST must say which devices driver pci may offer.`);
   }
   if (!usesPci && given.PCI_ALLOW_LIST) {
-    faults.push(`${prefix}PCI_ALLOW_LIST is of no use: ${prefix}DRIVERS lacks pci.`);
+    faults.push(`${prefix}PCI_ALLOW_LIST has no effect: ${prefix}DRIVERS lacks pci.`);
   }
   return faults;
 }
@@ -189,7 +194,7 @@ function contradictions(given: z.infer<typeof settings>, { isReadable }: ConfigS
 function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const [name, ...rest] = issue.path.map(String);
   if (issue.code === 'unrecognized_keys' && name === undefined) {
-    return issue.keys.map((key) => `${prefix}${key} is no setting of the agent.`).join(' ');
+    return issue.keys.map((key) => `${prefix}${key} is an unknown setting.`).join(' ');
   }
   if (given[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
   const place = rest.length > 0 ? ` (at ${rest.join('.')})` : '';

@@ -1,5 +1,5 @@
 // Calls all drivers. A driver that throws, hangs or answers invalid data does not affect the
-// others: the report names it as failed, so that its earlier devices are kept and not taken for
+// others: the report names it as failed, so that its earlier devices are kept and do not count as
 // gone.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
@@ -27,7 +27,7 @@ export interface DiscoveryDeps {
   readonly log: Log;
 }
 
-/** Keep what this returns: it remembers which devices it has seen before. */
+/** Keep the returned function: it remembers the valid devices of earlier calls. */
 export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
   let digestsSeen: ReadonlySet<string> = new Set();
 
@@ -42,14 +42,14 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
       if (answer?.status !== 'fulfilled') {
-        fail(driver, 'A driver could not look.', { reason: reasonOf(answer?.reason) });
+        fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
         continue;
       }
       for (const [address, device] of Object.entries(answer.value)) {
         const digest = digestOf(device);
-        // What was right stays right: a host has the same devices minute after minute.
+        // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
-        if (fault) fail(driver, 'A device is described wrongly.', { address, fault });
+        if (fault) fail(driver, 'Device description invalid', { address, fault });
         else claim(devices, { device, digest }, log);
       }
     }
@@ -65,7 +65,7 @@ function byAddress(a: FoundDevice, b: FoundDevice): number {
   return a.device.address < b.device.address ? -1 : 1;
 }
 
-/** The control plane refuses a whole report for one field; so what it would refuse is left out. */
+/** Why the control plane would refuse the device; undefined if the description is valid. */
 function faultOf(device: ReportedDevice, address: string, driver: Driver): string | undefined {
   const parsed = reportedDevice.safeParse(device);
   if (!parsed.success) {
@@ -73,8 +73,8 @@ function faultOf(device: ReportedDevice, address: string, driver: Driver): strin
       .map(({ path, message }) => `${path.join('.')}: ${message}`)
       .join('; ');
   }
-  // Else the control plane would take another digest of it than ours, and ask for it for ever.
-  if (digestOf(parsed.data) !== digestOf(device)) return 'it has fields that reports do not know';
+  // Otherwise the control plane would compute another digest and request the device for ever.
+  if (digestOf(parsed.data) !== digestOf(device)) return 'it has unknown fields';
   if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
   return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
 }
@@ -83,5 +83,5 @@ function claim(devices: Map<string, FoundDevice>, found: FoundDevice, log: Log):
   const { address, driver } = found.device;
   const kept = devices.get(address)?.device.driver;
   if (kept === undefined) devices.set(address, found);
-  else log.warn('Two drivers claim one device; the first keeps it.', { address, kept, driver });
+  else log.warn('Device claimed by two drivers, the first keeps it', { address, kept, driver });
 }

@@ -1,6 +1,6 @@
 // Fetches images and verifies them: size and SHA-256 are computed during the download and must
-// match the job. The last few images are kept by digest, and verified again before use. A
-// presigned URL grants access, so no URL is logged or reported.
+// match the job. The last few images are kept by digest and verified again before use. A
+// presigned URL grants access, so URLs are neither logged nor reported.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,17 +23,17 @@ import { openTunnel } from './tunnel.ts';
 const imagesKept = 4;
 /** Longest time without data from the server. */
 const silenceMsMax = 30_000;
-/** A presigned URL is good for an hour at most; a gigabyte takes 80 s at 100 Mbit/s. */
+/** A presigned URL is valid for at most an hour; a gigabyte takes 80 s at 100 Mbit/s. */
 const totalMsMax = 15 * 60_000;
 
-/** The image as the job names it. */
+/** The image that a job names. */
 export interface WantedImage {
   readonly url: string;
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** The image could not be had; the message is fit for the job's answer. */
+/** The image could not be fetched; the message goes into the job's answer. */
 export class DownloadFailed extends Error {
   override readonly name = 'DownloadFailed';
 }
@@ -48,7 +48,7 @@ export interface Downloads {
 }
 
 export interface DownloadOptions {
-  /** URL of an HTTP proxy, where images are reached through one only. */
+  /** URL of an HTTP proxy, if images are reached only through one. */
   readonly proxy?: string | undefined;
   readonly source?: ImageSource | undefined;
 }
@@ -64,18 +64,18 @@ export function createDownloads(
     if (!isFromSource(image.url, source)) {
       const { protocol, host } = new URL(image.url);
       const allowed = source ?? 'Amazon S3 by https';
-      // Not the URL itself: it carries its permission.
+      // Without the path and query, which carry the permission.
       throw new DownloadFailed(
         `Images are not fetched from ${protocol}//${host}, but from ${allowed} only.`,
       );
     }
     const path = join(directory, `${image.sha256}.image`);
     if (await isImage(path, image)) {
-      log.debug('The image is here already.', { sha256: image.sha256 });
+      log.debug('Image already downloaded', { sha256: image.sha256 });
       await utimes(path, new Date(), new Date());
       return path;
     }
-    // Ours alone: two jobs may want the same image at the same time.
+    // A name of its own, because two jobs may fetch the same image at the same time.
     const partial = join(directory, `${randomUUID()}.part`);
     try {
       await receive(image, partial, stop, proxy);
@@ -87,7 +87,7 @@ export function createDownloads(
     }
   }
 
-  /** Leaves what is in use, and the newest of the rest. Also what a crash left half fetched. */
+  /** Removes old images, except those in use and the newest, and partial files of a crash. */
   async function tidy(): Promise<void> {
     const names = await readdir(directory);
     const idle = names.filter((name) => name.endsWith('.image') && !inUse.has(name.slice(0, 64)));
@@ -118,7 +118,7 @@ export function createDownloads(
         if (others > 0) inUse.set(sha256, others);
         else inUse.delete(sha256);
         await tidy().catch((error: unknown) =>
-          log.warn('Old images could not be removed.', { reason: reasonOf(error) }),
+          log.warn('Old images not removed', { reason: reasonOf(error) }),
         );
       }
     },
@@ -144,10 +144,10 @@ async function receive(
 ): Promise<void> {
   const limits = AbortSignal.any([stop, AbortSignal.timeout(totalMsMax)]);
   const response = await get(image.url, limits, proxy);
-  // A redirect is refused like any other answer: whoever made the URL knows where the image is.
+  // Redirects are refused: the presigned URL names the image's location.
   if (response.statusCode !== 200) {
     response.destroy();
-    throw new DownloadFailed(`The image could not be fetched: answer ${response.statusCode}.`);
+    throw new DownloadFailed(`The image could not be fetched: status ${response.statusCode}.`);
   }
   const hash = createHash('sha256');
   let received = 0;
@@ -172,7 +172,7 @@ async function receive(
   }
 }
 
-/** No redirects, no proxy but the agent's own, no connection kept. */
+/** Follows no redirects, uses only the agent's own proxy, and keeps no connection. */
 async function get(
   url: string,
   signal: AbortSignal,
@@ -180,7 +180,7 @@ async function get(
 ): Promise<IncomingMessage> {
   const outgoing = await ask(url, signal, proxy);
   outgoing.on('timeout', () => outgoing.destroy(new Error(`silence for ${silenceMsMax / 1000} s`)));
-  // After the response, what breaks the connection is told by the response.
+  // After the response has begun, the response itself reports a broken connection.
   outgoing.on('error', () => {});
   outgoing.end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];

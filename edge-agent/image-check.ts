@@ -13,7 +13,7 @@ import * as z from 'zod';
 
 const magic = Buffer.from('58656F6E46504741B747425376303031', 'hex');
 const headBytes = magic.length + 4;
-/** Real ones have a few hundred bytes. */
+/** Real metadata has a few hundred bytes. */
 const metadataBytesMax = 64 * 1024;
 
 const metadata = z.object({
@@ -29,13 +29,13 @@ const metadata = z.object({
 
 /** Lower case, with hyphens. */
 export interface GbsImage {
-  /** The interface of the regions that it fits. */
+  /** The interface of the regions that the image fits. */
   readonly interfaceUuid: string;
-  /** The function that the region has afterwards. */
+  /** The function of the region after programming. */
   readonly functionUuid: string;
 }
 
-/** The image is not to be written to this region; the message says why. */
+/** The image must not be written to this region; the message says why. */
 export class ImageRefused extends Error {
   override readonly name = 'ImageRefused';
 }
@@ -47,15 +47,15 @@ export async function readGbs(path: string): Promise<GbsImage> {
     const { size } = await file.stat();
     const head = Buffer.alloc(headBytes);
     const { bytesRead } = await file.read(head, 0, headBytes, 0);
-    if (bytesRead < headBytes) throw new ImageRefused('The image ends within its head.');
+    if (bytesRead < headBytes) throw new ImageRefused('The image ends within its header.');
     if (!head.subarray(0, magic.length).equals(magic)) {
-      throw new ImageRefused('The image is no GBS file.');
+      throw new ImageRefused('The image is not a GBS file.');
     }
     const length = head.readUInt32LE(magic.length);
     if (length > metadataBytesMax) {
       throw new ImageRefused(`The image claims ${length} bytes of metadata.`);
     }
-    // A file that ends with its metadata has nothing to program.
+    // A file that ends with its metadata has no bitstream.
     if (headBytes + length >= size) throw new ImageRefused('The image ends before its bitstream.');
     const text = Buffer.alloc(length);
     await file.read(text, 0, length, headBytes);
@@ -66,8 +66,8 @@ export async function readGbs(path: string): Promise<GbsImage> {
 }
 
 /**
- * @param interfaceUuid the region's, with hyphens or, as the kernel has it, without
- * @throws ImageRefused unless the image is whole as far as can be told, and made for the interface
+ * @param interfaceUuid the region's interface, with hyphens or, as the kernel prints it, without
+ * @throws ImageRefused unless the header is valid and the image is made for the interface
  */
 export async function checkImage(path: string, interfaceUuid: string): Promise<GbsImage> {
   const image = await readGbs(path);

@@ -1,16 +1,16 @@
-// From where images are fetched: a job names the URL, and this host decides whether it goes
-// there. Else a document could have the agent ask the instance metadata, or any server of the
+// The servers from which images may be fetched. A job names the URL, and this host checks it:
+// otherwise a document could make the agent request the instance metadata, or any server of the
 // management network.
 
-/** Below which all images are, e.g. `https://bucket.s3.eu-central-1.amazonaws.com/`. */
+/** URL prefix of all images, e.g. `https://bucket.s3.eu-central-1.amazonaws.com/`. */
 export type ImageSource = string;
 
-/** Amazon S3 in any region or partition, also by an endpoint of a private network. */
+/** Amazon S3 in any region or partition, including endpoints of a private network. */
 const s3Host = /^([a-z0-9.-]+\.)?s3([.-][a-z0-9-]+)*\.amazonaws\.com(\.cn)?$/;
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Why images cannot come from there; undefined if they can. */
+/** Why the source is invalid; undefined if it is valid. */
 export function faultOfSource(source: string): string | undefined {
   if (!URL.canParse(source)) return 'must be a URL';
   const { protocol, hostname, search, hash, username, password, pathname } = new URL(source);
@@ -24,14 +24,14 @@ export function faultOfSource(source: string): string | undefined {
 /**
  * Whether an image may be fetched from the URL.
  *
- * @param source where it is not set, S3 by https
+ * @param source undefined allows all of S3 by https
  */
 export function isFromSource(url: string, source: ImageSource | undefined): boolean {
   const { protocol, hostname, port, origin, pathname, username, password } = new URL(url);
   if (username || password || !/^https?:$/.test(protocol)) return false;
   if (source === undefined) return protocol === 'https:' && port === '' && s3Host.test(hostname);
   const wanted = new URL(source);
-  // A parsed path has no dot segments left; an encoded slash would be one to some servers.
+  // A parsed path has no dot segments left, but some servers decode an encoded slash.
   const isBelow = wanted.pathname === '/' || !/%2f|%5c/i.test(pathname);
   return origin === wanted.origin && pathname.startsWith(wanted.pathname) && isBelow;
 }

@@ -1,26 +1,27 @@
-// One execution of a job, as we tell the service of it: each change names the version it changes,
-// so that neither we nor the control plane overwrite what the other has just said.
+// One execution of a job. Each update names the version that it changes, so that neither the
+// agent nor the control plane overwrites the other's update.
 
 import type { JobOutcome } from './checkpoint.ts';
 import type { JobExecution } from './jobs-messages.ts';
 import type { JobsChannel, JobUpdate } from './jobs-protocol.ts';
 
-/** AWS takes 1,024 characters, and none that control. */
+/** AWS takes at most 1,024 characters and no control characters. */
 const reasonLengthMax = 1024;
 
 export interface Execution {
   readonly jobId: string;
-  /** Tells it from other executions of the job, and from an earlier job of the same name. */
+  /** Distinguishes executions of the job, and jobs with the same name. */
   readonly identity: string;
   /**
-   * False if the job is over, which also aborts `cancelled`. @throws when the connection is lost
+   * False if the job has ended, which also aborts `cancelled`. @throws when the connection is
+   * lost
    */
   update(status: JobUpdate['status'], details: JobUpdate['statusDetails']): Promise<boolean>;
-  /** Says how it ended, also through the next connection if that is there by then. */
+  /** Sends the outcome, if necessary through the next connection. */
   answer(outcome: JobOutcome): Promise<boolean>;
 }
 
-/** @param channelNow the connection's, if there is one */
+/** @param channelNow the channel of the current connection, if there is one */
 export function holdExecution(
   { jobId, versionNumber, executionNumber, queuedAt }: JobExecution,
   channelNow: () => JobsChannel | undefined,
@@ -55,7 +56,7 @@ export function holdExecution(
       try {
         return await update(status, details);
       } catch (error) {
-        // A connection that came meanwhile found this job being worked on, and left it to us.
+        // A new connection skipped this job, because it was still running here.
         if (channelNow() === channel || channelNow() === undefined) throw error;
       }
     }

@@ -1,5 +1,5 @@
-// Tells how far a job is: the newest state, at most every other second, one update at a time. What
-// is skipped is of no interest any more; what cannot be sent does not hold up the job.
+// Sends the progress of a job: the newest state, at most every other second, one update at a
+// time. Older states are skipped, and a failed update does not delay the job.
 
 import type { Clock } from './clock.ts';
 
@@ -8,7 +8,7 @@ const intervalMs = 2_000;
 export interface JobProgress {
   /** Step `number` of the job is at `percent`. */
   report(number: number, percent: number): void;
-  /** Resolves when nothing is being sent; nothing is sent afterwards. */
+  /** Resolves when no update is in flight; nothing is sent afterwards. */
   stop(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function trackProgress({ steps, clock, send }: JobProgressDeps): JobProgr
   let sending: Promise<void> = Promise.resolve();
   let isSending = false;
 
-  /** Waits first: that the job has begun was told already, and most are done by then. */
+  /** Waits first: the start is already reported, and most jobs end before the first update. */
   async function sendLatest(): Promise<void> {
     while (latest) {
       await clock.sleep(intervalMs, stopped.signal);

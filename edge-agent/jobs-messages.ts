@@ -1,4 +1,4 @@
-// What AWS IoT Jobs says over MQTT, read with tolerance where its documentation and its behaviour
+// Messages of AWS IoT Jobs over MQTT. The parser is tolerant where documentation and behavior
 // differ: times in seconds or milliseconds, job documents as objects or as text.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
 
@@ -6,7 +6,7 @@ import * as z from 'zod';
 
 const jobId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 
-/** No second of any year this is used in has as many digits as its milliseconds. */
+/** Largest number read as seconds; a larger one is milliseconds. */
 const secondsMax = 1e11;
 const seconds = z.number().transform((time) => Math.floor(time > secondsMax ? time / 1000 : time));
 
@@ -34,7 +34,7 @@ const jobExecution = z.object({
 });
 export type JobExecution = z.infer<typeof jobExecution>;
 
-/** Of the answers that are read; each has a token and a time besides. */
+/** The accepted answers that are read; each also has a token and a time. */
 export const accepted = {
   describe: z.object({ execution: jobExecution.optional() }),
   update: z.object({ executionState: executionState.optional() }),
@@ -44,10 +44,10 @@ export const rejected = z
   .object({
     code: z.string(),
     message: z.string().default(''),
-    // A state that cannot be read is one that has to be asked for.
+    // An unreadable state counts as absent, so the execution is requested again.
     executionState: executionState.optional().catch(undefined),
   })
-  .catch({ code: 'InternalError', message: 'an answer that is none' });
+  .catch({ code: 'InternalError', message: 'unreadable answer' });
 export type Rejected = z.infer<typeof rejected>;
 
 const pendingJob = z.object({ jobId });
@@ -57,7 +57,7 @@ const jobList = z.array(pendingJob).default([]);
 const listed = z.object({ inProgressJobs: jobList, queuedJobs: jobList });
 const notified = z.object({ jobs: z.object({ IN_PROGRESS: jobList, QUEUED: jobList }) });
 
-/** From the list that was asked for or the one of a notification; undefined if it is neither. */
+/** From a requested list or from a notification; undefined if the message is neither. */
 export function pendingOf(message: unknown): PendingJob[] | undefined {
   const answer = listed.safeParse(message);
   const notification = notified.safeParse(message);

@@ -1,5 +1,6 @@
-// AWS IoT Jobs as a device sees them, over MQTT: which jobs are pending, what one asks for, and
-// how it goes. Answers find their questions by a token; what nobody asked for is a notification.
+// AWS IoT Jobs over MQTT, the device side: lists pending jobs, reads their documents and updates
+// their state. Answers are matched to requests by a token; a message without a request is a
+// notification.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
 
 import { randomUUID } from 'node:crypto';
@@ -20,34 +21,32 @@ import type { Session } from './mqtt.ts';
 
 const answerMsMax = 10_000;
 
-/** Asking again does not help with these: the question itself was wrong. */
+/** A retry does not help with these codes: the request itself is invalid. */
 const lastingCodes = new Set(['InvalidTopic', 'InvalidJson', 'InvalidRequest']);
 
-/** A device is told nothing more of a job that has ended. */
+/** AWS reports nothing more about a job that has ended. */
 const absentCodes = new Set(['ResourceNotFound', 'TerminalStateReached']);
 
 export interface JobUpdate {
   readonly status: 'IN_PROGRESS' | 'SUCCEEDED' | 'FAILED' | 'REJECTED';
   readonly statusDetails: Readonly<Record<string, string>>;
-  /** The version that this is a change of. */
+  /** The version that the update changes. */
   readonly expectedVersion: number;
 }
 
 /**
- * `taken`: it now has this version. `changed`: someone else changed it, nothing was written.
- * `over`: it has ended, was cancelled, or is no longer there; nothing is to be done for it.
+ * `taken`: the execution now has this version. `changed`: another update came first, nothing was
+ * written. `over`: the execution has ended, was cancelled or is deleted; no work is left.
  */
 export type UpdateOutcome =
   | { readonly kind: 'taken' | 'changed'; readonly version: number }
   | { readonly kind: 'over' };
 
-/** All reject when the connection is lost, and only then or when the service calls us wrong. */
+/** All reject when the connection is lost, or when AWS refuses the request as invalid. */
 export interface JobsChannel {
-  /**
-   * In progress before queued, older before newer; ten at most, and more once these have ended.
-   */
+  /** In progress before queued, older before newer; at most ten at a time. */
   pending(): Promise<readonly PendingJob[]>;
-  /** Undefined if there is no such job for this host, or it has ended. */
+  /** Undefined if this host has no such job, or the job has ended. */
   describe(jobId: string): Promise<JobExecution | undefined>;
   update(jobId: string, update: JobUpdate): Promise<UpdateOutcome>;
 }
@@ -61,7 +60,7 @@ export interface JobsDeps {
 
 type Answer = { readonly accepted: unknown } | { readonly rejected: Rejected };
 
-/** @param onPending told of the pending jobs whenever these change */
+/** @param onPending called with the pending jobs whenever they change */
 export async function openJobs(
   session: Session,
   { thing, clock, random, log }: JobsDeps,
@@ -71,7 +70,7 @@ export async function openJobs(
   const waiting = new Map<string, (answer: Answer) => void>();
 
   session.onMessage((topic, payload) => {
-    // Another thing's message cannot come here; if it does, it is not for us.
+    // Messages of other things cannot arrive here; if one does, it is ignored.
     if (!topic.startsWith(`${root}/`)) return;
     const name = topic.slice(root.length + 1);
     const message = parsed(payload);
@@ -82,7 +81,7 @@ export async function openJobs(
       : { rejected: rejected.parse(message) };
     if (token !== undefined) waiting.get(token)?.(answer);
   });
-  // Not `notify-next`: it tells of the first job only, and each message is charged.
+  // Not `notify-next`: it names the first job only, and each message is charged.
   const filters = [
     `${root}/notify`,
     `${root}/get/accepted`,
@@ -95,8 +94,8 @@ export async function openJobs(
   await subscribe();
 
   /**
-   * Until it is granted: a broker that is asked too much does not answer, while the connection
-   * stays.
+   * Retries until the subscription is granted: a throttled broker does not answer and keeps the
+   * connection open.
    */
   async function subscribe(): Promise<void> {
     for (let failures = 0; ; failures += 1) {
@@ -106,20 +105,20 @@ export async function openJobs(
         session.lost.throwIfAborted();
         const waitMs = backoffMs(failures, random());
         const reason = reasonOf(error);
-        log.warn('Jobs cannot be heard of yet.', { reason, retry_ms: waitMs });
+        log.warn('Job topics not subscribed', { reason, retry_ms: waitMs });
         await clock.sleep(waitMs, session.lost);
         session.lost.throwIfAborted();
       }
     }
   }
 
-  /** One question, one answer. Undefined if none came in time; the question may have. */
+  /** Sends one request. Undefined if no answer came in time; AWS may have got the request. */
   async function exchange(topic: string, request: object): Promise<Answer | undefined> {
     const token = randomUUID();
     const settled = new AbortController();
     const patience = AbortSignal.any([session.lost, settled.signal]);
     try {
-      // Waited for from the beginning: the answer may overtake the acknowledgement.
+      // Registered before the publish: the answer may overtake the acknowledgement.
       const answered = new Promise<Answer>((resolve) => waiting.set(token, resolve));
       await session.publish(`${root}/${topic}`, JSON.stringify({ ...request, clientToken: token }));
       return await Promise.race([
@@ -132,19 +131,19 @@ export async function openJobs(
     }
   }
 
-  /** Asks until there is an answer that means something. */
+  /** Retries until a definite answer arrives. */
   async function ask(topic: string, request: object): Promise<Answer> {
     for (let failures = 0; ; failures += 1) {
       session.lost.throwIfAborted();
       const answer = await exchange(topic, request).catch((error: unknown) => {
         session.lost.throwIfAborted();
-        log.warn('A question about jobs could not be sent.', { topic, reason: reasonOf(error) });
+        log.warn('Jobs request not sent', { topic, reason: reasonOf(error) });
         return undefined;
       });
       if (answer && !isTransient(answer)) return answer;
       const waitMs = backoffMs(failures, random());
       const code = answer && 'rejected' in answer ? answer.rejected.code : 'no answer';
-      log.warn('A question about jobs is asked again.', { topic, code, retry_ms: waitMs });
+      log.warn('Jobs request retried', { topic, code, retry_ms: waitMs });
       await clock.sleep(waitMs, session.lost);
     }
   }
@@ -165,7 +164,7 @@ export async function openJobs(
     },
     describe,
     update: async (jobId, update) => {
-      // After a lost answer we cannot tell whose change it was; so the version is checked anew.
+      // After a lost answer the source of the change is unknown, so the version is checked again.
       const answer = await ask(`${jobId}/update`, { ...update, includeJobExecutionState: true });
       if ('accepted' in answer) {
         const { executionState } = accepted.update.parse(answer.accepted);
@@ -204,8 +203,8 @@ function isTransient(answer: Answer): boolean {
 }
 
 function refusal({ code, message }: Rejected): Error {
-  const ours = lastingCodes.has(code) ? ' of ours' : '';
-  return new Error(`AWS IoT Jobs refused a question${ours}: ${code} ${message}`);
+  const what = lastingCodes.has(code) ? 'an invalid request' : 'a request';
+  return new Error(`AWS IoT Jobs refused ${what}: ${code} ${message}`);
 }
 
 function parsed(payload: Buffer): unknown {

@@ -1,5 +1,5 @@
-// One JSON object a line on stdout, which journald keeps as it is. Text from devices is quoted by
-// JSON, so that nothing read from hardware can forge a line.
+// One JSON object per line on stdout, which journald keeps unchanged. JSON escapes text from
+// devices, so that hardware cannot forge log lines.
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -23,7 +23,7 @@ export function createLog(least: LogLevel, write: (line: string) => void): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** What to write about something caught, which need not be an Error. */
+/** The reason to log for a caught value, which may not be an Error. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

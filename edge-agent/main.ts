@@ -26,10 +26,10 @@ import { agentVersion } from './version.ts';
 
 const defaultConfigFile = '/etc/cyborg-agent/agent.json';
 
-/** A supervisor need not try again: EX_CONFIG of sysexits.h. */
+/** EX_CONFIG of sysexits.h: a supervisor need not restart the agent. */
 const exitWrongSettings = 78;
 
-/** A device that hangs must not keep the process from ending. */
+/** Longest wait for running jobs, so that a hanging device cannot keep the process alive. */
 const stopMsMax = 5_000;
 
 async function main(): Promise<void> {
@@ -117,7 +117,7 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** The first signal asks; the second, or five seconds, decide. */
+/** The first signal stops gracefully; the second one, or five seconds, end the process. */
 function stopOnSignals(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,34 +1,34 @@
-// The connection to the broker; the only file that publishes or subscribes.
+// The connection to the broker. Only this file publishes or subscribes.
 //
-// Each connection is a client of its own, with certificates read anew (so they may be rotated),
-// and without the client library's reconnecting: a message that was not acknowledged is not sent
-// again but made again, from what the host looks like then.
+// Each connection is a new client with freshly read certificates, so that they can be rotated,
+// and without the client library's reconnect: an unacknowledged report is not resent but composed
+// from the host's current state.
 
 import { readFile } from 'node:fs/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
 import { openTunnel } from './tunnel.ts';
 
-/** A broker that refuses us may simply not answer, so every wait has an end. */
+/** A broker that refuses the client may not answer at all, so every wait is limited. */
 const connectMsMax = 20_000;
 const acknowledgeMsMax = 20_000;
 const endMsMax = 2_000;
 
-/** In place of a quality of service in a SUBACK. */
+/** The code of a refused subscription in a SUBACK. */
 const refusedCode = 0x80;
 
-/** AWS declares a client gone after 1.5 times this; its pings cost nothing. */
+/** AWS declares a client gone after 1.5 times this interval; pings are free. */
 const keepaliveSeconds = 30;
 
 export interface ConnectionOptions {
   readonly host: string;
   readonly port: number;
-  /** Names the client as well, so that a second connection of this host ends the first. */
+  /** Also the client id, so that a second connection of this host ends the first. */
   readonly thing: string;
   readonly certificateFile: string;
   readonly keyFile: string;
-  /** Without it, the public authorities that Node trusts (Amazon's are among them). */
+  /** Without it, the public authorities that Node trusts, which include Amazon's. */
   readonly authorityFile?: string;
-  /** URL of an HTTP proxy, where the broker is reached through one only. */
+  /** URL of an HTTP proxy, if the broker is reached only through one. */
   readonly proxy?: string;
 }
 
@@ -39,7 +39,7 @@ export interface Session {
   publish(topic: string, payload: string): Promise<void>;
   /** Resolves once the broker has granted all of these filters; AWS takes eight at a time. */
   subscribe(filters: readonly string[]): Promise<void>;
-  /** Who is told of each message; what arrives before anyone listens is dropped. */
+  /** Sets the listener; messages that arrive before are dropped. */
   onMessage(listener: MessageListener): void;
   /** Aborts when the connection is lost. */
   readonly lost: AbortSignal;
@@ -53,7 +53,7 @@ export async function openSession(options: ConnectionOptions, stop: AbortSignal)
   client.on('error', (error) => lost.abort(error));
   client.on('close', () => lost.abort(new Error('the connection was closed')));
   const listeners = new Set<MessageListener>();
-  // Before the connection is there: a kept session brings its messages along.
+  // Registered before the connection: a kept session delivers messages at once.
   client.on('message', (topic, payload) => {
     for (const listener of listeners) listener(topic, payload);
   });
@@ -84,7 +84,7 @@ async function clientOptions(
     host,
     port,
     clientId: thing,
-    // The broker keeps what it has for us while we are away.
+    // The broker keeps messages for the host while the agent is disconnected.
     clean: false,
     keepalive: keepaliveSeconds,
     connectTimeout: connectMsMax,
@@ -93,9 +93,9 @@ async function clientOptions(
     key: await readFile(keyFile),
     ...(authorityFile && { ca: await readFile(authorityFile) }),
     rejectUnauthorized: true,
-    // On 443 AWS tells MQTT from HTTPS by this.
+    // On port 443 AWS recognizes MQTT by this ALPN name.
     ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
-    // Handed on to TLS as it is. Last: nothing may fail once it is open.
+    // Passed to TLS unchanged. Last, because no step may fail once the tunnel is open.
     ...(proxy && { socket: await openTunnel(proxy, { host, port }, limits) }),
   };
 }
@@ -113,7 +113,10 @@ async function subscribe(client: MqttClient, lost: AbortSignal, filters: readonl
   if (refused) throw new Error(`the broker refuses ${refused.topic}`);
 }
 
-/** Says goodbye if it can; with a message still unacknowledged the library would wait for ever. */
+/**
+ * Disconnects gracefully if possible; with an unacknowledged message the library would wait for
+ * ever.
+ */
 async function end(client: MqttClient): Promise<void> {
   if (!client.connected || Object.keys(client.outgoing).length > 0) {
     client.end(true);
@@ -125,7 +128,7 @@ async function end(client: MqttClient): Promise<void> {
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Nobody waits for it any more once the signal has won.
+  // The result is no longer used once the signal has won.
   work.catch(() => {});
   signal.throwIfAborted();
   let onAbort = () => {};

@@ -1,12 +1,15 @@
-// From a job's document to what this host is to do, or the sentence for which it refuses. Nothing
-// of a document becomes a path, an argument or a request before it has passed here.
+// Validates a job document and returns the job, or the reason why the agent refuses it. No part
+// of a document is used as a path, an argument or a request before it was validated here.
 
 import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/job-document.ts';
 import { hostnameOf } from '#core/contracts/topics.ts';
 
 const formVersion = 1;
 
-/** An MQTT message is no larger; AWS puts presigned URLs in after it has measured the document. */
+/**
+ * The size limit of an MQTT message; AWS inserts presigned URLs after it has checked its own
+ * limit.
+ */
 const documentBytesMax = 128 * 1024;
 
 export interface Recipient {
@@ -16,9 +19,9 @@ export interface Recipient {
 
 export interface Job {
   readonly action: JobDocument['action'];
-  /** What a `prepare` serves, and a `release` ends as a whole. */
+  /** The bind that a `prepare` serves, or that a `release` ends as a whole. */
   readonly bindId?: string;
-  /** The request that led to it; for the log alone. */
+  /** The request that led to the job; only for the log. */
   readonly requestId?: string;
   readonly steps: readonly JobStep[];
 }
@@ -27,7 +30,8 @@ export type ReadJob = { readonly job: Job } | { readonly refused: string };
 
 export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJob {
   const bytes = Buffer.byteLength(JSON.stringify(document) ?? '');
-  if (bytes > documentBytesMax) return { refused: `The document has ${bytes} bytes.` };
+  if (bytes > documentBytesMax)
+    return { refused: `The document has ${bytes} bytes; at most ${documentBytesMax} are allowed.` };
   const version = (document as { version?: unknown } | null | undefined)?.version;
   if (typeof version === 'number' && version !== formVersion) {
     return {
@@ -50,7 +54,7 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
   };
 }
 
-/** As kernels write uuids, whoever wrote the document. */
+/** Uuids in the kernel's spelling, whatever the document's. */
 function normal(step: JobStep): JobStep {
   const bind = step.bind_id && { bind_id: step.bind_id.toLowerCase() };
   return 'uuid' in step

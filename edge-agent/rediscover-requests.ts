@@ -1,16 +1,18 @@
-// Whoever changes a device, or is asked to tell everything, has the agent look and report at once.
+// Requests for a discovery and report at once, from jobs that changed a device or rediscover all.
 
 export type LookScope = 'changes' | 'everything';
 
 export interface RediscoverRequests {
   /**
-   * Resolves when a report that was begun after this call is acknowledged, or to why there is
-   * none.
+   * Resolves when a report that began after this call is acknowledged, with the reason if it was
+   * not sent.
    */
   ask(scope: LookScope): Promise<string | undefined>;
-  /** What is asked for now; `done` tells those who asked. Not done, it is there the next time. */
+  /**
+   * The pending request; `done` answers its callers. If `done` is not called, the request stays.
+   */
   take(): { readonly scope: LookScope; done(problem: string | undefined): void };
-  /** Aborts when something is asked for. */
+  /** Aborts when a request arrives. */
   asked(): AbortSignal;
 }
 

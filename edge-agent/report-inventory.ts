@@ -1,4 +1,4 @@
-// Discover, compare with what was acknowledged, and tell the control plane what it does not know.
+// Discovers, compares with the acknowledged devices, and reports the differences.
 
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
@@ -24,13 +24,13 @@ export type Publish = (topic: string, payload: string) => Promise<void>;
 
 export interface Reported {
   readonly acknowledged: Acknowledged;
-  /** Why nothing could be said; what was said before stands. */
+  /** Why no report could be sent; the last report stays valid. */
   readonly problem?: string;
 }
 
 /**
- * Returns what is acknowledged now. Throws when the connection is lost on the way; what had
- * arrived by then does not matter, since the next session begins with everything.
+ * Returns what is acknowledged. Throws when the connection is lost; a partial acknowledgement
+ * does not matter then, since the next session starts with a full report.
  */
 export async function reportInventory(
   deps: ReportDeps,
@@ -40,10 +40,10 @@ export async function reportInventory(
   const found = await deps.discover();
   const plan = composeReport(found, known, deps.clock.monotonicMs());
   if (plan.oversized.length > 0) {
-    deps.log.error('Devices are too large to report.', { addresses: plan.oversized });
+    deps.log.error('Devices too large to report', { addresses: plan.oversized });
   }
   if (plan.isTooLarge) {
-    const problem = `The host has more devices than one report can name: ${found.devices.length}.`;
+    const problem = `The host has ${found.devices.length} devices, more than fit into one report.`;
     deps.log.error(problem);
     return { acknowledged: known, problem };
   }
@@ -60,7 +60,7 @@ export async function reportInventory(
     };
     await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));
     acknowledged = acknowledge(acknowledged, plan, part, deps.clock.monotonicMs());
-    deps.log.info('Reported the inventory.', {
+    deps.log.info('Inventory reported', {
       reason: plan.reason,
       sequence: report.sequence,
       devices: Object.keys(plan.manifest).length,

@@ -1,12 +1,12 @@
-// Takes the jobs that are pending for this host and sees each to its end, side by side for
-// different devices. Work goes on while the connection is lost; what ended meanwhile is answered
-// by the next.
+// Runs the pending jobs of this host to their end, in parallel on different devices. Jobs keep
+// running while the connection is lost; the next connection answers those that ended meanwhile.
 //
 // INVARIANTS
-// - A job is at one place only: while it is in `running`, news of it do not start it again.
-// - The service has said that a job is in progress, under the version we know, before its first
-//   step: what was cancelled in time is never begun.
-// - The outcome of steps is recorded before it is answered; if that fails, this is the answer.
+// - A job in `running` is not started again by another notification.
+// - AWS has confirmed that a job is in progress, under the version that the agent knows, before
+//   its first step: a job that was cancelled before never begins.
+// - The outcome of steps is recorded before it is answered; if recording fails, that failure is
+//   the answer.
 
 import type { JobOutcome } from './checkpoint.ts';
 import { createDeviceLocks } from './device-locks.ts';
@@ -21,11 +21,11 @@ import type { RediscoverRequests } from './rediscover-requests.ts';
 import { JobStopped, runSteps, type StepsDeps } from './run-steps.ts';
 import { leavesNothing } from './step-looks.ts';
 
-/** Notifications are not guaranteed; this bounds for how long a job waits because one was lost. */
+/** Notifications are not guaranteed; this limits how long a job waits after a lost one. */
 const askAgainMs = 5 * 60_000;
 
 export interface JobRunner {
-  /** Takes jobs until the connection is lost; never rejects. */
+  /** Runs jobs until the connection is lost; never rejects. */
   serve(session: Session): Promise<void>;
   /** Resolves when no job touches a device any more. */
   idle(): Promise<void>;
@@ -34,14 +34,14 @@ export interface JobRunner {
 export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
   readonly looks: RediscoverRequests;
   /**
-   * The process is to end: jobs stop at their next safe point, and are resumed after the next
+   * Aborts when the process ends: jobs stop at their next safe point and resume after the next
    * start.
    */
   readonly stop: AbortSignal;
 }
 
 interface Running {
-  /** The control plane has ended it. */
+  /** Aborts when the control plane has cancelled the job. */
   readonly cancelled: AbortController;
   readonly ended: Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   const { log, checkpoint, looks, stop } = deps;
   const locks = createDeviceLocks();
   const running = new Map<string, Running>();
-  /** Of these it is no news that they are over. */
+  /** Jobs that are being answered: an update that they are over is expected. */
   const answering = new Set<string>();
   let channel: JobsChannel | undefined;
 
@@ -67,7 +67,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     for (const { jobId, found } of described) {
       if (found === 'unreadable') continue;
       const isOver = !found || hasEnded(found.status);
-      // A list shows ten jobs, and may be late: what it lacks need not be over.
+      // A list shows ten jobs and may be late, so a missing job may still run.
       if (isOver) running.get(jobId)?.cancelled.abort();
       else if (!running.has(jobId) && !stop.aborted) start(found);
     }
@@ -77,7 +77,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     try {
       return await jobs.describe(jobId);
     } catch (error) {
-      log.error('A job cannot be read.', { job: jobId, reason: reasonOf(error) });
+      log.error('Job unreadable', { job: jobId, reason: reasonOf(error) });
       return 'unreadable' as const;
     }
   }
@@ -86,8 +86,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const cancelled = new AbortController();
     const ended = run(execution, cancelled)
       .catch((error: unknown) => {
-        // Connection lost, most likely; pending jobs are asked for by the next.
-        log.warn('A job is left for later.', { job: execution.jobId, reason: reasonOf(error) });
+        // Most likely the connection was lost; the next connection lists pending jobs again.
+        log.warn('Job postponed', { job: execution.jobId, reason: reasonOf(error) });
       })
       .finally(() => {
         running.delete(execution.jobId);
@@ -100,14 +100,14 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const { jobId, jobDocument } = execution;
     const handle = holdExecution(execution, () => channel, cancelled);
     const read = readJob(jobDocument, deps);
-    // The control plane knows of a region that it has had programmed only what it is told from
-    // now on, even where nothing has changed.
+    // The control plane has cleared what it knows of a programmed region, so the next report
+    // describes all devices, even unchanged ones.
     const isProgram = 'job' in read && read.job.steps.some(({ kind }) => kind === 'program');
     const answer = async (outcome: JobOutcome) => {
       answering.add(jobId);
       if (!(await handle.answer(outcome))) return;
-      log.info('A job is answered.', { job: jobId, ...outcome });
-      // Nobody waits for it: what has changed is told, now or by the next session.
+      log.info('Job answered', { job: jobId, ...outcome });
+      // Not awaited: the change is reported by this session or by the next.
       looks.ask(isProgram ? 'everything' : 'changes');
     };
     if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
@@ -118,8 +118,9 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const stopped = AbortSignal.any([cancelled.signal, stop]);
     const outcome = await locks.hold(addresses, () => carryOut(job, handle, stopped));
     if (outcome) await answer(outcome);
-    // Else the control plane ended it, or we end: then it is resumed after the next start.
-    else log.info('A job is stopped.', { job: jobId, cancelled: cancelled.signal.aborted });
+    // Otherwise the control plane cancelled the job, or the agent stops and resumes it after its
+    // next start.
+    else log.info('Job stopped', { job: jobId, cancelled: cancelled.signal.aborted });
   }
 
   /** Undefined if it was stopped. */
@@ -134,7 +135,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const details = steps > 0 ? { step: `${Math.min(done + 1, steps)}/${steps}` } : {};
     if (stopped.aborted || !(await handle.update('IN_PROGRESS', details))) return undefined;
     const origin = job.requestId ? { request_id: job.requestId } : {};
-    log.info('A job has begun.', { job: jobId, action: job.action, ...details, ...origin });
+    log.info('Job started', { job: jobId, action: job.action, ...details, ...origin });
     const progress = trackProgress({
       steps,
       clock: deps.clock,
@@ -148,7 +149,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       return outcome;
     } catch (error) {
       if (error instanceof JobStopped) return undefined;
-      log.error('A job could not be recorded.', { job: jobId, reason: reasonOf(error) });
+      log.error('Job not recorded', { job: jobId, reason: reasonOf(error) });
       const reason = `The agent could not record it: ${reasonOf(error)}.`;
       const isEmpty = await leavesNothing(deps, job);
       return { status: 'FAILED', reason, ...(isEmpty && { left: 'nothing' }) };
@@ -183,14 +184,14 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
         while (!session.lost.aborted) {
           const pending = await channel.pending().catch((error: unknown) => {
             session.lost.throwIfAborted();
-            log.error('Pending jobs cannot be asked for.', { reason: reasonOf(error) });
+            log.error('Pending jobs not listed', { reason: reasonOf(error) });
           });
           if (pending) await offer(pending);
           await deps.clock.sleep(askAgainMs, session.lost);
         }
       } catch (error) {
         if (session.lost.aborted) return;
-        log.error('Jobs are not taken in this session.', { reason: reasonOf(error) });
+        log.error('Jobs disabled in this session', { reason: reasonOf(error) });
       } finally {
         channel = undefined;
       }

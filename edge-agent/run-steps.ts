@@ -1,7 +1,7 @@
-// Does the steps of a job, each once in effect: what a step wants is compared with what there is
-// before anything is touched, so that a step that was interrupted, or done by an earlier job, can
-// simply be taken again. A region is the exception: it is written anew, since what an interrupted
-// write left in it cannot be read.
+// Runs the steps of a job, each once in effect: a step compares its target with the current state
+// before it touches a device, so that an interrupted or already finished step can be repeated. A
+// region is the exception: it is always written, because the content after an interrupted write
+// cannot be read.
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type {
@@ -45,17 +45,17 @@ export interface Run {
   readonly jobId: string;
   readonly execution: string;
   readonly job: Job;
-  /** Heeded between steps, and while nothing is touched yet. */
+  /** Checked between steps, and while a step has not touched the device. */
   readonly stop: AbortSignal;
   readonly onProgress: (step: number, percent: number) => void;
 }
 
-/** The job was stopped at a safe point: what is done stays done, and is on record. */
+/** The job was stopped at a safe point: finished steps stay done and are recorded. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped';
 }
 
-/** From the first step without a result on record. @throws JobStopped */
+/** From the first step without a recorded result. @throws JobStopped */
 export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
   const { job, jobId, execution, stop } = run;
   const { action, bindId } = job;
@@ -85,14 +85,14 @@ function endedBy({ action, bindId, steps }: Job): string[] {
   return bindId !== undefined ? [bindId] : steps.flatMap((step) => partOfBind(step) ?? []);
 }
 
-/** What a step makes ready or cleans up, as a part of its bind. */
+/** The part of its bind that a step makes ready or cleans up. */
 function partOfBind(step: JobStep): string | undefined {
   if (step.bind_id === undefined) return undefined;
   if ('uuid' in step) return `${step.bind_id} ${step.uuid}`;
   return step.region && `${step.bind_id} ${step.address} ${step.region}`;
 }
 
-/** A release and a reprovision continue after a failed step. */
+/** Whether the job continues after a failed step, as a release and a reprovision do. */
 function goesOn({ action }: Job): boolean {
   return action === 'release' || action === 'reprovision';
 }
@@ -117,8 +117,8 @@ async function runStep(
     },
   );
   const fields = { job: jobId, ...intentOf(step), ...result };
-  if (result.failed === undefined) deps.log.info('A step of a job is done.', fields);
-  else deps.log.warn('A step of a job failed.', fields);
+  if (result.failed === undefined) deps.log.info('Job step done', fields);
+  else deps.log.warn('Job step failed', fields);
   const isUnmade = result.failed !== undefined && (await areAbsent(deps, [step]));
   await deps.checkpoint.record(jobId, execution, result, isUnmade ? 'absent' : undefined);
   return result;
@@ -142,7 +142,7 @@ function doStep(context: Context, step: JobStep, number: number): Promise<void> 
     case 'remove-mdev':
       return removeMdev(context, step);
     case 'settle':
-      // The job has waited for the device; the step needs nothing more.
+      // The job has already waited for the device; the step needs nothing more.
       return Promise.resolve();
   }
 }
@@ -179,7 +179,7 @@ async function program(context: Context, step: ProgramStep, number: number): Pro
   }
 }
 
-/** @throws StepFailed where nothing, or two things, are said of the region's interface */
+/** @throws StepFailed if the region's interface is unknown or contradicts the request */
 function interfaceOf(device: ReportedDevice, step: ProgramStep): string {
   const region = device.regions.find(({ name }) => name === step.region);
   if (!region) throw new StepFailed(`The device has no region ${step.region}.`);
@@ -202,29 +202,31 @@ async function createMdev(context: Context, step: CreateMdevStep): Promise<void>
   try {
     await driver.createMdev({ address, type, uuid });
   } catch (error) {
-    // Drivers differ in their error codes; only a list of mdevs shows whether the mdev exists.
+    // Error codes differ between drivers; only the list of mdevs shows whether the mdev exists.
     if (!(await isThere(driver, step))) throw error;
   }
 }
 
 /**
- * An mdev that was made for an earlier claim of its handle holds what that claim's tenant left in
- * it. Its mark names the claim by the handle's epoch. One without a mark is not this agent's to
- * remove, and must not be given to the claim either. Only after a boot, or a change of agents, it
- * is the same claim's: that job makes again what its instance has.
+ * Removes an mdev that was created for an earlier claim of its handle, because it holds data of
+ * that claim's tenant. Its mark names the claim by the handle's epoch. An mdev without a mark was
+ * not created by this agent: it is neither removed nor given to the claim. Only after a boot, or
+ * after the agent was replaced, can it belong to the same claim: that job reprovisions what its
+ * instance has.
  *
- * @throws StepFailed where an mdev without a mark is in the way
+ * @throws StepFailed if an mdev without a mark has the uuid
  */
 async function removeOthers(context: Context, driver: MakesMdevs, step: CreateMdevStep) {
   const mark = context.checkpoint.mdev(step.uuid);
   const isSame = mark ? mark.epoch === step.epoch : context.job.action === 'reprovision';
   if (step.epoch === undefined || isSame) return;
   if (!(await isThere(driver, step))) return;
-  if (!mark) throw new StepFailed(`${step.uuid} is there, and was not made by this agent.`);
+  if (!mark)
+    throw new StepFailed(`The mdev ${step.uuid} exists, and was not created by this agent.`);
   await claim(context, { ...step, kind: 'remove-mdev' });
   const { address, type, uuid } = step;
   await driver.removeMdev({ address, type, uuid });
-  context.log.warn('An mdev of an earlier bind was removed.', { uuid, address });
+  context.log.warn('Mdev of an earlier bind removed', { uuid, address });
 }
 
 async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void> {
@@ -235,10 +237,10 @@ async function removeMdev(context: Context, step: RemoveMdevStep): Promise<void>
   if (!found) return;
   const mark = context.checkpoint.mdev(step.uuid);
   const isOurs = mark?.type === found.type && mark.address === found.address;
-  if (!isOurs) throw new StepFailed(`${step.uuid} was not made by this agent.`);
+  if (!isOurs) throw new StepFailed(`The mdev ${step.uuid} was not created by this agent.`);
   if (isMadeLater(mark, step.epoch)) return;
   if (found.type !== step.type || found.address !== step.address) {
-    throw new StepFailed(`${step.uuid} is a ${found.type} of ${found.address}.`);
+    throw new StepFailed(`The mdev ${step.uuid} has type ${found.type} on ${found.address}.`);
   }
   try {
     await driver.removeMdev(found);

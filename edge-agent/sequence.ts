@@ -1,11 +1,11 @@
-// Numbers reports so that the control plane can tell the later of two.
+// Numbers reports, so that the control plane can order them.
 //
 // INVARIANTS
-// - A number is on disk before it is used, so a crash cannot lead to using it twice.
-// - Each number is at least the wall clock's, in tenths of a second (the control plane has room for
-//   10^11 numbers a boot). A file that is lost or torn is therefore harmless: no number given
-//   before is as high as the clock now.
-// - With the file, a clock that was set back does no harm either.
+// - A number is on disk before it is used, so a crash cannot use it twice.
+// - Each number is at least the wall clock's, in tenths of a second (the control plane has room
+//   for 10^11 numbers per boot). A lost or torn file is therefore harmless: every earlier number
+//   is lower than the clock.
+// - With the file, a clock that was set back is harmless too.
 
 import * as z from 'zod';
 import { type Log, reasonOf } from './log.ts';
@@ -34,8 +34,8 @@ export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
       try {
         await deps.files.replace(fileName, JSON.stringify({ boot_id: deps.bootId, last }));
       } catch (error) {
-        // A full or read-only disk must not silence the host: the clock still orders its reports.
-        deps.log.error('The sequence number could not be stored.', { reason: reasonOf(error) });
+        // A full or read-only disk must not stop the reports: the clock still orders them.
+        deps.log.error('Sequence number not stored', { reason: reasonOf(error) });
       }
       return last;
     },
@@ -48,7 +48,7 @@ async function lastOf({ files, bootId, log }: SequenceDeps): Promise<number> {
     const stored = text === undefined ? undefined : state.parse(JSON.parse(text));
     return stored?.boot_id === bootId ? stored.last : 0;
   } catch (error) {
-    log.info('No stored sequence number; resuming from the clock.', { reason: reasonOf(error) });
+    log.info('No stored sequence number, using the clock', { reason: reasonOf(error) });
     return 0;
   }
 }

@@ -1,15 +1,15 @@
-// The agent's own small files: each is replaced as a whole, so that it holds the old text or the
-// new one, whenever the power fails.
+// The agent's own small files. Each is replaced atomically: after a power failure it holds the
+// old text or the new one.
 
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface StateFiles {
-  /** Undefined where there is none. */
+  /** Undefined if the file does not exist. */
   read(name: string): Promise<string | undefined>;
-  /** Resolves once the new text, and the name it goes by, would survive a crash of the host. */
+  /** Resolves once the new text and its directory entry are durable. */
   replace(name: string, text: string): Promise<void>;
-  /** Gives the file a name that no other file has, and returns that name. */
+  /** Renames the file to an unused name, and returns that name. */
   keepAside(name: string): Promise<string>;
 }
 
@@ -40,7 +40,7 @@ export function openStateFiles(directory: string): StateFiles {
   };
 }
 
-/** A rename would overwrite what was kept before; a link does not. */
+/** A link, because a rename would overwrite a file that was kept before. */
 async function linkedAnew(file: string): Promise<string> {
   for (let number = 1; ; number++) {
     const kept = `${file}.kept-${number}`;

@@ -1,8 +1,8 @@
-// One agent works with one state directory. A second, started by hand beside the service say,
-// would do the same jobs on the same devices, and each would write over what the other keeps.
+// Locks the state directory for one agent. A second agent, for example started by hand beside the
+// service, would run the same jobs on the same devices and overwrite the files of the first.
 //
-// A socket says so, since the kernel ends it with its process, however that ends: what a dead
-// agent has left is in nobody's way, and no number of a process is taken for another's.
+// The lock is a socket, which the kernel closes however its process ends: a dead agent leaves no
+// stale lock, and no reused process id is mistaken for an agent.
 
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
@@ -15,12 +15,12 @@ export class StateInUse extends Error {
   override readonly name = 'StateInUse';
 }
 
-/** Holds the directory until this process ends. @throws StateInUse while another does */
+/** Holds the directory until this process ends. @throws StateInUse if another process holds it */
 export async function lockState(directory: string, log: Log): Promise<void> {
   const path = join(directory, 'agent.sock');
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    if (await isAnswered(path)) throw new StateInUse(`Another agent works with ${directory}.`);
+    if (await isAnswered(path)) throw new StateInUse(`Another agent uses ${directory}.`);
     await rm(path, { force: true });
     const server = createServer((socket) => socket.destroy());
     server.listen(path);
@@ -28,8 +28,8 @@ export async function lockState(directory: string, log: Log): Promise<void> {
     server.unref();
   } catch (error) {
     if (error instanceof StateInUse) throw error;
-    // As with a disk that is full or read-only: it must not silence the host.
-    log.error('The state directory could not be locked.', { reason: reasonOf(error) });
+    // A lock that fails, for example on a full or read-only disk, must not stop the agent.
+    log.error('State directory not locked', { reason: reasonOf(error) });
   }
 }
 

@@ -1,4 +1,4 @@
-// What a step of a job sees of the devices before and after it touches them.
+// How a step of a job reads the devices before and after it touches them.
 
 import type { JobStep } from '#core/contracts/job-document.ts';
 import { askDriver } from './ask-driver.ts';
@@ -8,18 +8,18 @@ import { type Log, reasonOf } from './log.ts';
 import type { Job } from './read-job.ts';
 
 export interface LookDeps {
-  /** The first that finds an address has it, as in reports. */
+  /** The first driver that finds an address has it, as in reports. */
   readonly drivers: readonly Driver[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A step cannot be done; the message says why, for the job's answer. */
+/** A step cannot be done; the message is the reason in the job's answer. */
 export class StepFailed extends Error {
   override readonly name: string = 'StepFailed';
 }
 
-/** No host with such a device could do the step as it is asked. */
+/** The step cannot be done as requested on any host with such a device. */
 export class StepRefused extends StepFailed {
   override readonly name = 'StepRefused';
 }
@@ -28,7 +28,7 @@ export class StepRefused extends StepFailed {
 export async function holderOf({ drivers, clock, log }: LookDeps, address: string) {
   for (const driver of drivers) {
     const devices = await askDriver(driver, clock).catch((error: unknown) => {
-      log.warn('A driver could not look.', { driver: driver.name, reason: reasonOf(error) });
+      log.warn('Driver discovery failed', { driver: driver.name, reason: reasonOf(error) });
     });
     const device = devices && Object.hasOwn(devices, address) ? devices[address] : undefined;
     if (device) return { driver, device };
@@ -39,29 +39,31 @@ export async function holderOf({ drivers, clock, log }: LookDeps, address: strin
 /** @throws StepFailed */
 export async function mdevMaker(deps: LookDeps, address: string): Promise<MakesMdevs> {
   const { driver } = await holderOf(deps, address);
-  if (!makesMdevs(driver)) throw new StepFailed(`Driver ${driver.name} makes no mdevs.`);
+  if (!makesMdevs(driver)) throw new StepFailed(`Driver ${driver.name} does not support mdevs.`);
   return driver;
 }
 
-/** @throws StepFailed if something else has the uuid */
+/** @throws StepFailed if another device or type has the uuid */
 export async function isThere(driver: MakesMdevs, { address, type, uuid }: Mdev): Promise<boolean> {
   const found = (await driver.listMdevs()).find((mdev) => mdev.uuid === uuid);
   if (found && (found.type !== type || found.address !== address)) {
-    throw new StepFailed(`${uuid} is there, but as a ${found.type} of ${found.address}.`);
+    throw new StepFailed(
+      `The mdev ${uuid} exists, but with type ${found.type} on ${found.address}.`,
+    );
   }
   return found !== undefined;
 }
 
 /**
- * Whether a look shows that nothing of what the job makes is there. Of a region no look can tell:
- * an interrupted write leaves a content that cannot be read.
+ * Whether the driver's list shows that nothing of the job's target exists. For a region this is
+ * unknown: the content after an interrupted write cannot be read.
  */
 export async function leavesNothing(deps: LookDeps, { action, steps }: Job): Promise<boolean> {
   const makes = action === 'prepare' || action === 'reprovision';
   return makes && !steps.some(({ kind }) => kind === 'program') && (await areAbsent(deps, steps));
 }
 
-/** Whether a look shows that none of the mdevs that the steps make is there. */
+/** Whether the driver's list shows that none of the mdevs of the steps exists. */
 export async function areAbsent(
   { drivers, log }: LookDeps,
   steps: readonly JobStep[],
@@ -74,7 +76,7 @@ export async function areAbsent(
     }
     return true;
   } catch (error) {
-    log.warn('A driver could not list mdevs.', { reason: reasonOf(error) });
+    log.warn('Mdevs not listed', { reason: reasonOf(error) });
     return false;
   }
 }

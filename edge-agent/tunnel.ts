@@ -1,6 +1,5 @@
-// A way out where hosts reach nothing directly: an HTTP proxy that is asked to connect us
-// (CONNECT, RFC 9110 §9.3.6). What goes through it is TLS, which it cannot read. It finds the
-// name's address, too.
+// A tunnel through an HTTP proxy (CONNECT, RFC 9110 §9.3.6), for hosts without direct access. The
+// tunneled traffic is TLS, which the proxy cannot read. The proxy also resolves the name.
 
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
@@ -33,16 +32,16 @@ export function openTunnel(
     asking.once('connect', ({ statusCode }, socket: Socket, head: Buffer) => {
       if (statusCode !== 200) {
         socket.destroy();
-        reject(new Error(`proxy ${hostname} refuses ${authority}: answer ${statusCode}`));
+        reject(new Error(`proxy ${hostname} refuses ${authority}: status ${statusCode}`));
         return;
       }
-      // What it should not have sent yet; who it is for will say so.
+      // Bytes after the proxy's answer belong to the tunneled protocol, which checks them.
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });
     asking.once('response', (response) => {
       response.destroy();
-      reject(new Error(`proxy ${hostname} refuses ${authority}: answer ${response.statusCode}`));
+      reject(new Error(`proxy ${hostname} refuses ${authority}: status ${response.statusCode}`));
     });
     asking.once('error', (error) => reject(new Error(`proxy ${hostname}: ${error.message}`)));
     asking.end();

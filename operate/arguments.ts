@@ -1,5 +1,6 @@
-// One rule for all commands. `--help` prints the usage. Exit codes: 0 done; 1 the answer is no (something is
-// wrong, differs, or was refused); 2 the command could not run (wrong arguments, settings, or a failure).
+// The conventions of all commands. `--help` prints the usage. Exit codes: 0 done; 1 the answer is
+// no (something is wrong, differs, or was refused); 2 the command could not run (wrong arguments
+// or settings, or a failure).
 
 import { parseArgs } from 'node:util';
 
@@ -8,7 +9,7 @@ export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';
 }
 
-/** What `parseArgs` and AWS's clients throw, as one sentence for the user of the command. */
+/** Errors of `parseArgs` and of AWS's clients as one sentence for the user of the command. */
 export function sentenceOf(error: Error): string {
   if (isParseError(error)) {
     return `${error.message.split('. To specify')[0]}.`.replace('..', '.');
@@ -24,7 +25,7 @@ export function sentenceOf(error: Error): string {
 /**
  * Runs a command and sets the exit code.
  *
- * @param isRefusal whether an error means that the command ran and was refused: then it exits with 1
+ * @param isRefusal whether an error means that the command ran and was refused, exit code 1
  */
 export function runCommand(
   usage: string,
@@ -39,14 +40,14 @@ export function runCommand(
   });
 }
 
-/** Ends the process with the usage if `--help` is among the arguments. */
+/** Prints the usage and ends the process if `--help` is among the arguments. */
 export function showHelp(usage: string): void {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;
   console.log(usage);
   process.exit(0);
 }
 
-/** For commands that take no arguments. Ends the process where there are some. */
+/** For commands without arguments. Ends the process if there are any. */
 export function takeNoArguments(usage: string): void {
   showHelp(usage);
   try {

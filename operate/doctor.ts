@@ -1,5 +1,5 @@
-// `npm run -s doctor -- --environment <file>`: looks at a deployed stack and says what is wrong, and what
-// to do about it.
+// `npm run -s doctor -- --environment <file>`: checks a deployed stack, reports what is wrong,
+// and names a remedy.
 
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -19,18 +19,18 @@ const usage = `npm run -s doctor -- [--environment <file>] [--url <API>]
 Looks at a deployed stack, changes nothing, and exits with 1 if something is wrong.
 
 --environment  the settings of a function, as JSON; without it they come from the environment
---url          the API, where it is not the one of Keystone's catalog`;
+--url          the API, if it differs from the one in Keystone's catalog`;
 
 async function main(): Promise<void> {
   const { values: given } = parseArgs({
     options: { environment: { type: 'string' }, url: { type: 'string' } },
   });
   if (given.environment !== undefined) loadEnvironment(given.environment);
-  // What goes wrong is said by the findings.
+  // The findings report errors.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   const counts = { ok: 0, WRONG: 0, unseen: 0 };
   for await (const finding of examine(contextFor(given.url))) counts[print(finding)] += 1;
-  console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} not to be seen from here`);
+  console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
   process.exitCode = counts.WRONG > 0 ? 1 : 0;
 }
 

@@ -1,5 +1,6 @@
-// `npm run -s enrol -- <verb> --stage <stage> …`: gives compute nodes their identity at AWS IoT, renews it,
-// and takes it away. Account, region and credentials are those of AWS's own environment.
+// `npm run -s enrol -- <verb> --stage <stage> ...`: issues, renews and removes the identities of
+// compute nodes at AWS IoT. Account, region and credentials come from AWS's own environment
+// variables.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -35,7 +36,7 @@ list                                         hosts and their certificates
 <host>      the compute node's name in Nova
 --settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
 --port      8883, or 443 where nothing else gets out
---ca        PEM file of the broker's authorities, where it is not AWS's
+--ca        PEM file of the broker's authorities, if it is not AWS's
 --at        where the folder will be on the host; ${installedAt}
 --images    URL below which the stage's images are: the stack's output ImageSource
 --keep      the certificate to keep, where it is not the one the host connects with`;
@@ -56,7 +57,7 @@ type Option = keyof typeof options;
 const verbs = ['add', 'rotate', 'retire', 'revoke', 'remove', 'list'] as const;
 type Verb = (typeof verbs)[number];
 
-/** What each verb takes beside `--stage`. */
+/** The options of each verb besides `--stage`. */
 const taken: Readonly<Record<Verb, readonly Option[]>> = {
   add: ['out', 'settings', 'port', 'ca', 'at', 'images'],
   rotate: ['out', 'settings', 'port', 'ca', 'at', 'images'],
@@ -96,14 +97,14 @@ async function main(): Promise<void> {
   }
   refuseWrongOptions(verb, given, hostname);
   if (others.length > 0) {
-    throw new WrongArguments(`One host at a time, not ${positionals.slice(1).join(', ')}.`);
+    throw new WrongArguments(`Only one host is allowed, not ${positionals.slice(1).join(', ')}.`);
   }
   const registry = createRegistry(new IoTClient(), stage);
   if (verb === 'list') return list(registry, stage);
   if (given.all) return remove(registry, stage, await registry.things());
   if (hostname === undefined) throw new WrongArguments('The host is missing.');
   if (!isHostname(hostname)) {
-    throw new WrongArguments(`${JSON.stringify(hostname)} cannot be a compute node's name.`);
+    throw new WrongArguments(`${JSON.stringify(hostname)} is not a valid name of a compute node.`);
   }
   const target = { registry, stage, hostname, thing: thingName(stage, hostname) };
   await actions[verb](target, given);
@@ -118,7 +119,7 @@ function refuseWrongOptions(verb: Verb, given: Given, hostname: string | undefin
   const isOfAll = verb === 'list' || given.all === true;
   if (isOfAll && hostname !== undefined) {
     const what = given.all ? '--all' : verb;
-    throw new WrongArguments(`${what} takes no host; it was given ${hostname}.`);
+    throw new WrongArguments(`${what} takes no host, but ${hostname} was given.`);
   }
   const { port } = given;
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
@@ -131,7 +132,7 @@ const actions: Readonly<
 > = {
   add: (target, given) => {
     if (given.settings === undefined) {
-      throw new WrongArguments('--settings is missing: what may the host offer?');
+      throw new WrongArguments('--settings is missing: it says what the host may offer.');
     }
     return enrol(target, given, false);
   },
@@ -182,7 +183,7 @@ async function list(registry: Registry, stage: string): Promise<void> {
 }
 
 async function remove(registry: Registry, stage: string, things: readonly string[]): Promise<void> {
-  if (things.length === 0) console.log('There are no hosts.');
+  if (things.length === 0) console.log('No hosts are enrolled.');
   const isConnected = async (hostname: string) => {
     const presence = await presenceOf(stage, hostname).catch(unlessTableIsGone);
     return presence?.isConnected ?? false;
@@ -198,7 +199,7 @@ async function presenceOf(stage: string, hostname: string): Promise<Presence | u
   return (await store.inventory.host(hostname)).host.presence;
 }
 
-/** Where a stack is half removed, its hosts still have to be. */
+/** A half-removed stack may have no tables; its hosts can still be removed. */
 function unlessTableIsGone(error: Error): undefined {
   if (error.name !== 'ResourceNotFoundException') throw error;
 }
@@ -211,8 +212,8 @@ interface Named {
 
 function print(hostname: string, certificates: readonly Named[], presence?: Presence): void {
   const seen = presence
-    ? `${presence.isConnected ? 'connected' : 'away'} since ${presence.at}`
-    : 'never seen';
+    ? `${presence.isConnected ? 'connected' : 'disconnected'} since ${presence.at}`
+    : 'never connected';
   console.log(`${hostname}: ${seen}`);
   for (const { id, status, createdAt } of certificates) {
     const use = id === presence?.certificate ? '  last used' : '';

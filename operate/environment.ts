@@ -1,14 +1,14 @@
-// The settings of a deployed stack are those of its functions. AWS gives them as JSON, and `npm start`
-// writes its own in the same form; see docs/operations.md.
+// The settings of a deployed stack are the environment of its functions. AWS returns them as
+// JSON, and `npm start` writes them in the same form; see docs/operations.md.
 
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 
-/** Makes them this process's own, beside those that it has. @throws Error where the file is none */
+/** Adds the file's settings to this process's environment. @throws Error if the file is invalid */
 export function loadEnvironment(file: string): void {
   const read = z.record(z.string(), z.string()).safeParse(jsonOf(readFileSync(file, 'utf8')));
-  if (!read.success) throw new Error(`${file} must be a JSON object of texts.`);
-  // Whatever the caller's environment says comes first: credentials, not least.
+  if (!read.success) throw new Error(`${file} must be a JSON object with string values.`);
+  // The process's own environment has precedence, so that credentials stay.
   process.env = { ...read.data, ...process.env };
 }
 

@@ -1,7 +1,7 @@
-// `npm run reconcile -- <host> …`: what is stored of these hosts' devices, beside Placement and what the
-// hosts last reported. A dry run: it changes nothing. With `--repair` Placement is made to hold what is
-// stored, as it is once an hour anyway. The settings are those of the functions, from the environment
-// or from `--environment <file>`.
+// `npm run reconcile -- <host> ...`: compares the stored devices of these hosts with Placement
+// and with the hosts' last reports. It changes nothing; with `--repair` it writes the stored
+// state to Placement, as the hourly comparison does. The settings are those of the functions,
+// from the environment or from `--environment <file>`.
 
 import { parseArgs } from 'node:util';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
@@ -44,16 +44,16 @@ async function main(): Promise<void> {
       if (providers[0]) await syncProviders(deps, providers[0], 1).catch(tell);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
-    console.log(`${hostname}: repaired; ${left} differ now`);
+    console.log(`${hostname}: repaired; ${left} still differ`);
     differences += left - differing;
   }
   process.exitCode = differences > 0 ? 1 : 0;
 }
 
-/** A device that waits for another process holds up no other device. */
+/** A device that waits for another process does not block other devices. */
 function tell(error: Error): void {
   if (!(error instanceof RetryLater)) throw error;
-  console.log(`      not yet     ${error.message}`);
+  console.log(`      pending     ${error.message}`);
 }
 
 function print({ provider, stored, placement, host, agrees }: Comparison): void {

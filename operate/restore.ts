@@ -1,6 +1,6 @@
-// `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time>`: puts back what DynamoDB
-// has restored beside the stage's tables. Without --apply it only counts. docs/operations.md says what has
-// to be done before and after.
+// `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time>`: copies the
+// tables that DynamoDB has restored from a backup into the tables of the stage. Without --apply
+// it only counts rows. docs/operations.md lists the steps before and after.
 
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
@@ -11,7 +11,7 @@ import { runCommand, WrongArguments } from './arguments.ts';
 
 const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
 
-<suffix>    what the restored tables' names end with: restored, for prod-arqs-restored
+<suffix>    suffix of the restored tables' names: restored, for prod-arqs-restored
 <ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
 --apply     write; without it, what would be written is counted`;
 
@@ -45,12 +45,12 @@ async function main(): Promise<void> {
   }
   console.log(
     apply
-      ? 'Put back. No handle is handed out until its host has reported and Placement agrees.'
-      : 'Nothing was written: --apply does.',
+      ? 'Restored. No handle can be claimed until its host has reported and Placement agrees.'
+      : 'Nothing was written. Repeat with --apply to write.',
   );
 }
 
-/** A time without its zone would be another one wherever the command runs. */
+/** A time without a zone would depend on the zone of this machine. */
 function momentOf(given: string | undefined): string {
   if (given === undefined) throw new WrongArguments('--moment is missing.');
   const read = z.iso.datetime({ offset: true }).safeParse(given);
@@ -69,5 +69,5 @@ runCommand(usage, () => main().catch(explainAbsentTables));
 
 function explainAbsentTables(error: Error): never {
   if (error.name !== 'ResourceNotFoundException') throw error;
-  throw new Error('Not all of these tables are there; nothing was written.');
+  throw new Error('Not all of these tables exist; nothing was written.');
 }

@@ -1,7 +1,7 @@
-// `npm run -s settle -- <host> --boot <boot id>`: ends a conflict of identity, when one of the two agents
-// that reported as the host has been ended or enrolled as another host. Without `--boot` it lists
-// which boots have reported. The settings are those of the functions, from the environment or from
-// `--environment <file>`.
+// `npm run -s settle -- <host> --boot <boot id>`: ends an identity conflict after one of the two
+// agents was stopped or enrolled as another host. Without `--boot` it lists the boots that have
+// reported. The settings are those of the functions, from the environment or from `--environment
+// <file>`.
 
 import { parseArgs } from 'node:util';
 import { createDeps } from '#core/deps.ts';
@@ -13,7 +13,7 @@ const usage = `npm run -s settle -- <host> [--boot <boot id>] [--environment <fi
 
 Ends a conflict of identity: two agents have reported as this host.
 
---boot         the boot that is the host's; without it, the boots that have reported are listed
+--boot         the host's own boot; without it, the boots that have reported are listed
 --environment  the settings of a function, as JSON; without it they come from the environment`;
 
 async function main(): Promise<void> {
@@ -23,20 +23,22 @@ async function main(): Promise<void> {
   });
   const [hostname, ...others] = positionals;
   if (hostname === undefined || others.length > 0) {
-    throw new WrongArguments('Name one host.');
+    throw new WrongArguments('Exactly one host must be given.');
   }
   if (given.environment !== undefined) loadEnvironment(given.environment);
   const deps = createDeps('settle');
   if (given.boot !== undefined) {
     await endConflict(deps, hostname, given.boot);
-    console.log(`${hostname}: boot ${given.boot} is the host's; its next report brings it back.`);
+    console.log(
+      `${hostname}: boot ${given.boot} is the host's; its next report ends the conflict.`,
+    );
     return;
   }
   const { conflict } = await deps.store.inventory.hostAlone(hostname);
   console.log(
     conflict
       ? `${hostname}: in conflict since ${conflict.since}`
-      : `${hostname}: in no conflict of identity`,
+      : `${hostname}: no identity conflict`,
   );
   for (const { bootId, lastAt } of conflict?.boots ?? []) {
     console.log(`  boot ${bootId}, last report ${lastAt}`);

@@ -220,7 +220,7 @@ function checkQuarantine(world: World, { handles, releases }: Stored): void {
       throw new Violation('L3', `handle ${uuid} is in quarantine, but its release is not`);
     }
     const isForeign = hosts.some(({ foreignMdevs }) => foreignMdevs.has(uuid));
-    if (quarantine?.includes('not made by this agent') && !isForeign) {
+    if (quarantine?.includes('not created by this agent') && !isForeign) {
       throw new Violation('L3', `mdev ${uuid} is ours, but the agent does not know it`);
     }
     // One job cleans all handles of an instance on the host, and waits until all devices are

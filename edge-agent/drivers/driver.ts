@@ -4,18 +4,18 @@
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
 export interface Driver {
-  /** Stands in reports and, with or without `_driver` behind it, in the agent's settings. */
+  /** The name in reports and, with or without `_driver` appended, in the agent's settings. */
   readonly name: string;
   /**
-   * The devices of this host, by the PCI address of their physical function. Rejects if it could
-   * not look: an answer that lacks devices says that they are gone.
+   * The devices of this host, by the PCI address of their physical function. Rejects if discovery
+   * failed: a device that is missing in the answer counts as gone.
    */
   discover(): Promise<Readonly<Record<string, ReportedDevice>>>;
 }
 
-/** A driver that can tell cheaply, every few seconds, whether to look before the next tick. */
+/** A driver with a cheap check, every few seconds, for changes of its devices. */
 export interface NoticesChange {
-  /** Different text, other devices. */
+  /** The text changes whenever the devices change. */
   signature(): string;
 }
 
@@ -26,27 +26,27 @@ export function noticesChange(driver: Driver): driver is Driver & NoticesChange 
 /** A driver of devices with regions that take images. */
 export interface Programs {
   /**
-   * The image has been checked against the region. Resolves when the region holds it and says so.
-   * May be called again after a crash: then the region may hold anything, and is to be written
-   * anew.
+   * Called after the image was checked against the region. Resolves when the region holds the
+   * image and reports it. May be called again after a crash: the content of the region is then
+   * unknown, and the driver writes all of it.
    */
   program(work: Programming, onProgress: (percent: number) => void): Promise<void>;
 }
 
 export interface Programming {
   readonly address: string;
-  /** As in the device's report. */
+  /** The region's name in the device's report. */
   readonly region: string;
-  /** What the region's `bitstream-id` is to be. */
+  /** The region's `bitstream-id` after programming. */
   readonly imageId: string;
   readonly imagePath: string;
 }
 
 /** A driver of devices that can be divided into mediated devices. */
 export interface MakesMdevs {
-  /** Rejects with the kernel's error: EEXIST also if the uuid is another device's. */
+  /** Rejects with the kernel's error: EEXIST also if another device has the uuid. */
   createMdev(mdev: Mdev): Promise<void>;
-  /** Rejects also if a guest still has it. */
+  /** Rejects also if a guest still uses it. */
   removeMdev(mdev: Mdev): Promise<void>;
   /**
    * All mdevs of this host that the driver can see, including those that another program created.

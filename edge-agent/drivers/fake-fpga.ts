@@ -9,7 +9,7 @@ import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardwar
 
 const address = '0000:0d:00.0';
 const region = 'region0';
-/** The interface for which images must be made. */
+/** The interface that images must be built for. */
 const regionTypeUuid = '9926ab6d-6c92-5a68-aabc-a7d84c545738';
 
 const form = z.object({ imageId: z.string().optional(), functionUuid: z.string().optional() });
@@ -30,7 +30,7 @@ export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver & Programs 
       await hardware.operate(
         'program',
         () => ({ imageId: work.imageId, functionUuid }),
-        // As on a real one: until it is done, the region has no function.
+        // Like real hardware, the region has no function while it is programmed.
         () => ({}),
       );
       onProgress(100);

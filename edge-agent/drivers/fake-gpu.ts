@@ -8,7 +8,7 @@ import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardwar
 
 const address = '0000:0e:00.0';
 const poolSize = 4;
-/** Parts of the pool that one of the type takes. */
+/** Parts of the pool that one mdev of the type takes. */
 const sizes: Readonly<Record<string, number>> = { 'fake-1': 1, 'fake-2': 2 };
 
 const form = z.object({
@@ -30,7 +30,7 @@ export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver & MakesMdevs
   };
 }
 
-/** As the kernel and mtty refuse. */
+/** Refuses as the kernel and mtty do. */
 function withMdev({ mdevs }: State, mdev: Mdev): State {
   const size = sizes[mdev.type];
   if (mdev.address !== address || size === undefined) throw errorOf('ENOENT', 'create-mdev');
@@ -63,7 +63,7 @@ function describe({ mdevs }: State): ReportedDevice {
   };
 }
 
-/** A type is offered as far as instances of it are there or could still be made. */
+/** Offers existing mdevs of the type, and those that can still be created. */
 function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
   const created = mdevs.filter((mdev) => mdev.type === type).length;
   const count = created + Math.floor(freeOf(mdevs) / (sizes[type] ?? 1));
@@ -71,7 +71,7 @@ function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
     name: type,
     kind: 'mdev-type',
     resource_class: 'VGPU',
-    // CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as Nova's specification of vGPUs has it.
+    // CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as in Nova's specification of vGPUs.
     traits: [`CUSTOM_ABCD_9B01_${type.toUpperCase().replaceAll('-', '_')}`],
     num_accelerators: count,
     attach_handles: Array.from({ length: count }, (_, index) => ({

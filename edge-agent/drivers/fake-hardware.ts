@@ -1,5 +1,5 @@
-// The hardware of the fake drivers: a small file, which like hardware outlives the agent and is
-// empty after a boot; and the faults that a test asks for.
+// The simulated hardware of the fake drivers: a small file that outlives the agent, as hardware
+// does, and is empty after a boot; and the faults that a test injects.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,35 +7,36 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { openStateFiles } from '#agent/state-files.ts';
 
-/** What can be told to fail or to take its time. */
+/** Operations that can be made to fail or to be slow. */
 export type Operation = 'discover' | 'program' | 'create-mdev' | 'remove-mdev';
 
 const faults = z.object({
   /** Operation → error code, such as `ENOSPC`. */
   fail: z.record(z.string(), z.string()).default({}),
-  /** Operation → how long it takes before anything has changed. */
+  /** Operation → delay before the change takes effect. */
   delayMs: z.record(z.string(), z.number()).default({}),
-  /** Operation → how long it takes once everything has changed. */
+  /** Operation → delay after the change has taken effect. */
   lingerMs: z.record(z.string(), z.number()).default({}),
 });
 
 export interface FakeHardware<State> {
   read(): State;
   /**
-   * One operation: waits, fails if it is to, changes, waits. `change` throws to refuse.
-   * @param meanwhile what the hardware is until the change is complete
+   * Runs one operation: waits, fails if a fault is set, changes the state, waits. `change` throws
+   * to refuse.
+   * @param meanwhile the state of the hardware until the change is complete
    */
   operate(
     operation: Operation,
     change: (before: State) => State,
     meanwhile?: (before: State) => State,
   ): Promise<void>;
-  /** Fails or waits without changing anything. */
+  /** Fails or waits, without a change. */
   touch(operation: Operation): Promise<void>;
 }
 
 export interface FakeHardwareDeps {
-  /** Holds `faults.json` as well. */
+  /** The folder also holds `faults.json`. */
   readonly directory: string;
   readonly bootId: string;
 }
@@ -56,7 +57,7 @@ export function openFakeHardware<State>(
     return found.success && found.data.boot_id === bootId ? found.data : nothing;
   };
   const write = async (change: (before: State) => State) => {
-    // Whatever it waited for, it changes what is there now.
+    // Loaded after the wait, so that the change applies to the current state.
     const before = load();
     const after = { ...before, state: change(before.state), writes: before.writes + 1 };
     await files.replace(`${name}.json`, JSON.stringify(after));
@@ -74,7 +75,7 @@ export function openFakeHardware<State>(
     read: () => load().state,
     touch,
     operate: async (operation, change, meanwhile) => {
-      // What would be refused is refused before anything is touched.
+      // A change that is refused is refused before anything is touched.
       change(load().state);
       if (meanwhile) await write(meanwhile);
       await touch(operation);

@@ -1,5 +1,5 @@
-// One FPGA that is not there, for trying the system without hardware. As Cyborg's fake driver:
-// hypervisors ignore TEST_PCI handles, so instances start as if they had asked for nothing.
+// One simulated FPGA, to try the system without hardware. As with Cyborg's fake driver,
+// hypervisors ignore TEST_PCI handles, so instances start without an accelerator.
 
 import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
 import type { Driver } from './driver.ts';
@@ -19,7 +19,7 @@ function fakeDevice(): ReportedDevice {
     vendor: '0xABCD',
     product: '0xabcd',
     model: 'miss model info',
-    // Spaced as Python prints it: clients compare the text.
+    // Spaced as Python prints it, because clients compare the text.
     std_board_info: '{"device_id": "0xabcd", "class": "Fake class"}',
     vendor_board_info: 'fake_vendor_info',
     provider_suffix: 'FakeDevice',
@@ -32,7 +32,7 @@ function fakeDevice(): ReportedDevice {
   };
 }
 
-/** Cyborg numbers them from 1, eight functions to a device, in plain decimals. */
+/** Cyborg numbers them from 1, eight functions per device, in decimals. */
 function testHandle(number: number): ReportedHandle {
   return {
     type: 'TEST_PCI',

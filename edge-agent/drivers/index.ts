@@ -1,4 +1,4 @@
-// The drivers there are. A new one is a file beside this one and a line here.
+// The list of drivers. A new driver is a file in this folder and a line here.
 
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';

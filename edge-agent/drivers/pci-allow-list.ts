@@ -1,6 +1,6 @@
 // Which PCI functions the operator gives to Cyborg: entries as in Cyborg's
-// `passthrough_whitelist`, and beyond them, what the device is and how it is to be offered. The
-// first match counts.
+// `passthrough_whitelist`, with additional fields for the type of the device and how it is
+// offered. The first match counts.
 
 import * as z from 'zod';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
@@ -15,7 +15,7 @@ const hexadecimal = (pattern: RegExp, what: string) =>
 const id = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
 const classPrefix = hexadecimal(/^([0-9a-f]{2}){1,3}$/, 'two, four or six digits of a class code');
 
-/** Each part is a hexadecimal number or `*`; what is left out matches all, as in Nova. */
+/** Each part is a hexadecimal number or `*`; a missing part matches everything, as in Nova. */
 const addressPattern = z
   .string()
   .toLowerCase()
@@ -39,7 +39,7 @@ const entry = z
       .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
       .max(32)
       .default([]),
-    /** Offer virtual functions, one by one, in place of the function they are carved from. */
+    /** Offer the virtual functions one by one instead of their physical function. */
     virtual_functions: z.boolean().default(false),
   })
   .refine(
@@ -48,7 +48,7 @@ const entry = z
     'must narrow vendor_id, product_id, address or class, or every device of the host would match',
   );
 
-/** One entry or a list of them, as in Cyborg. */
+/** One entry or a list of entries, as in Cyborg. */
 export const pciAllowList = z.preprocess(
   (given) => (Array.isArray(given) ? given : [given]),
   z.array(entry).max(256),
@@ -56,8 +56,8 @@ export const pciAllowList = z.preprocess(
 export type AllowListEntry = z.infer<typeof entry>;
 
 /**
- * @param physical for a virtual function, the one it is carved from: an address in an entry stands
- *   for the virtual functions of that address too, as in Nova
+ * @param physical the physical function of a virtual function: as in Nova, an entry with its
+ *   address also matches its virtual functions
  */
 export function matches(
   given: AllowListEntry,

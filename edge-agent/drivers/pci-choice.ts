@@ -1,11 +1,11 @@
-// Which functions of a host can be offered, decided from what sysfs says of all of them. Pure.
+// Selects the functions of a host that can be offered, from the sysfs data of all of them. Pure.
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { deviceTypeOf, isBridge } from './pci-ids.ts';
 
-/** A physical function, and what of it is to be offered: itself, or functions carved from it. */
+/** A physical function and what it offers: itself, or its virtual functions. */
 export interface Choice {
   readonly physical: PciFunction;
   readonly offered: readonly PciFunction[];
@@ -48,7 +48,7 @@ export function choosePciFunctions(
   return { choices, refusals };
 }
 
-/** What the operator wants of one physical function, whether or not it can be had. */
+/** The operator's choice for one physical function, whether or not it can be offered. */
 function chooseOf(
   physical: PciFunction,
   virtual: readonly PciFunction[],
@@ -61,7 +61,7 @@ function chooseOf(
       if (functions.length > 0) return { entry, functions };
     } else if (matches(entry, physical)) {
       if (virtual.length === 0) return { entry, functions: [physical] };
-      // Passing it through would take the ground from under its virtual functions.
+      // Passing through the physical function would remove its virtual functions.
       refusals.set(physical.address, 'has virtual functions, which its entry does not ask for');
     }
   }
@@ -69,7 +69,8 @@ function chooseOf(
 }
 
 /**
- * VFIO hands out IOMMU groups, whole; so one function of a group can be offered, if it is free.
+ * VFIO assigns whole IOMMU groups, so only one function of a group can be offered, and only if
+ * the host uses no other function of the group.
  */
 function hindranceOf(
   fn: PciFunction,
@@ -84,7 +85,7 @@ function hindranceOf(
   return holder && `shares IOMMU group ${fn.iommuGroup} with ${describeHolder(holder)}`;
 }
 
-// Bridges and unbound functions do no harm, and pci-stub only keeps other drivers away.
+// Bridges and unbound functions do not conflict; pci-stub only keeps other drivers away.
 function isHeldByHost(fn: PciFunction): boolean {
   return !isBridge(fn) && fn.boundDriver !== undefined && !/vfio|^pci-stub$/.test(fn.boundDriver);
 }

@@ -1,4 +1,4 @@
-// What vendor and class codes say about a function. https://pci-ids.ucw.cz
+// The meaning of vendor and class codes. https://pci-ids.ucw.cz
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
@@ -13,7 +13,7 @@ const vendorNames: Readonly<Record<string, string>> = {
   '19e5': 'HUAWEI',
 };
 
-// By vendor and product, as far as given. FPGAs and AI chips share class 12, so these come first.
+// By vendor and, if given, product. FPGAs and AI chips share class 12, so these come first.
 const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
   '1172': 'FPGA',
   '10ee': 'FPGA',
@@ -34,7 +34,8 @@ const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
 };
 
 /**
- * Differs from Cyborg, to which every PCI device is a GPU. Unknown where the class does not tell.
+ * Unlike Cyborg, where every PCI device is a GPU. Undefined if the class does not determine a
+ * type.
  */
 export function deviceTypeOf(fn: PciFunction): ReportedDevice['type'] | undefined {
   const { vendorId, productId, classCode } = fn;

@@ -1,5 +1,5 @@
-// Whole PCI functions, for hypervisors to pass through: those on the operator's allow-list. One
-// device per physical function; where its virtual functions are offered, each is a handle of it.
+// Whole PCI functions for passthrough: those on the operator's allow-list. One device per
+// physical function; if its virtual functions are offered, each is a handle of the device.
 
 import type { Log } from '#agent/log.ts';
 import {
@@ -31,9 +31,9 @@ export function createPciDriver(deps: PciDriverDeps): Driver & NoticesChange {
     discover: async () => {
       const { devices, refusals } = await discoverPci(deps);
       for (const [address, reason] of refusals) {
-        // Once, not each minute.
+        // Logged once, not every minute.
         if (said.get(address) === reason) continue;
-        deps.log.warn('A PCI function is not offered.', { address, reason });
+        deps.log.warn('PCI function not offered', { address, reason });
       }
       said = refusals;
       return devices;
@@ -47,7 +47,7 @@ async function discoverPci({ sysfs, allowList }: PciDriverDeps) {
   const chosen = choosePciFunctions(functions, allowList);
   for (const [address, reason] of chosen.refusals) refusals.set(address, reason);
   const devices: Record<string, ReportedDevice> = {};
-  // One after another: if several hang, only one thread hangs.
+  // Sequential: if several devices hang, only one thread hangs.
   for (const choice of chosen.choices) {
     const { address } = choice.physical;
     try {
@@ -77,7 +77,7 @@ function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): Rep
       revision: details.revision,
       numa_node: details.numaNode,
     }),
-    // What Cyborg's driver says, word for word.
+    // The same text as Cyborg's driver.
     vendor_board_info: 'miss_vb_info',
     offers: {
       resource_class: entry.resource_class,

@@ -1,4 +1,4 @@
-// PCI addresses, `DDDD:BB:DD.F`: read generously, written one way.
+// PCI addresses, `DDDD:BB:DD.F`: parsed tolerantly, written in one form.
 
 /** The four parts in lower-case hexadecimal, as Cyborg's `attach_handle_info` spells them. */
 export interface PciAddress {

@@ -1,5 +1,5 @@
-// What the kernel knows of PCI functions. A host may have thousands (SR-IOV), so the first look at
-// each costs one attribute and two links; the rest is read only of those that are to be offered.
+// Reads PCI functions from sysfs. A host may have thousands (SR-IOV), so the first pass reads one
+// attribute and two links of each; the rest is read only for functions that are offered.
 
 import { open } from 'node:fs/promises';
 import { parsePciAddress, printPciAddress } from './pci-address.ts';
@@ -17,25 +17,25 @@ export interface PciFunction {
   readonly subsystemId: string;
   /** Base class, subclass, programming interface. */
   readonly classCode: string;
-  /** Absent while no driver holds it. */
+  /** Absent if no driver is bound to it. */
   readonly boundDriver?: string;
-  /** Absent where the IOMMU is off. */
+  /** Absent if the IOMMU is off. */
   readonly iommuGroup?: string;
-  /** Of a virtual function only: the function that it is carved from. */
+  /** Only of a virtual function: its physical function. */
   readonly physicalFunction?: string;
 }
 
 export type Skipped = (address: string, reason: string) => void;
 
 /**
- * All functions that can be read, in the order of their addresses. @throws where sysfs is not
- * there
+ * All functions that can be read, in the order of their addresses. @throws if sysfs is not
+ * mounted
  */
 export function readPciFunctions(sysfs: Sysfs, skipped: Skipped): PciFunction[] {
-  // Every kernel has buses. A container that was started without sysfs has not lost its host's
+  // Every kernel has buses. An empty sysfs means a container without sysfs, not a host without
   // devices.
   const names = sysfs.list(devicesDirectory);
-  if (!names && !sysfs.list('bus')) throw new Error('sysfs is not there.');
+  if (!names && !sysfs.list('bus')) throw new Error('sysfs is not mounted.');
   const functions: PciFunction[] = [];
   for (const name of [...(names ?? [])].sort()) {
     const parsed = parsePciAddress(name);
@@ -52,10 +52,10 @@ export function readPciFunctions(sysfs: Sysfs, skipped: Skipped): PciFunction[] 
 }
 
 /**
- * Changes whenever a function comes or goes. sysfs tells no inotify watcher about that, and kernel
- * uevents need a netlink socket, which Node lacks: so the names are read, one directory each few
- * seconds. Virtual functions are entries too, so `sriov_numvfs` need not be read, which is well:
- * that takes the device's lock and would hang behind a driver that hangs.
+ * Changes whenever a function appears or disappears. sysfs does not notify inotify about that,
+ * and kernel uevents need a netlink socket, which Node lacks: so one directory is listed every
+ * few seconds. Virtual functions are entries too, so `sriov_numvfs` is not read: that read takes
+ * the device's lock and would hang behind a driver that hangs.
  */
 export function pciSignature(sysfs: Sysfs): string {
   return [...(sysfs.list(devicesDirectory) ?? [])].sort().join();
@@ -64,7 +64,7 @@ export function pciSignature(sysfs: Sysfs): string {
 const idLine = /^PCI_ID=([0-9A-F]+):([0-9A-F]+)$/im;
 const subsystemLine = /^PCI_SUBSYS_ID=(.+)$/im;
 const driverLine = /^DRIVER=(.+)$/m;
-// Printed without leading zeros: `PCI_CLASS=30200`.
+// The kernel prints it without leading zeros: `PCI_CLASS=30200`.
 const classLine = /^PCI_CLASS=([0-9A-F]{1,6})$/im;
 
 function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFunction | undefined {
@@ -73,7 +73,7 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
   if (uevent === undefined) return undefined;
   const [, vendorId, productId] = idLine.exec(uevent) ?? [];
   const [, classCode] = classLine.exec(uevent) ?? [];
-  if (!vendorId || !productId || !classCode) throw new Error('uevent without PCI_ID, PCI_CLASS');
+  if (!vendorId || !productId || !classCode) throw new Error('uevent lacks PCI_ID or PCI_CLASS');
   const boundDriver = driverLine.exec(uevent)?.[1];
   const iommuGroup = sysfs.linkName(`${path}/iommu_group`);
   const physicalFunction = sysfs.linkName(`${path}/physfn`);
@@ -92,7 +92,7 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
 
 export interface PciDetails {
   readonly revision: string;
-  /** -1 where the firmware does not say. */
+  /** -1 if the firmware does not say. */
   readonly numaNode: number;
 }
 
@@ -104,16 +104,16 @@ export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails 
 }
 
 /**
- * Whether the function still answers. sysfs attributes are the kernel's memory of it; only
- * configuration space is read from the device, and is all ones once it fell off the bus.
+ * Whether the function still answers. sysfs attributes are cached by the kernel; only
+ * configuration space is read from the device, and is all ones once the device fell off the bus.
  *
- * Not for virtual functions, whose vendor reads as all ones always (SR-IOV, 9.3.4.1).
+ * Not for virtual functions, whose vendor always reads as all ones (SR-IOV, 9.3.4.1).
  */
 export async function answersOnBus(sysfs: Sysfs, { path }: PciFunction): Promise<boolean> {
   const directory = sysfs.resolve(path);
-  // Reading would wake it, every time we look.
+  // Reading would wake the device at each discovery.
   if (sysfs.readAttribute(`${path}/power_state`) === 'D3cold') return true;
-  // Off the main thread: a dying device can hold up a read for long.
+  // Asynchronous: a failing device can block a read for long.
   const config = await open(`${directory}/config`, 'r');
   try {
     const { bytesRead, buffer } = await config.read(Buffer.alloc(4), 0, 4, 0);

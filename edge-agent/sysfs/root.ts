@@ -1,4 +1,4 @@
-// Every path of sysfs starts here. The agent is root, so a path that leaves the configured root is
+// Every sysfs path starts here. The agent is root, so a path that leaves the configured root is
 // refused, whether by `..`, by an absolute name or by a link.
 
 import {
@@ -16,23 +16,26 @@ export class SysfsPathRefused extends Error {
   override readonly name = 'SysfsPathRefused';
 }
 
-/** Paths are relative to the root. What is absent is `undefined`; other errors are thrown. */
+/** Paths are relative to the root. An absent file is `undefined`; other errors are thrown. */
 export interface Sysfs {
   list(directory: string): readonly string[] | undefined;
   readAttribute(path: string): string | undefined;
-  /** One write, as the kernel wants it. Rejects with the kernel's error, also if it is absent. */
+  /**
+   * One write, as the kernel requires. Rejects with the kernel's error, also if the file is
+   * absent.
+   */
   writeAttribute(path: string, text: string): Promise<void>;
-  /** The last part of what a link names, without going there. */
+  /** The last part of a link's target, without following the link. */
   linkName(path: string): string | undefined;
-  /** The absolute path, all links followed. @throws SysfsPathRefused if they lead out */
+  /** The absolute path with all links followed. @throws SysfsPathRefused if it leaves the root */
   resolve(path: string): string;
 }
 
-// A device may go at any moment: between readdir and open (ENOENT), between open and read
-// (ENODEV).
+// A device may disappear at any moment: between readdir and open (ENOENT), or between open and
+// read (ENODEV).
 const absentCodes = new Set(['ENOENT', 'ENODEV', 'ENXIO', 'ENOTDIR']);
 
-// An attribute is one page at most and is to be read at once: a second read could see a new value.
+// An attribute is at most one page, read at once: a second read could see a new value.
 const page = Buffer.alloc(4096);
 
 export function openSysfs(root: string): Sysfs {
@@ -47,11 +50,11 @@ export function openSysfs(root: string): Sysfs {
     list: (directory) => unlessAbsent(() => readdirSync(absolute(directory))),
     readAttribute: (path) => unlessAbsent(() => readPage(absolute(path))),
     writeAttribute: async (path, text) => {
-      // Asynchronous, since a driver may take long; never creates a file.
+      // Asynchronous, because a driver may be slow; never creates a file.
       const file = await open(resolve(path), constants.O_WRONLY);
       try {
         const { bytesWritten } = await file.write(text);
-        if (bytesWritten !== text.length) throw new Error(`${path} took a part only.`);
+        if (bytesWritten !== text.length) throw new Error(`${path} was written only in part.`);
       } finally {
         await file.close();
       }
@@ -72,13 +75,13 @@ function checked(path: string): string {
 }
 
 function refusal(path: string): SysfsPathRefused {
-  return new SysfsPathRefused(`${JSON.stringify(path)} leads out of the sysfs root.`);
+  return new SysfsPathRefused(`${JSON.stringify(path)} is outside the sysfs root.`);
 }
 
 function readPage(path: string): string {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    // `stat` says 4096 or 0 for every attribute; only the read tells its length.
+    // `stat` reports 4096 or 0 for every attribute; only the read shows its length.
     return page.toString('latin1', 0, readSync(descriptor, page, 0, page.length, 0)).trimEnd();
   } finally {
     closeSync(descriptor);

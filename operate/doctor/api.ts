@@ -1,10 +1,10 @@
-// Our own API, from outside.
+// Checks the API from outside.
 
 import type { HttpAnswer } from '#core/clients/http.ts';
 import { type Check, type CheckContext, CheckFailed } from './check.ts';
 
 const remedy =
-  'Look into the access log and the log of the function; where nothing answers, at the DNS name and the stack.';
+  'Read the access log and the log of the function; if there is no answer, check the DNS name and the stack.';
 
 export const apiChecks: readonly Check[] = [
   {
@@ -21,31 +21,31 @@ export const apiChecks: readonly Check[] = [
     },
   },
   {
-    name: 'the API refuses who has no token, and says where to get one',
+    name: 'the API answers 401 without a token and names Keystone',
     remedy,
     look: async (patient) => {
       const { status, headers } = await ask(patient, `${await baseOf(patient)}/devices`, {});
       const { publicUrl } = patient.deps.settings.keystone;
       const expected = `Keystone uri="${publicUrl}"`;
       const said = headers.get('www-authenticate');
-      if (status !== 401) throw new CheckFailed(`It answers ${status}, not 401.`, remedy);
+      if (status !== 401) throw new CheckFailed(`The API answers ${status}, not 401.`, remedy);
       if (said === expected) return said;
       throw new CheckFailed(
-        `It says ${said ?? 'nothing'}, not ${expected}.`,
-        'Another stack answers there, or keystonePublicUrl has changed: deploy again.',
+        `WWW-Authenticate is ${said ?? 'missing'}, not ${expected}.`,
+        'The URL belongs to another stack, or keystonePublicUrl has changed: deploy again.',
       );
     },
   },
   {
-    name: 'the API takes our own token',
-    remedy: `Its functions may not reach Keystone, or know another password. ${remedy}`,
+    name: 'the API accepts our own token',
+    remedy: `Its functions may not reach Keystone, or have an old password. ${remedy}`,
     look: async (patient) => {
       const token = await patient.deps.clients.keystone.ownToken();
       const url = `${await baseOf(patient)}/device_profiles`;
       const { status } = await ask(patient, url, { 'X-Auth-Token': token });
-      if (status === 200) return 'GET /device_profiles is 200';
+      if (status === 200) return 'GET /device_profiles answers 200';
       throw new CheckFailed(
-        `GET /device_profiles is ${status}.`,
+        `GET /device_profiles answers ${status}.`,
         "Its functions may not reach Keystone, or policy takes away admin's rights.",
       );
     },

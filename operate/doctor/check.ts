@@ -1,4 +1,4 @@
-// What the doctor's checks are made of. A check asks and never changes anything.
+// The parts of the doctor's checks. A check only reads.
 
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { IoTClient } from '@aws-sdk/client-iot';
@@ -16,19 +16,22 @@ export interface CheckContext {
     readonly iot: IoTClient;
     readonly s3: S3Client;
   };
-  /** As the stack prints it; without it, the catalog is believed. */
+  /** The URL that the stack prints; undefined means the one in the catalog. */
   readonly url?: string | undefined;
 }
 
 export type Finding =
-  /** @property ok what was seen */
+  /** @property ok what the check found */
   | { readonly check: string; readonly ok: string }
-  /** @property wrong what was seen instead @property remedy what to do */
+  /**
+   * @property wrong what is wrong
+   * @property remedy what to do
+   */
   | { readonly check: string; readonly wrong: string; readonly remedy: string }
-  /** @property unseen why it cannot be told from here */
+  /** @property unseen why the check has no result */
   | { readonly check: string; readonly unseen: string };
 
-/** Something is as it must not be; the remedy says what to do. */
+/** The check found a fault; the remedy says what to do. */
 export class CheckFailed extends Error {
   override readonly name = 'CheckFailed';
   readonly remedy: string;
@@ -39,16 +42,16 @@ export class CheckFailed extends Error {
   }
 }
 
-/** Not to be told from here. */
+/** The check has no result from here. */
 export class Undetermined extends Error {
   override readonly name = 'Undetermined';
 }
 
 export interface Check {
   readonly name: string;
-  /** For faults that the check does not explain itself. */
+  /** The remedy for errors that the check does not explain itself. */
   readonly remedy: string;
-  /** What was seen. @throws CheckFailed, Undetermined, or whatever went wrong */
+  /** Returns what the check found. @throws CheckFailed, Undetermined, or any error */
   readonly look: (patient: CheckContext) => Promise<string>;
 }
 
@@ -62,12 +65,12 @@ export async function perform(check: Check, patient: CheckContext): Promise<Find
       return { check: name, wrong: error.message, remedy: error.remedy };
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     return isNotEmulated(error)
-      ? { check: name, unseen: 'this endpoint does not know the call' }
+      ? { check: name, unseen: 'this endpoint does not support the call' }
       : { check: name, wrong: text, remedy };
   }
 }
 
-/** Emulators lack calls; AWS has them all. */
+/** Emulators lack some calls. */
 function isNotEmulated(error: unknown): boolean {
   const names = ['UnknownOperationException', 'UnsupportedOperation', 'NotImplemented'];
   const { name = '', message = '' } = error instanceof Error ? error : {};

@@ -5,7 +5,7 @@ import { iotChecks } from './iot.ts';
 import { openstackChecks } from './openstack.ts';
 import { storageChecks } from './storage.ts';
 
-/** All there is to find, each as it is found; nothing is changed. */
+/** Yields each finding as soon as its check ends; changes nothing. */
 export async function* examine(patient: CheckContext): AsyncGenerator<Finding> {
   for (const check of [...openstackChecks, ...apiChecks, ...storageChecks, ...iotChecks]) {
     yield await perform(check, patient);

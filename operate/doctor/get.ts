@@ -3,7 +3,7 @@ import { get as overHttps } from 'node:https';
 import type { Fetch } from '#core/clients/http.ts';
 
 /**
- * GET as `fetch` does it, also of a port that `fetch` refuses: 6666, Cyborg's own, is one of them.
+ * GET, as with `fetch`, but also to ports that `fetch` refuses, such as 6666, Cyborg's own.
  * https://fetch.spec.whatwg.org/#port-blocking
  */
 export const get: Fetch = (url, { headers, signal }) =>

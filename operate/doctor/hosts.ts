@@ -1,4 +1,5 @@
-// Each host: who it is at AWS IoT, whether its agent is there, and what of it waits for an operator.
+// Checks each host: its identity at AWS IoT, the presence of its agent, and what needs an
+// operator.
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { isWithheld } from '#core/domain/handle-state.ts';
@@ -9,7 +10,7 @@ import { type CheckContext, CheckFailed, type Finding, perform } from './check.t
 
 const devicesPerPage = 1000;
 
-/** A finding per host, or one that says why there are none. */
+/** One finding per host, or one that says why there are none. */
 export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
   const { deps, aws } = patient;
   const registry = createRegistry(aws.iot, deps.settings.stage);
@@ -18,7 +19,7 @@ export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
   const listing = await perform(
     {
       name: 'hosts',
-      remedy: 'Check the rights to list things and to read the inventory.',
+      remedy: 'Check the permissions to list things and to read the inventory.',
       look: async () => {
         enrolled = (await registry.things()).map(hostnameOf);
         seen = await hostsWithDevices(patient);
@@ -41,7 +42,7 @@ export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
 
 async function hostsWithDevices({ deps }: CheckContext): Promise<string[]> {
   const hosts = new Set<string>();
-  // Before any uuid; DynamoDB compares no key with an empty text.
+  // Sorts before every uuid; DynamoDB does not compare a key with an empty text.
   let after = '0';
   for (;;) {
     const devices = await deps.listings.devicesAfter(after, devicesPerPage);
@@ -59,48 +60,51 @@ async function examineHost(
 ): Promise<string> {
   const enrol = `npm run -s enrol -- add ${hostname} --stage ${deps.settings.stage}`;
   if (!isEnrolled) {
-    const remedy = `Enrol it: ${enrol}; or, if the host is gone, delete its instances.`;
-    throw new CheckFailed('It has devices, and AWS IoT has no thing of this stage for it.', remedy);
+    const remedy = `Enrol the host: ${enrol}; or, if the host is gone, delete its instances.`;
+    throw new CheckFailed('The host has devices, but no thing of this stage at AWS IoT.', remedy);
   }
   const thing = thingName(deps.settings.stage, hostname);
   const certificates = await registry.certificatesOf(thing);
   const active = certificates.filter(({ status }) => status === 'ACTIVE');
   if (active.length === 0) {
     throw new CheckFailed(
-      'It has no active certificate.',
-      `Enrol it with an empty folder: ${enrol}`,
+      'The host has no active certificate.',
+      `Enrol the host with an empty folder: ${enrol}`,
     );
   }
   const { host, devices } = await deps.store.inventory.host(hostname);
   if (host.lastReportAt === undefined) {
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
-    throw new CheckFailed('It has never reported.', remedy);
+    throw new CheckFailed('The host has never reported.', remedy);
   }
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
     const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then npm run -s settle -- ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
     throw new CheckFailed(
-      `Two agents report as it since ${since}: boots ${seen.join(', ')}.`,
+      `Two agents report as this host since ${since}: boots ${seen.join(', ')}.`,
       remedy,
     );
   }
   if (isLost(host, deps.clock())) {
     const remedy = `On the host: systemctl status cyborg-agent; journalctl -u cyborg-agent`;
-    throw new CheckFailed(`Its agent is away; its last report is of ${host.lastReportAt}.`, remedy);
+    throw new CheckFailed(
+      `The agent is not connected; its last report is of ${host.lastReportAt}.`,
+      remedy,
+    );
   }
   if (host.failedJobs && host.failedJobs.count >= failuresBeforePause) {
     const { count, lastAt, reason } = host.failedJobs;
     throw new CheckFailed(
-      `Its last ${count} jobs failed, the last at ${lastAt}: ${reason}`,
+      `The last ${count} jobs failed, the last at ${lastAt}: ${reason}`,
       'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations.md.',
     );
   }
   const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
   if (refused.length > 0) {
     throw new CheckFailed(
-      `What it says of these devices is refused: ${refused.join('; ').slice(0, 500)}`,
-      'Correct the settings of its agent, or its driver; the other devices are stored.',
+      `The descriptions of these devices are refused: ${refused.join('; ').slice(0, 500)}`,
+      'Correct the settings or the driver of the agent; the other devices are stored.',
     );
   }
   let withheld = 0;
@@ -111,10 +115,13 @@ async function examineHost(
   }
   if (withheld > 0) {
     const remedy =
-      'Cleaning is retried by itself. To have the host clean now: POST /v2/devices/<uuid>/force_release. What it cannot clean, clean by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
-    throw new CheckFailed(`${withheld} handles are in quarantine, or from a backup.`, remedy);
+      'Cleaning is retried automatically. To clean now: POST /v2/devices/<uuid>/force_release. If the host cannot clean a device, clean it by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
+    throw new CheckFailed(
+      `${withheld} handles are in quarantine or restored from a backup.`,
+      remedy,
+    );
   }
   const renewal =
-    active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old` : '';
+    active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old ones` : '';
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}`;
 }

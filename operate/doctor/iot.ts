@@ -1,4 +1,4 @@
-// AWS IoT as the stack has to have it.
+// Checks the stack's resources at AWS IoT.
 
 import {
   DescribeEventConfigurationsCommand,
@@ -15,12 +15,12 @@ const deployAgain = 'Deploy the stack again.';
 
 export const iotChecks: readonly Check[] = [
   {
-    name: "AWS IoT's endpoint",
-    remedy: "Check AWS's credentials, region and the right iot:DescribeEndpoint.",
+    name: 'AWS IoT endpoint',
+    remedy: 'Check the AWS credentials, the region and the permission iot:DescribeEndpoint.',
     look: ({ deps, aws }) => createRegistry(aws.iot, deps.settings.stage).endpoint(),
   },
   {
-    name: "the hosts' thing type",
+    name: 'thing type of hosts',
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const thingTypeName = computeNodeName(deps.settings.stage);
@@ -32,7 +32,7 @@ export const iotChecks: readonly Check[] = [
     },
   },
   {
-    name: "the hosts' policy",
+    name: 'policy of hosts',
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const policyName = computeNodeName(deps.settings.stage);
@@ -43,25 +43,26 @@ export const iotChecks: readonly Check[] = [
   ...rules.map(
     (row: RuleRow): Check => ({
       name: `rule ${row.name}`,
-      // AWS says "unauthorized" where there is no such rule.
-      remedy: `${deployAgain} Where it is there: the right iot:GetTopicRule is missing.`,
+      // AWS answers "unauthorized" for a rule that does not exist.
+      remedy: `${deployAgain} If the rule exists, the permission iot:GetTopicRule is missing.`,
       look: async ({ deps, aws }) => {
         const { name, sql } = ruleStatement(row, deps.settings.stage);
         const { rule } = await aws.iot.send(new GetTopicRuleCommand({ ruleName: name }));
         if (rule?.ruleDisabled) throw new CheckFailed(`${name} is disabled.`, 'Enable it.');
-        if (rule?.sql !== sql) throw new CheckFailed(`${name} has another statement.`, deployAgain);
+        if (rule?.sql !== sql)
+          throw new CheckFailed(`${name} has a different SQL statement.`, deployAgain);
         return name;
       },
     }),
   ),
   {
-    name: 'AWS IoT tells of jobs that end',
+    name: 'AWS IoT publishes job execution events',
     remedy: deployAgain,
     look: async ({ aws }) => {
       const told = await aws.iot.send(new DescribeEventConfigurationsCommand({}));
       if (told.eventConfigurations?.JOB_EXECUTION?.Enabled) return 'JOB_EXECUTION';
       throw new CheckFailed(
-        'JOB_EXECUTION events are off for the account: binds that need their host time out.',
+        'JOB_EXECUTION events are off for the account, so binds that wait for a host time out.',
         'aws iot update-event-configurations --event-configurations \'{"JOB_EXECUTION":{"Enabled":true}}\'',
       );
     },

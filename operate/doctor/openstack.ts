@@ -1,4 +1,4 @@
-// Keystone, its catalog, and the services that we call.
+// Checks Keystone, its catalog, and the OpenStack services that the stack calls.
 
 import { RequestRefused } from '#core/clients/http.ts';
 import { ownIdentity } from '#core/clients/keystone.ts';
@@ -11,7 +11,7 @@ const inCatalog = 'Add the service to the catalog, for the interface and region 
 
 export const openstackChecks: readonly Check[] = [
   {
-    name: 'Keystone takes the service user',
+    name: 'Keystone accepts the service user',
     remedy:
       'Check keystoneUrl, the user, its project and the password in Secrets Manager; then deploy again.',
     look: async ({ deps }) => {
@@ -26,14 +26,14 @@ export const openstackChecks: readonly Check[] = [
     },
   },
   {
-    name: 'the catalog has us',
+    name: 'the catalog has the accelerator service',
     remedy: inCatalog,
     look: async ({ deps, url }) => {
       const listed = await deps.clients.keystone.endpoint('accelerator');
       if (url !== undefined && plain(listed) !== plain(url)) {
         throw new CheckFailed(
           `The catalog has ${listed}, and the stack is at ${url}.`,
-          "Set the endpoints of service type accelerator to the stack's Endpoint.",
+          'Set the endpoints of service type accelerator to the output Endpoint of the stack.',
         );
       }
       return url === undefined ? `${listed}; not compared, as no --url was given` : listed;
@@ -49,7 +49,7 @@ export const openstackChecks: readonly Check[] = [
   },
   {
     name: 'Nova answers at 2.82',
-    remedy: `${inCatalog} Nova of Victoria or later is needed, and an admin's eyes.`,
+    remedy: `${inCatalog} Nova of Victoria or later is needed, and an admin role.`,
     look: async ({ deps }) => {
       try {
         await deps.clients.nova.someServers();
@@ -62,18 +62,18 @@ export const openstackChecks: readonly Check[] = [
     },
   },
   {
-    name: 'Nova shows us servers of others',
+    name: 'Nova shows servers of other projects',
     remedy: asAdmin,
     look: async ({ deps }) => {
       const sight = await checkVisibility(deps.clients);
-      if (sight === 'none') throw new Undetermined('there is no server at all yet');
-      if (sight === 'seen') return 'so the reaper can work';
-      throw new CheckFailed("Nova shows none but our own project's, if any.", asAdmin);
+      if (sight === 'none') throw new Undetermined('the cloud has no server yet');
+      if (sight === 'seen') return 'the reaper can work';
+      throw new CheckFailed('Nova shows no servers except those of our own project.', asAdmin);
     },
   },
   {
     name: 'Glance answers',
-    remedy: `${inCatalog} Without it, nothing can be programmed.`,
+    remedy: `${inCatalog} Programming needs Glance.`,
     look: async (patient) => {
       const base = await patient.deps.clients.keystone.endpoint('image');
       const { status } = await get(patient, 'image', `${base}/v2/images?limit=1`);
@@ -85,10 +85,10 @@ export const openstackChecks: readonly Check[] = [
     name: 'Nova sends service tokens',
     remedy: '',
     look: async ({ deps }) => {
-      if (!deps.settings.requireServiceToken) return 'not required, by requireServiceToken';
+      if (!deps.settings.requireServiceToken) return 'not required: requireServiceToken is false';
       throw new Undetermined(
-        "Nova's own setting: [service_user] send_service_user_token = true, in the nova.conf of conductor, " +
-          'compute and API. Binds without it are answered 403, which says so',
+        'Set in Nova: [service_user] send_service_user_token = true, in the nova.conf of conductor, ' +
+          'compute and API. Without it a bind is answered 403, and the error names the setting',
       );
     },
   },

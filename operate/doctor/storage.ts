@@ -1,4 +1,4 @@
-// Tables, queues and the bucket of the stage.
+// Checks the tables, the queues and the bucket of the stage.
 
 import { DescribeContinuousBackupsCommand, DescribeTableCommand } from '@aws-sdk/client-dynamodb';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
@@ -8,7 +8,7 @@ import { tableName, tables } from '#core/store/tables.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
 const deployAgain =
-  'Deploy the stack again; where a table is gone, see Restore in docs/operations.md.';
+  'Deploy the stack again; if a table is missing, see Restore in docs/operations.md.';
 
 const tableChecks = tables.flatMap((row): Check[] => [
   {
@@ -21,7 +21,7 @@ const tableChecks = tables.flatMap((row): Check[] => [
       if (Table?.TableStatus !== 'ACTIVE') faults.push(`is ${Table?.TableStatus}`);
       const stream = Table?.StreamSpecification?.StreamViewType;
       if (row.hasStream && stream !== 'NEW_AND_OLD_IMAGES') {
-        faults.push(`has ${stream ?? 'no stream'}, not the stream of both images`);
+        faults.push(`has ${stream ?? 'no stream'}, but needs a stream of both images`);
       }
       for (const { name: index } of row.indexes) {
         const found = Table?.GlobalSecondaryIndexes?.find((each) => each.IndexName === index);
@@ -61,31 +61,34 @@ const queueChecks = queues.map(
       const own = await attributesOf(patient, queueName(stage, row.name));
       const { deadLetterTargetArn = '' } = JSON.parse(own.RedrivePolicy ?? '{}');
       if (!String(deadLetterTargetArn).endsWith(`:${dead}`)) {
-        throw new CheckFailed(`What nobody can work on does not go to ${dead}.`, 'Deploy again.');
+        throw new CheckFailed(`The queue has no redrive policy to ${dead}.`, 'Deploy again.');
       }
       const count = Number((await attributesOf(patient, dead)).ApproximateNumberOfMessages);
       if (count > 0) {
         const remedy = `See ${row.name}-dead in docs/operations.md.`;
-        throw new CheckFailed(`${dead} holds ${count}.`, remedy);
+        throw new CheckFailed(`${dead} holds ${count} messages.`, remedy);
       }
-      return `${own.ApproximateNumberOfMessages} waiting, none dead`;
+      return `${own.ApproximateNumberOfMessages} waiting, no dead letters`;
     },
   }),
 );
 
-/** Queues that nothing is sent back from: of records that expired, and of rules. */
+/** Dead-letter queues that belong to no queue: of expired stream records, and of IoT rules. */
 const otherDeadQueues = ['changes-dead', 'rules-dead'].map(
   (name): Check => ({
     name: `queue ${name}`,
     remedy: 'Deploy the stack again.',
     look: async (patient) => {
       if (process.env.AWS_ENDPOINT_URL_SQS ?? process.env.AWS_ENDPOINT_URL) {
-        throw new Undetermined('made on AWS only');
+        throw new Undetermined('exists on AWS only');
       }
       const full = `${patient.deps.settings.stage}-${name}`;
       const count = Number((await attributesOf(patient, full)).ApproximateNumberOfMessages);
       if (count === 0) return 'empty';
-      throw new CheckFailed(`${full} holds ${count}.`, `See ${name} in docs/operations.md.`);
+      throw new CheckFailed(
+        `${full} holds ${count} messages.`,
+        `See ${name} in docs/operations.md.`,
+      );
     },
   }),
 );
@@ -95,7 +98,8 @@ const bucketCheck: Check = {
   remedy: 'Deploy the stack again; an image can be programmed only through it.',
   look: async ({ deps, aws }) => {
     const { bucket } = deps.settings.staging;
-    // To be told that it is not there is to be allowed to look.
+    // Without the permission to list, S3 answers 403 for a missing object: NoSuchKey proves
+    // access.
     const command = new GetObjectCommand({ Bucket: bucket, Key: 'images/none-by-this-name' });
     await aws.s3.send(command).catch((error: Error) => {
       if (error.name !== 'NoSuchKey') throw error;

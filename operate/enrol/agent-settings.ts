@@ -1,4 +1,4 @@
-// The agent's settings file, checked as the agent itself will check it.
+// The agent's settings file, validated with the agent's own rules.
 
 import * as z from 'zod';
 import { ConfigInvalid, loadConfig } from '#agent/config.ts';
@@ -9,13 +9,16 @@ export interface HostSettings {
   readonly hostname: string;
   /** `host:port` of the broker. */
   readonly endpoint: string;
-  /** Where the folder is on the host. */
+  /** Path of the folder on the host. */
   readonly at: string;
-  /** URL below which the stage's images are. */
+  /** URL prefix of the stage's images. */
   readonly images?: string | undefined;
 }
 
-/** @param given JSON of an object with what the host may offer @throws EnrolmentRefused */
+/**
+ * @param given JSON object with what the host may offer
+ * @throws EnrolmentRefused
+ */
 export function agentSettings(host: HostSettings, given: string): string {
   const settings = {
     stage: host.stage,

@@ -1,5 +1,5 @@
-// What X.509 is written in: DER, a tag, a length and a value. Node reads certificates and requests for
-// them, but makes neither.
+// DER, the encoding of X.509: tag, length and value. Node reads certificates and requests but
+// cannot create them.
 
 import type { KeyObject } from 'node:crypto';
 
@@ -41,7 +41,7 @@ export function publicKeyInfo(key: KeyObject): Buffer {
   return key.export({ type: 'spki', format: 'der' });
 }
 
-/** A name that is a common name alone, as UTF-8. */
+/** A name with a common name only, as UTF-8. */
 export function name(commonName: string): Buffer {
   const attribute = sequence(objectIdentifier('2.5.4.3'), tagged(0x0c, Buffer.from(commonName)));
   return sequence(tagged(0x31, attribute));

@@ -1,14 +1,15 @@
-// Takes certificates away from a host: old ones after a rotation, or all when it is lost.
+// Removes certificates of a host: the old ones after a rotation, or all of them if the host is
+// lost.
 
 import { hostnameOf } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
 /**
- * Removes all but the one that the host connects with, which has to be its newest: else the new one may
- * not be on the host yet, and it would be locked out.
+ * Removes all certificates except the one that the host connects with. That one must be the
+ * newest: otherwise the new one may not be on the host yet, and the host would be locked out.
  *
- * @param inUse the certificate that the host's agent last connected with, as far as is known
+ * @param inUse the certificate that the host's agent last connected with, if known
  */
 export async function retireCertificates(
   registry: Registry,
@@ -22,14 +23,14 @@ export async function retireCertificates(
   }
   if (newest.id !== inUse) {
     throw new EnrolmentRefused(
-      `${hostnameOf(thing)} has not connected with its newest certificate, ${newest.id}, but with ` +
-        `${inUse ?? 'none that is known'}: bring it there first; or, where you know better, --keep <id>.`,
+      `${hostnameOf(thing)} has not connected with its newest certificate, ${newest.id}; it uses ` +
+        `${inUse ?? 'an unknown one'}. Install the newest one first, or name the one to keep: --keep <id>.`,
     );
   }
   return removeAllBut(registry, thing, certificates, newest.id);
 }
 
-/** Removes all but the one that is named. */
+/** Removes all certificates except the named one. */
 export async function keepCertificate(
   registry: Registry,
   thing: string,
@@ -53,7 +54,9 @@ async function removeAllBut(
   return old;
 }
 
-/** All of them, for good: the host is lost. The thing stays, and may be enrolled again. */
+/**
+ * Revokes all certificates for good: the host is lost. The thing stays and can be enrolled again.
+ */
 export async function revokeCertificates(
   registry: Registry,
   thing: string,
@@ -64,7 +67,7 @@ export async function revokeCertificates(
   return certificates;
 }
 
-/** Whoever mistyped the name must not take the host for shut out. @throws EnrolmentRefused */
+/** Otherwise a mistyped name would look like a revoked host. @throws EnrolmentRefused */
 export async function refuseUnknown(registry: Registry, thing: string): Promise<void> {
   if ((await registry.things()).includes(thing)) return;
   throw new EnrolmentRefused(

@@ -1,7 +1,7 @@
-// Gives a host its identity, or a new one. Whoever dies at any step runs it again, with the same folder:
-// the key is there before a certificate is asked for, a certificate is attached to its thing before
-// anybody could connect with it, and what is attached is found again. It becomes good for connections
-// last, when all else is written.
+// Gives a host its identity, or a new one. After a failure at any step the command can be
+// repeated with the same folder: the key exists before a certificate is requested, a certificate
+// is attached to its thing before it can connect, and an attached certificate is found again. The
+// certificate is activated last, after all files are written.
 
 import { X509Certificate } from 'node:crypto';
 import { thingName } from '#core/contracts/topics.ts';
@@ -14,11 +14,11 @@ export interface Enrolment {
   readonly stage: string;
   readonly hostname: string;
   readonly folder: HostFolder;
-  /** PEM of those who sign the broker's certificate. */
+  /** PEM of the authorities of the broker's certificate. */
   readonly authorities: string;
-  /** Text of the agent's settings, for its host name of the broker; none where the host has them. */
+  /** Text of the agent's settings for a broker host; undefined if the host has settings already. */
   readonly settings?: (brokerHost: string) => string;
-  /** The host has a certificate, and shall have this one besides. */
+  /** The host has a certificate and gets this one in addition. */
   readonly isRotation: boolean;
 }
 
@@ -27,7 +27,7 @@ export class EnrolmentRefused extends Error {
   override readonly name = 'EnrolmentRefused';
 }
 
-/** Returns the certificate that the folder holds now. @throws EnrolmentRefused */
+/** Returns the certificate in the folder. @throws EnrolmentRefused */
 export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> {
   const { registry, folder, hostname } = enrolment;
   const thing = thingName(enrolment.stage, hostname);
@@ -35,7 +35,7 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
   const stored = folder.certificate();
   if (stored !== undefined && !known.some(({ pem }) => isSame(pem, stored))) {
     throw new EnrolmentRefused(
-      `The folder holds a certificate that ${hostname} does not have, or no longer: name an empty one.`,
+      `The folder holds a certificate that ${hostname} does not have: name an empty folder.`,
     );
   }
   const key = folder.key();
@@ -67,13 +67,13 @@ function faultOf(
   }
   if (!isRotation && others[0]) {
     return (
-      `${hostname} has certificate ${others[0].id} already: rotate adds another one, ` +
-      'revoke ends it.'
+      `${hostname} has certificate ${others[0].id} already: rotate adds a second one, ` +
+      'revoke ends all.'
     );
   }
   if (isRotation && others.length === 0) {
     return own
-      ? 'The folder holds the certificate that is in use: name an empty one for the next.'
+      ? 'The folder holds the certificate in use: name an empty folder for the next one.'
       : `${hostname} has no certificate yet: add it first.`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-// What a host needs, in one folder that is copied to it: /etc/cyborg-agent/ as the agent expects it.
+// The files that a host needs, in one folder that is copied to /etc/cyborg-agent/ on the host.
 
 import {
   createPrivateKey,
@@ -10,13 +10,13 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 
-/** Where the folder's content is on the host. */
+/** Path of the folder's content on the host. */
 export const installedAt = '/etc/cyborg-agent';
 
 export interface HostFolder {
-  /** Ours for as long as the folder exists; made at the first call. */
+  /** The folder's key; created at the first call. */
   key(): KeyObject;
-  /** What the last enrolment has put there, as PEM. */
+  /** PEM of the certificate of the last enrolment. */
   certificate(): string | undefined;
   write(name: 'certificate.pem' | 'authorities.pem' | 'agent.json', text: string): void;
 }
@@ -25,7 +25,7 @@ export function openHostFolder(path: string): HostFolder {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const read = (name: string) =>
     existsSync(join(path, name)) ? readFileSync(join(path, name), 'utf8') : undefined;
-  // Under its name there is all of a file or nothing; settings may hold a proxy's password.
+  // Writes atomically. Mode 0600, because settings can hold a proxy's password.
   const write = (name: string, text: string) => {
     const next = join(path, `${name}.next`);
     writeFileSync(next, text, { mode: 0o600, flush: true });
@@ -45,8 +45,8 @@ export function openHostFolder(path: string): HostFolder {
 }
 
 /**
- * The authorities of AWS IoT's endpoints, out of those that Node brings: whoever else Node trusts need
- * not be trusted by a host that speaks to AWS alone.
+ * The authorities of AWS IoT's endpoints, from Node's list: a host that connects to AWS alone
+ * need not trust the others.
  * https://docs.aws.amazon.com/iot/latest/developerguide/server-authentication.html
  */
 export function amazonAuthorities(): string {

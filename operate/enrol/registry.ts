@@ -1,5 +1,5 @@
-// AWS IoT's registry, as far as hosts go: a thing for each host, and the certificates that it may
-// connect with. Everything here may be done twice.
+// AWS IoT's registry of hosts: a thing for each host, and its certificates. Every call can be
+// repeated.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -32,30 +32,32 @@ export interface HostCertificate {
 }
 
 export interface Registry {
-  /** Makes it unless it is there. @throws RegistryMismatch if it is there as something else */
+  /** Creates the thing if it does not exist. @throws RegistryMismatch if its type is another one */
   ensureThing(thing: string): Promise<void>;
-  /** Of all hosts of the stage. */
+  /** Things of all hosts of the stage. */
   things(): Promise<string[]>;
-  /** Those attached to the thing, the newest first; none where there is no such thing. */
+  /** Certificates of the thing, the newest first; empty if the thing does not exist. */
   certificatesOf(thing: string): Promise<HostCertificate[]>;
-  /** Nobody can connect with it yet. */
+  /** Creates an inactive certificate. */
   issue(request: string): Promise<HostCertificate>;
-  /** To this thing and no other. */
+  /** Attaches it to this thing exclusively. */
   attach(certificate: HostCertificate, thing: string): Promise<void>;
-  /** It may do what the stage's hosts may. */
+  /** Attaches the policy of the stage's hosts. */
   allow(certificate: HostCertificate): Promise<void>;
   activate(certificate: HostCertificate): Promise<void>;
-  /** For good. AWS ends its connections within a few minutes. */
+  /** Revokes it for good. AWS ends its connections within a few minutes. */
   revoke(certificate: HostCertificate, thing: string): Promise<void>;
-  /** As if it had never been. AWS ends its connections within a few minutes. */
+  /** Deletes it. AWS ends its connections within a few minutes. */
   remove(certificate: HostCertificate, thing: string): Promise<void>;
-  /** When no certificate is attached to it any more; AWS may take seconds to know so. */
+  /**
+   * Retries while AWS still lists a certificate on the thing, for some seconds after its removal.
+   */
   removeThing(thing: string): Promise<void>;
   /** Host name of the broker. */
   endpoint(): Promise<string>;
 }
 
-/** The registry has something by that name that is not ours. */
+/** The registry has a resource with that name that does not belong to the stage. */
 export class RegistryMismatch extends Error {
   override readonly name = 'RegistryMismatch';
 }
@@ -68,7 +70,7 @@ export function createRegistry(
   stage: string,
   pause: (milliseconds: number) => Promise<unknown> = sleep,
 ): Registry {
-  /** Thing type and policy go by the same name. */
+  /** Thing type and policy have the same name. */
   const ours = computeNodeName(stage);
 
   async function describe(arn: string): Promise<HostCertificate> {
@@ -95,7 +97,7 @@ export function createRegistry(
         await client.send(new CreateThingCommand({ thingName: thing, thingTypeName: ours }));
       } else if (found.thingTypeName !== ours) {
         const type = found.thingTypeName ?? 'no type';
-        throw new RegistryMismatch(`Thing ${thing} is there already, of ${type}, not of ${ours}.`);
+        throw new RegistryMismatch(`Thing ${thing} exists with type ${type} instead of ${ours}.`);
       }
     },
 
@@ -147,7 +149,7 @@ export function createRegistry(
 
     async remove(certificate, thing) {
       if (certificate.status === 'ACTIVE') await update(certificate, 'INACTIVE');
-      // Whoever dies from here on leaves one behind that nobody can connect with.
+      // Inactive first: after a failure from here on, the leftover certificate cannot connect.
       await detach(certificate, thing);
       await unlessAbsent(
         client.send(new DeleteCertificateCommand({ certificateId: certificate.id })),

@@ -1,16 +1,17 @@
-// Takes hosts out of AWS IoT for good, so that a stack can be removed: a policy that a certificate has,
-// and a type that a thing has, cannot be deleted.
+// Removes hosts from AWS IoT for good, so that the stack can be removed: an attached policy and a
+// used thing type cannot be deleted.
 
 import { hostnameOf } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
 /**
- * Their certificates and things. Whoever dies at any step runs it again. All or none where an agent is
- * connected still: it is one that should not be there, or the stage is another than was meant.
+ * Removes the certificates and things of the hosts; can be repeated after a failure. If an agent
+ * is still connected, nothing is removed: it should not be connected, or the stage is the wrong
+ * one.
  *
  * @param isConnected as far as is known
- * @param onRemoved told of each, when it is gone
+ * @param onRemoved called for each removed host
  * @throws EnrolmentRefused
  */
 export async function removeHosts(
@@ -27,8 +28,8 @@ export async function removeHosts(
   }
   if (inUse.length > 0) {
     throw new EnrolmentRefused(
-      `Connected, so nothing was removed: ${inUse.join(', ')}. Stop the agent there, ` +
-        'systemctl disable --now cyborg-agent, or revoke the host first.',
+      `Nothing was removed, since agents are connected: ${inUse.join(', ')}. Stop them with ` +
+        'systemctl disable --now cyborg-agent, or revoke the hosts first.',
     );
   }
   for (const thing of things) {

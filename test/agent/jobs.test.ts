@@ -127,7 +127,7 @@ describe('a job', () => {
     const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));
     await eventually(() => host.gpu().state.mdevs.length).toBe(1);
     await host.model.cancel(jobId);
-    await eventually(() => agent.output()).toContain('A job is stopped.');
+    await eventually(() => agent.output()).toContain('Job stopped');
     expect(host.gpu().state.mdevs).toHaveLength(1);
     expect(statusOf(jobId)).toBe('CANCELED');
   });
@@ -166,7 +166,7 @@ describe('the agent refuses', () => {
     await done(host.document('prepare', { ...bind(), steps: [create()] }));
     const steps = [remove({ type: 'fake-2' }), remove({ address: fpga })];
     const jobId = await done(host.document('release', { ...bind(), steps }), 'FAILED');
-    expect(reasonOf(jobId)).toContain('Step 2/2: Driver fake_fpga makes no mdevs.');
+    expect(reasonOf(jobId)).toContain('Step 2/2: Driver fake_fpga does not support mdevs.');
     expect(host.gpu().state.mdevs).toHaveLength(1);
   });
 

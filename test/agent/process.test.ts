@@ -27,7 +27,7 @@ it('exits with 78 and a message for each invalid setting', async () => {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_DRIVERS: 'gpu' });
   expect(await agent.exited()).toBe(78);
   expect(agent.output()).toContain('CYBORG_AGENT_STAGE is missing.');
-  expect(agent.output()).toContain('there is no driver "gpu"; valid are fake, pci');
+  expect(agent.output()).toContain('unknown driver "gpu"; valid are fake, pci');
 });
 
 it('exits with 78 when its settings file is missing', async () => {
@@ -62,7 +62,7 @@ it('does not start beside another agent with the same state, and starts after th
     await expect.poll(() => first.output(), patience).toContain('Reported');
     const second = startAgent({ directory, broker, certificate });
     expect(await second.exited()).toBe(1);
-    expect(second.output()).toContain(`Another agent works with ${join(directory, 'state')}.`);
+    expect(second.output()).toContain(`Another agent uses ${join(directory, 'state')}.`);
     await first.killHard();
     const third = startAgent({ directory, broker, certificate });
     await expect.poll(() => third.output(), patience).toContain('Reported');
@@ -76,6 +76,6 @@ it('stops at once when there is no broker', async () => {
   const { broker, certificate } = await aBroker();
   await broker.stop();
   const agent = startAgent({ directory, broker, certificate });
-  await expect.poll(() => agent.output(), patience).toContain('Not connected.');
+  await expect.poll(() => agent.output(), patience).toContain('Not connected');
   expect(await agent.stop()).toBe(0);
 });

@@ -109,7 +109,7 @@ it("does not accept a proxy's certificate as the broker's", async () => {
 it.each([403, 407, 502])('logs that the proxy refuses with %i', async (status) => {
   const proxy = await proxyTo(1, status);
   const asking = openTunnel(`http://127.0.0.1:${proxy.port}`, { host: 'x', port: 443 }, never);
-  await expect(asking).rejects.toThrow(`proxy 127.0.0.1 refuses x:443: answer ${status}`);
+  await expect(asking).rejects.toThrow(`proxy 127.0.0.1 refuses x:443: status ${status}`);
 });
 
 it('logs that there is no proxy', async () => {

@@ -151,7 +151,7 @@ describe('an agent', () => {
     broker = await aBroker();
     certificates = ours;
     const agent = anAgent();
-    await eventually(() => agent.output()).toContain('Not connected.');
+    await eventually(() => agent.output()).toContain('Not connected');
     expect(agent.output()).toContain('certificate');
     expect(reports).toEqual([]);
   });

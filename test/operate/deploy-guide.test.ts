@@ -171,7 +171,7 @@ it('leads from an empty system to a server with its device, and back', async () 
     ...patience,
   });
   expect(removed).toMatch(/^removed [0-9a-f]{64}\nremoved cmp1\.example\n$/);
-  expect(await runBlock('remove-hosts')).toBe('There are no hosts.\n');
+  expect(await runBlock('remove-hosts')).toBe('No hosts are enrolled.\n');
 });
 
 it('links to existing sections', () => {

@@ -152,7 +152,7 @@ describe('a healthy system', () => {
     const told = spawnDoctor(file);
     expect(await told.exited()).toBe(0);
     expect(told.output()).toMatch(/ok {5}table arqs: doctor-arqs/);
-    expect(told.output()).toMatch(/\d+ ok, 0 wrong, \d+ not to be seen from here/);
+    expect(told.output()).toMatch(/\d+ ok, 0 wrong, \d+ undetermined/);
   });
 });
 
@@ -163,12 +163,14 @@ function spawnDoctor(file: string, ...more: string[]) {
 describe('the doctor names the fault', () => {
   it('a wrong password', async () => {
     const found = await findings({ settings: { CYBORG_OS_PASSWORD: 'wrong' } });
-    expect(named('Keystone takes the service user', found)).toMatch(/401.*password in Secrets/);
+    expect(named('Keystone accepts the service user', found)).toMatch(/401.*password in Secrets/);
   });
 
   it('missing roles of the service user', async () => {
     const found = await findings({ settings: { CYBORG_OS_USERNAME: 'telemetry' } });
-    expect(named('Keystone takes the service user', found)).toMatch(/lacks admin.*roles admin and/);
+    expect(named('Keystone accepts the service user', found)).toMatch(
+      /lacks admin.*roles admin and/,
+    );
   });
 
   it.each([
@@ -196,17 +198,16 @@ describe('the doctor names the fault', () => {
 
   it('a catalog that names another endpoint', async () => {
     const found = await findings({ url: 'https://abc.execute-api.example.org/accelerator/v2' });
-    expect(named('the catalog has us', found)).toMatch(/and the stack is at https:\/\/abc/);
+    expect(named('the catalog has the accelerator service', found)).toMatch(
+      /and the stack is at https:\/\/abc/,
+    );
     expect(wrong(found)).toContain('the API answers');
   });
 
   it("another Keystone than the one in the API's refusals", async () => {
     const settings = { KEYSTONE_PUBLIC_URL: 'https://keystone.example.org/v3' };
     expect(
-      named(
-        'the API refuses who has no token, and says where to get one',
-        await findings({ settings }),
-      ),
+      named('the API answers 401 without a token and names Keystone', await findings({ settings })),
     ).toMatch(/not Keystone uri="https:\/\/keystone.example.org/);
   });
 
@@ -252,10 +253,12 @@ describe('the doctor names the fault', () => {
       return [200, body];
     });
     const found = await findings({ iot });
-    expect(named("the hosts' thing type", found)).toMatch(/NotFound.*Deploy the stack again/);
-    expect(named("the hosts' policy", found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named('thing type of hosts', found)).toMatch(/NotFound.*Deploy the stack again/);
+    expect(named('policy of hosts', found)).toMatch(/NotFound.*Deploy the stack again/);
     expect(named('rule job_ended', found)).toMatch(/doctor_job_ended is disabled.*Enable it/);
-    expect(named('AWS IoT tells of jobs that end', found)).toMatch(/update-event-configurations/);
+    expect(named('AWS IoT publishes job execution events', found)).toMatch(
+      /update-event-configurations/,
+    );
     expect(wrong(found)).toHaveLength(7);
   });
 
@@ -329,7 +332,7 @@ describe('the doctor names the fault', () => {
       .poll(async () => named('host cmp1', await findings({ laterMs: 11 * minuteMs })), {
         ...patience,
       })
-      .toMatch(/agent is away.*systemctl/);
+      .toMatch(/agent is not connected.*systemctl/);
     await revokeCertificates(createRegistry(new IoTClient(), stage), `${stage}:cmp1`);
     expect(named('host cmp1', await findings())).toMatch(/no active certificate.*enrol/);
   });

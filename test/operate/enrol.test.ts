@@ -232,7 +232,9 @@ it('removes hosts for good, unless one of them is connected', async () => {
       async (hostname) => hostname === connected,
       (hostname, certificates) => removed.push(hostname, ...certificates.map(({ id }) => id)),
     );
-  await expect(remove('cmp9.example')).rejects.toThrow('Connected, so nothing was removed: cmp9');
+  await expect(remove('cmp9.example')).rejects.toThrow(
+    'Nothing was removed, since agents are connected: cmp9',
+  );
   expect(things.map((thing) => iot.registry.certificatesOf(thing)[0]?.status)).toEqual([
     'ACTIVE',
     'ACTIVE',

@@ -48,7 +48,7 @@ it('refuses invalid arguments and missing tables', async () => {
       '2026-07-01T00:00:00Z',
       '--apply',
     ),
-  ).toEqual([2, expect.stringContaining('Not all of these tables are there; nothing was written')]);
+  ).toEqual([2, expect.stringContaining('Not all of these tables exist; nothing was written')]);
   expect(await withheld()).toBe(before);
 });
 

@@ -93,7 +93,7 @@ describe('an mdev with the uuid of a handle', () => {
     mdevs.set(uuid, mdev);
     await run('reprovision', 'create-mdev', 6);
     rmSync(join(directory, 'state'), { recursive: true });
-    const reason = `Step 1/1: ${uuid} is there, and was not made by this agent.`;
+    const reason = `Step 1/1: The mdev ${uuid} exists, and was not created by this agent.`;
     expect(await run('prepare', 'create-mdev', 6)).toMatchObject({ status: 'FAILED', reason });
     expect(calls).toEqual([]);
     expect(mdevs.size).toBe(1);

@@ -110,7 +110,7 @@ describe('discovery', () => {
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
     ['two regions of one name', { regions: [slot, { ...slot }] }, 'duplicate region name'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
-    ['fields that reports do not know', { colour: 'red' } as object, 'has fields'],
+    ['fields that reports do not know', { colour: 'red' } as object, 'has unknown fields'],
   ])(
     'leaves out a device with %s, and counts its driver as failed',
     async (_what, wrong, fault) => {

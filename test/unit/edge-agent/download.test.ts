@@ -89,12 +89,12 @@ describe('a download fails, and leaves no file,', () => {
 
   it.each([403, 404, 500, 206, 304])('if the answer is %i', async (status) => {
     respond = (_request, response) => response.writeHead(status).end(content);
-    await fails(wanted(), 'answer');
+    await fails(wanted(), 'status');
   });
 
   it('if the answer redirects', async () => {
     respond = (_request, response) => response.writeHead(302, { location: '/other' }).end();
-    await fails(wanted(), 'answer 302');
+    await fails(wanted(), 'status 302');
     expect(requests).toHaveLength(1);
   });
 

@@ -41,7 +41,7 @@ describe('an image', () => {
     for (let at = 0; at < 16; at += 1) {
       const bytes = aGbs();
       bytes[at] = (bytes[at] ?? 0) ^ 1;
-      await expect(check(bytes)).rejects.toThrow('no GBS file');
+      await expect(check(bytes)).rejects.toThrow('not a GBS file');
     }
   });
 

@@ -50,7 +50,10 @@ describe('an mdev', () => {
       host.connect();
       host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1), ...given });
       const [status, reason] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
-      expect([status, reason]).toEqual(['FAILED', expect.stringContaining('is there, but as a')]);
+      expect([status, reason]).toEqual([
+        'FAILED',
+        expect.stringContaining('exists, but with type'),
+      ]);
       const [released] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
       expect([released, host.gpus.calls]).toEqual(['FAILED', []]);
     },
@@ -62,7 +65,7 @@ describe('an mdev', () => {
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
     expect(await outcomeOf(host, document('release', { steps: [remove(1)] }))).toEqual([
       'FAILED',
-      `Step 1/1: ${uuid(1)} was not made by this agent.`,
+      `Step 1/1: The mdev ${uuid(1)} was not created by this agent.`,
     ]);
   });
 

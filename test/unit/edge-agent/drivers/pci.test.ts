@@ -49,7 +49,7 @@ describe('driver pci', () => {
   it('fails when sysfs is not mounted', async () => {
     const sysfs = openSysfs(join(tree.root, 'elsewhere'));
     const driver = createPciDriver({ sysfs, allowList: [], log: aLog() });
-    await expect(driver.discover()).rejects.toThrow('sysfs is not there');
+    await expect(driver.discover()).rejects.toThrow('sysfs is not mounted');
   });
 
   it('has no trait for a vendor that has no name in Cyborg', async () => {
@@ -94,7 +94,7 @@ describe('driver pci', () => {
     expect(await discover()).toEqual({});
     await discover();
     expect(log.lines).toEqual([
-      { message: 'A PCI function is not offered.', address, reason: 'fell off the bus' },
+      { message: 'PCI function not offered', address, reason: 'fell off the bus' },
     ]);
   });
 

@@ -81,7 +81,7 @@ describe('the registry', () => {
   it('refuses a thing of another type', async () => {
     iot.on(DescribeThingCommand).resolves({ thingName: 'prod:cmp1', thingTypeName: 'lamp' });
     await expect(registry.ensureThing('prod:cmp1')).rejects.toThrow(
-      'Thing prod:cmp1 is there already, of lamp, not of prod-compute-node.',
+      'Thing prod:cmp1 exists with type lamp instead of prod-compute-node.',
     );
   });
 
