@@ -152,7 +152,7 @@ describe('while EventBridge is away', () => {
 });
 
 describe('a row that nobody can read', () => {
-  it('is set aside with its cause by both readers, and holds up nothing behind it', async () => {
+  it('is dead-lettered with its cause by both readers, and blocks no record behind it', async () => {
     const { arq_uuids, ...damaged } = instanceRow(
       aBinding({ instanceUuid: instanceOf(9) as InstanceUuid }),
     );

@@ -56,7 +56,7 @@ async function deliver(
   const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
   const consumer = makeConsumer({
     deps: () => ({ ...deps, clients: { ...clients, jobs: noted }, log }),
-    sqs: () => ({ send: () => Promise.reject(new Error('Nothing is set aside.')) }),
+    sqs: () => ({ send: () => Promise.reject(new Error('No message is dead-lettered.')) }),
   });
   const record = {
     messageId: 'one',

@@ -177,7 +177,7 @@ describe('a boot id that was replaced and comes back', () => {
     ]);
   });
 
-  it('is noticed although the consumer dies before the devices are set aside', async () => {
+  it('is detected although the consumer dies before the devices are marked', async () => {
     await cmp1.bound();
     await says(cloned());
     const { inventory } = cmp1.deps.store;
@@ -185,7 +185,7 @@ describe('a boot id that was replaced and comes back', () => {
       ...cmp1.deps,
       store: {
         ...cmp1.deps.store,
-        inventory: { ...inventory, setAside: () => Promise.reject(new Error('killed')) },
+        inventory: { ...inventory, markConflict: () => Promise.reject(new Error('killed')) },
       },
     };
     const report = aReport([gpu], { boot_id: original(), sequence: cmp1.counts.sequence + 1 });
