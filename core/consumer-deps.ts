@@ -1,4 +1,4 @@
-// What consumers work with: all that the API's functions have, and the services that only follow.
+// The dependencies of consumers: those of the API's functions, and services for consumers only.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from './clients/http.ts';
@@ -17,11 +17,11 @@ export interface ConsumerDeps extends Deps {
   };
   readonly queues: Queues;
   readonly metrics: Metrics;
-  /** Of `changes` alone. */
-  readonly setAside: DeadLetter;
+  /** Only for stream consumers. */
+  readonly deadLetter: DeadLetter;
 }
 
-/** Of one Lambda container, or one local process. */
+/** For one Lambda container, or one local process. */
 export function createConsumerDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -39,7 +39,7 @@ export function createConsumerDeps(
       staging: createStaging({ ...staging, glance: deps.clients.glance, clock: deps.clock }),
     },
     queues: createQueues(sqs, queueUrls),
-    setAside: createDeadLetter(sqs, deadQueueUrls.changes),
+    deadLetter: createDeadLetter(sqs, deadQueueUrls.changes),
     metrics: createMetrics(stage),
   };
 }

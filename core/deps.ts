@@ -1,6 +1,6 @@
-// What operations work with. Everything outside the process, time and chance included, comes in by
-// here, so that a simulation can stand in for all of it. This is what the API's functions need; what
-// consumers need besides is in consumer-deps.ts, and in their bundles only.
+// The dependencies of operations. Everything outside the process, including time and randomness,
+// is injected here, so that a simulation can replace it. The API's functions need these; the
+// additional ones of consumers are in consumer-deps.ts, and only in their bundles.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ import { tableName } from './store/tables.ts';
 
 export interface Deps {
   readonly settings: Settings;
-  /** Base tables with consistent reads only: all that Nova's calls touch. */
+  /** Base tables with consistent reads only: everything on Nova's path. */
   readonly store: Store;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings;
@@ -35,7 +35,7 @@ export interface Deps {
     readonly glance: Glance;
   };
   readonly log: Log;
-  /** The request that is answered, or that led to the message that is worked on. */
+  /** The request that is answered, or that led to the current message. */
   readonly requestId?: string;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -79,7 +79,7 @@ export function createStore(
   };
 }
 
-/** Of one Lambda container, or one local process. */
+/** For one Lambda container, or one local process. */
 export function createDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,

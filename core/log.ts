@@ -1,5 +1,5 @@
-// Structured logs: one JSON object a line. What a line is about (request, ARQ, instance, host) is
-// given to a child logger once and is then on every line that follows.
+// Structured logs: one JSON object per line. A child logger adds the subject (request, ARQ,
+// instance, host) to each of its lines.
 
 import { Logger } from '@aws-lambda-powertools/logger';
 
@@ -18,7 +18,7 @@ export function createLog(service: string): Log {
   return logWith(new Logger({ serviceName: service }), {});
 }
 
-// Fields are merged into each line here: a child of the logger itself costs as much as six lines.
+// Fields are merged here: a child of the underlying logger costs as much as six lines.
 function logWith(logger: Logger, own: LogFields): Log {
   return {
     debug: (message, fields) => logger.debug(message, { ...own, ...fields }),
@@ -29,7 +29,7 @@ function logWith(logger: Logger, own: LogFields): Log {
   };
 }
 
-/** Says nothing; for tests and for tools that print for people. */
+/** Logs nothing; for tests and for tools that print for people. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},

@@ -1,4 +1,4 @@
-// Metrics as lines of the log: CloudWatch makes metrics of what is in its embedded metric format.
+// Writes metrics to the log, from which CloudWatch extracts them (embedded metric format).
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 
 import { Metrics as Powertools } from '@aws-lambda-powertools/metrics';
@@ -12,7 +12,7 @@ import {
 } from './contracts/metrics.ts';
 
 export interface Metrics {
-  /** @param at of what time they speak, where that is not now; milliseconds since 1970 */
+  /** @param at the time of the values, if not now; milliseconds since 1970 */
   put(values: readonly MetricValue[], at?: number): void;
 }
 

@@ -1,5 +1,5 @@
 // Every setting of the control plane, in one validated object. Lambda functions and the local
-// system read it from the environment; `infra/` writes that environment. Secrets come by reference.
+// system read it from the environment, which `infra/` writes. Secrets come by reference.
 
 import * as z from 'zod';
 import {
@@ -24,7 +24,7 @@ const commaList = <T extends z.ZodType<unknown, string>>(item: T, byDefault: str
     .transform((text) => text.split(',').filter((part) => part !== ''))
     .pipe(z.array(item));
 
-/** JSON text of an object: rule → the roles that may. */
+/** JSON object: rule → roles that are allowed. */
 const policyOverrides = z
   .string()
   .default('{}')
@@ -32,7 +32,7 @@ const policyOverrides = z
     try {
       return JSON.parse(text);
     } catch (error) {
-      context.addIssue(`no JSON: ${(error as Error).message}`);
+      context.addIssue(`not valid JSON: ${(error as Error).message}`);
       return z.NEVER;
     }
   })
@@ -46,20 +46,21 @@ const environment = z.object({
   /** Base of `links`; without it the request's own host is used. */
   CYBORG_PUBLIC_ENDPOINT: z.url().optional(),
   /**
-   * Bind, unbind, delete by instance and delete of a bound ARQ ask for a service token
-   * (CVE-2026-40214). Off: ownership of the instance is verified at Nova instead.
+   * Bind, unbind, delete by instance and delete of a bound ARQ require a service token
+   * (CVE-2026-40214). If false, Nova is asked whether the instance belongs to the project
+   * instead.
    */
   CYBORG_REQUIRE_SERVICE_TOKEN: flag(true),
   CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string(), 'service'),
-  /** In place of the table in domain/policy.ts, e.g. `{"cyborg:device:get_all": ["reader"]}`. */
+  /** Overrides the table in domain/policy.ts, e.g. `{"cyborg:device:get_all": ["reader"]}`. */
   CYBORG_POLICY: policyOverrides,
-  /** `nova`: what Nova accepts. `spec`: the plural name and profile tag of the Nova spec. */
+  /** `nova`: the form that Nova accepts. `spec`: plural name and profile tag of the Nova spec. */
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
-  /** What the hypervisors can attach; Nova's libvirt driver ignores any other type silently. */
+  /** What the hypervisors can attach; Nova's libvirt driver silently ignores any other type. */
   CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
-  /** Who makes mdevs for vGPUs: our agent at bind, or Nova's libvirt driver in releases that do. */
+  /** Which side creates mdevs of vGPUs: our agent at bind, or Nova's libvirt driver if it can. */
   CYBORG_MDEV_OWNER: z.enum(['agent', 'nova']).default('agent'),
-  /** ARN of the account's things, up to the name; jobs are addressed by it. */
+  /** ARN prefix of the account's things; jobs address things by it. */
   CYBORG_THING_ARN_PREFIX: z
     .string()
     .regex(/^arn:aws[a-z-]*:iot:[a-z0-9-]+:\d{12}:thing\/$/)
@@ -68,23 +69,25 @@ const environment = z.object({
   CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
   /**
    * How long a list of one instance's ARQs waits for its bind when Nova asks. API Gateway answers
-   * for us after 30 s; 0 turns the wait off.
+   * with an error after 30 s; 0 disables the wait.
    */
   CYBORG_RESOLVE_WAIT_SECONDS: z.coerce.number().int().min(0).max(25).default(25),
-  /** Where images wait for the hosts that fetch them; by default the stage's name and `-cyborg-staging`. */
+  /** Bucket of images for hosts; the default is the stage's name and `-cyborg-staging`. */
   CYBORG_STAGING_BUCKET: z.string().min(3).max(63).optional(),
-  /** For S3 endpoints that know no bucket by its host name. */
+  /** For S3 endpoints without virtual-hosted-style addresses. */
   CYBORG_S3_PATH_STYLE: flag(false),
-  /** Nova can lose the answer to a POST; ARQs never bound are deleted after this. */
+  /**
+   * Nova can lose the answer to a POST; ARQs that were never bound are deleted after this time.
+   */
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
-  /** ARQs that one project may have bound to no instance; 0: as many as it likes. */
+  /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
 
   KEYSTONE_URL: z.url(),
-  /** What 401 answers point to; by default KEYSTONE_URL. */
+  /** The URL in 401 answers; the default is KEYSTONE_URL. */
   KEYSTONE_PUBLIC_URL: z.url().optional(),
   CYBORG_OS_USERNAME: z.string().default('cyborg'),
-  /** The user's password or, where its id is given, the application credential's secret. */
+  /** The user's password or, if an id is given, the application credential's secret. */
   CYBORG_OS_PASSWORD: z.string(),
   CYBORG_OS_APPLICATION_CREDENTIAL_ID: z.string().min(1).optional(),
   CYBORG_OS_PROJECT_NAME: z.string().default('service'),
@@ -92,7 +95,7 @@ const environment = z.object({
   CYBORG_OS_PROJECT_DOMAIN_NAME: z.string().default('Default'),
   CYBORG_OS_REGION_NAME: z.string().optional(),
   CYBORG_OS_INTERFACE: z.enum(['internal', 'public', 'admin']).default('internal'),
-  /** Instead of what the catalog says. */
+  /** Overrides the catalog. */
   PLACEMENT_URL: z.url().optional(),
   NOVA_URL: z.url().optional(),
   GLANCE_URL: z.url().optional(),
@@ -118,7 +121,7 @@ export interface Settings {
     readonly url: string;
     readonly publicUrl: string;
     readonly username: string;
-    /** Or the application credential's secret. */
+    /** The password or the application credential's secret. */
     readonly password: string;
     readonly applicationCredentialId?: string;
     readonly projectName: string;
@@ -133,16 +136,16 @@ export interface Settings {
     readonly image?: string;
   };
   readonly queueUrls: Readonly<Record<QueueName, string>>;
-  /** Where what cannot be read is kept for an operator. */
+  /** Dead-letter queues for unreadable messages and records. */
   readonly deadQueueUrls: Readonly<Record<QueueName | StreamConsumerName, string>>;
 }
 
-/** Raised at start, never during a request: the deployment itself is wrong. */
+/** Thrown at start, never during a request: the deployment itself is wrong. */
 export class SettingsInvalid extends Error {
   override readonly name = 'SettingsInvalid';
 }
 
-/** Each has dead letters of its own. */
+/** Each has a dead-letter queue. */
 export const consumerNames = [...queues.map(({ name }) => name), ...streamConsumers];
 
 /** Environment variable that holds a queue's URL, e.g. `NOVA_EVENTS_QUEUE_URL`. */
@@ -150,12 +153,12 @@ export function queueUrlVariable(name: QueueName): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_QUEUE_URL`;
 }
 
-/** The same of its dead letters, or a stream reader's, e.g. `CHANGES_DEAD_QUEUE_URL`. */
+/** Environment variable of a dead-letter queue's URL, e.g. `CHANGES_DEAD_QUEUE_URL`. */
 export function deadQueueUrlVariable(name: QueueName | StreamConsumerName): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_DEAD_QUEUE_URL`;
 }
 
-/** @throws SettingsInvalid naming every variable that is missing or wrong. */
+/** @throws SettingsInvalid naming each missing or invalid variable. */
 export function loadSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
@@ -205,7 +208,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       ...(given.GLANCE_URL && { image: given.GLANCE_URL }),
     },
     queueUrls: Object.fromEntries(
-      // A function is given the URLs of the queues it may use and no others.
+      // A function gets only the URLs of the queues that it may use.
       queues.map(({ name }) => [name, env[queueUrlVariable(name)] ?? '']),
     ) as Record<QueueName, string>,
     deadQueueUrls: Object.fromEntries(

@@ -1,6 +1,6 @@
-// The log of API Gateway, a line for each request. It has what the functions' own logs cannot say: that
-// one of them failed, how long the whole took, and what was turned away. No header and no query is
-// among it, and so no token.
+// API Gateway's access log, one line per request. It shows what the functions' own logs cannot:
+// crashed functions, the total duration, and requests that were turned away. It contains no
+// headers and no query, and so no token.
 
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
@@ -13,12 +13,13 @@ export function createAccessLog(
   { stage, logRetention }: DeploymentSettings,
 ): { readonly log: LogGroup; readonly format: string } {
   const log = new LogGroup(scope, 'AccessLog', {
-    // Logs below this path share one resource policy; others would each need a place in it.
+    // Logs with this prefix share one resource policy; the number of policies is limited.
     logGroupName: `/aws/vendedlogs/${stage}-cyborg-api`,
     retention: logRetention,
     removalPolicy: RemovalPolicy.DESTROY,
   });
-  // Counted here, a flood of unknown tokens costs the functions nothing more.
+  // Counted in the log, so that a flood of unknown tokens causes no further cost in the
+  // functions.
   new MetricFilter(scope, 'Unauthorized', {
     logGroup: log,
     filterPattern: FilterPattern.stringValue('$.status', '=', '401'),

@@ -1,14 +1,17 @@
-// What each function may touch, and so what its role allows and its environment names. DynamoDB's
-// actions are those of the calls themselves; a transaction needs the actions of its parts.
+// What each function may access: the source of its role's permissions and of its environment.
+// DynamoDB's actions are those of the calls; a transaction needs the actions of its parts.
 //
-// Base tables and indexes are apart: a function on Nova's path cannot read an index by mistake.
-// test/infra/access.test.ts compares this with what the functions really ask for.
+// Base tables and indexes are separate: a function on Nova's path cannot read an index by
+// mistake. test/infra/access.test.ts compares this table with the calls that the functions make.
 
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/tables.ts';
 import type { Resource } from '#functions/routes.ts';
 
-/** `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's name. */
+/**
+ * `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's
+ * name.
+ */
 export type FunctionName = Resource | QueueName | StreamConsumerName | 'sweep';
 
 export type TableAction =
@@ -22,22 +25,25 @@ export type TableAction =
 
 export interface Access {
   readonly tables?: Readonly<Partial<Record<TableName, readonly TableAction[]>>>;
-  /** Indexes that may be queried. */
+  /** Indexes that the function may query. */
   readonly indexes?: Readonly<Partial<Record<TableName, readonly string[]>>>;
   readonly sendsTo?: readonly QueueName[];
-  /** What it may do with this stage's IoT jobs. */
+  /** Actions on this stage's IoT jobs. */
   readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
-  /** Brings images to S3, and makes the URLs by which hosts fetch them. */
+  /** Copies images to S3, and creates the URLs from which hosts fetch them. */
   readonly stagesImages?: boolean;
   /** Puts events on the stage's bus. */
   readonly announces?: boolean;
-  /** Validates tokens, or calls Nova, Placement or Glance: it is given the service user's password. */
+  /**
+   * Validates tokens or calls Nova, Placement or Glance, and so gets the service user's password.
+   */
   readonly callsOpenStack: boolean;
 }
 
 /**
- * Whose work is traced by X-Ray: what Nova's requests and binds go through. Others would be traced for
- * each heartbeat and each device that comes round: at 10,000 hosts that costs more than all else.
+ * Functions traced by X-Ray: those on the path of Nova's requests and of binds. The others would
+ * add a trace for each heartbeat and each compared device: at 10,000 hosts that costs more than
+ * everything else.
  */
 export const traced: readonly FunctionName[] = [
   'accelerator-requests',
@@ -52,21 +58,26 @@ export const traced: readonly FunctionName[] = [
   'job-events',
 ];
 
-/** Of whoever calls OpenStack: our own token there, which one container leaves for the others. */
+/**
+ * Functions that call OpenStack share our own token, which one container stores for the others.
+ */
 export const ownTokenAccess = {
   'service-tokens': ['GetItem', 'PutItem'],
 } as const satisfies Access['tables'];
 
 const listed = ['by-kind', 'by-created'] as const;
 
-/** Whoever ends a bind or a release writes to its ARQs, the instance, the release and the job. */
+/**
+ * Functions that end a bind or a release write to its ARQs, the instance, the release and the
+ * job.
+ */
 const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'] as const;
 
-/** Whoever finishes a bind does so under the boot of its host; a region is given the status that its device has. */
+/** Finishing a bind checks the boot of its host; a region gets the status of its device. */
 const finishing = ['Query', 'UpdateItem', 'ConditionCheckItem'] as const;
 
 export const access: Readonly<Record<FunctionName, Access>> = {
-  // Answers unknown paths, too, and those to holders of a token only.
+  // Answers unknown paths too, for callers with a valid token.
   versions: { callsOpenStack: true },
   'device-profiles': {
     tables: { 'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'] },
@@ -77,22 +88,23 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: {
       'device-profiles': ['GetItem'],
       arqs: wholeRows,
-      // A claim reads a provider's partition and marks the handle; the inventory is the hosts'.
+      // A claim reads a provider's partition and marks the handle; the reports write the
+      // inventory.
       inventory: ['Query', 'UpdateItem'],
     },
-    // How many of a project's ARQs are unbound is counted by their deadlines.
+    // The index by deadline counts the unbound ARQs of a project.
     indexes: { arqs: ['by-kind', 'by-project', 'by-due'] },
     callsOpenStack: true,
   },
   devices: {
     indexes: { inventory: listed },
-    // An admin frees by force what is in quarantine, or has its host clean up what a backup hides.
+    // An admin frees quarantined handles by force, or has the host clean up restored ones.
     tables: { arqs: ['GetItem', 'PutItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
   deployables: {
     indexes: { inventory: listed },
-    // An admin has a region programmed, and its handles kept meanwhile.
+    // An admin has a region programmed; its handles cannot be claimed meanwhile.
     tables: { arqs: ['PutItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
@@ -112,12 +124,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: true,
   },
   'job-events': {
-    // What could not be made with others after a boot is tried by itself.
+    // An instance that could not be reprovisioned with the others gets a job of its own.
     tables: { arqs: wholeRows, inventory: finishing },
     callsOpenStack: false,
   },
   'inventory-reports': {
-    // A host that has booted starts its instances' devices over.
+    // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
       inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
@@ -127,19 +139,20 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': {
-    // A device whose rows are damaged is marked, so that its host describes it again.
-    // Handles from a backup are cleaned up by their host before somebody gets them.
+    // A device with missing rows is marked, so that its host describes it again. Restored handles
+    // are cleaned by their host before they can be claimed.
     tables: { inventory: [...finishing, 'DeleteItem'], arqs: ['PutItem'] },
     callsOpenStack: true,
   },
   sweep: {
-    // Whoever asks what became of a job does what its event would have done.
+    // Work whose job has ended is finished here, as by the job's event.
     tables: { arqs: wholeRows, inventory: finishing },
-    // And what an operator has programmed is given up.
+    // A program of an operator whose deadline has passed is cancelled.
     jobs: ['DescribeJobExecution', 'CancelJob'],
-    // The reaper walks over all deployables, and asks Placement and Nova about the instances that hold them.
+    // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
+    // them.
     indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
-    // Devices to be compared with Placement; and what hosts were to make again, but nobody has asked for.
+    // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,
   },

@@ -27,9 +27,9 @@ import {
 export interface Watched {
   readonly stage: string;
   readonly apiId: string;
-  /** Functions with a reservation, which is their limit as well. */
+  /** Functions with reserved concurrency, which also limits them. */
   readonly limited: readonly FunctionName[];
-  /** What is told of each change of state. */
+  /** The action on each change of state. */
   readonly action: IAlarmAction | undefined;
 }
 
@@ -38,13 +38,13 @@ interface AlarmRow {
   readonly name: string;
   readonly metric: IMetric;
   readonly threshold: number;
-  /** Of so many periods of the metric in a row. */
+  /** Number of consecutive periods. */
   readonly periods: number;
 }
 
 const minute = { period: Duration.minutes(1) };
 
-/** What operators are told of. Each metric of each costs $0.10 a month. */
+/** All alarms. Each metric of an alarm costs $0.10 a month. */
 function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
   const failures = (['deadline', 'host', 'device', 'quarantine'] as const).map((cause) =>
     ownMetric(stage, 'ArqsFailed', cause),
@@ -62,10 +62,10 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
     })),
 
     { name: 'api-errors', metric: apiMetric(apiId, '5xx'), threshold: 5, periods: 1 },
-    // Clients renew their tokens before they expire, so a cloud has a few in an hour. The throttled
-    // routes alone let 6,000 through in five minutes.
+    // Clients renew tokens before they expire, so a cloud has a few 401 per hour. The throttled
+    // routes alone allow 6,000 requests in five minutes.
     { name: 'unauthorized', metric: unauthorized(stage), threshold: 1_000, periods: 1 },
-    // Whatever follows from a committed change waits behind the streams. A bind has 240 s.
+    // Every consequence of a committed change waits behind the streams. A bind has 240 s.
     {
       name: 'changes-late',
       metric: functionMetric(stage, 'changes', 'IteratorAge', lateness),
@@ -78,7 +78,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       threshold: 300_000,
       periods: 2,
     },
-    // Deadlines are enforced by the sweep alone; one that failed is made up for by the next.
+    // Only the sweep enforces deadlines; the next sweep makes up for a failed one.
     {
       name: 'sweep-fails',
       metric: functionMetric(stage, 'sweep', 'Errors', minute),
@@ -118,7 +118,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       periods: 2,
     },
 
-    // Causes that are ours or the hosts'. That an image is not there is the profile's doing.
+    // Causes on our side or on the hosts'. A missing image is the profile's fault.
     { name: 'binds-fail', metric: sumOf('failed', failures), threshold: 5, periods: 1 },
     {
       name: 'binds-slow',
@@ -154,14 +154,14 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       threshold: 1,
       periods: 3,
     },
-    // Agents say every five minutes that they are there, so it lasts as long as the conflict.
+    // Agents send heartbeats every five minutes, so the alarm lasts as long as the conflict.
     {
       name: 'reports-in-conflict',
       metric: ownMetric(stage, 'ReportsInConflict', undefined, { period: Duration.minutes(10) }),
       threshold: 1,
       periods: 1,
     },
-    // Many at once: a network, a rack, or a policy. One host shows in hosts-absent.
+    // Many hosts at once: a network, a rack, or a policy. A single host shows in hosts-absent.
     {
       name: 'hosts-lost',
       metric: new MathExpression({
@@ -170,7 +170,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
           lost: ownMetric(stage, 'AgentsDisconnected'),
           back: ownMetric(stage, 'AgentsConnected'),
         },
-        label: 'lost and not back',
+        label: 'lost and not reconnected',
       }),
       threshold: 10,
       periods: 1,
@@ -186,7 +186,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       threshold: 10,
       periods: 1,
     },
-    // Each host says every five minutes that it is there.
+    // Each host sends a heartbeat every five minutes.
     {
       name: 'reports-silent',
       metric: new MathExpression({
@@ -204,7 +204,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
   ];
 }
 
-/** What an operator is told of, if there is anybody to tell. */
+/** The alarms, with an action if the deployment has one. */
 export class Alarms extends Construct {
   readonly all: readonly Alarm[];
 
@@ -218,7 +218,7 @@ export class Alarms extends Construct {
         threshold,
         evaluationPeriods: periods,
         comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-        // Idle queues and functions say nothing.
+        // Idle queues and functions report no data.
         treatMissingData: TreatMissingData.NOT_BREACHING,
       });
       if (watched.action) {

@@ -19,13 +19,13 @@ import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 import { acknowledge } from './nag.ts';
 import { burstOf, novaRouteSettings } from './throttling.ts';
 
-// API Gateway waits 30 s at most; what takes longer answers nobody.
+// API Gateway waits at most 30 s, so a longer run has no caller.
 const timeoutSeconds = 29;
 
-// A function's share of a processor follows its memory; from here on more makes a request no faster.
+// Lambda's CPU share grows with memory; more than this makes a request no faster.
 const memoryMb = 1024;
 
-/** The HTTP API of functions/gateway.ts and a function for each resource. */
+/** The HTTP API of functions/gateway.ts, with one function per resource. */
 export class Api extends Construct {
   readonly url: string;
   readonly apiId: string;
@@ -37,7 +37,7 @@ export class Api extends Construct {
       apiName: `${stage}-cyborg`,
       description: `OpenStack Cyborg, stage ${stage}`,
       createDefaultStage: false,
-      // One name is enough to keep an eye on.
+      // With a domain the API has no second public name.
       disableExecuteApiEndpoint: domain !== undefined,
     });
     const integrations = new Map(
@@ -57,7 +57,7 @@ export class Api extends Construct {
       });
     });
     const served = this.#addStage(api, surroundings);
-    // A stage that has settings for a route cannot be made before the route.
+    // CloudFormation must create the routes before a stage with route settings.
     served.node.addDependency(...taken);
     if (domain) serveUnder(this, domain, { api, stage: served });
     acknowledge(
@@ -77,8 +77,8 @@ export class Api extends Construct {
       timeoutSeconds,
       memoryMb,
     });
-    // One permission for all of a resource's routes. The default route has a permission of its own: its
-    // ARN has a segment less, and would not fit.
+    // One permission for all routes of a resource. The default route has its own: its ARN has one
+    // segment less and would not match.
     const isOfDefaultRoute = resource === 'versions';
     return new HttpLambdaIntegration(constructId(resource), handler, {
       scopePermissionToRoute: isOfDefaultRoute,
@@ -104,8 +104,8 @@ export class Api extends Construct {
 }
 
 /**
- * API Gateway takes no route that ends with a slash. A request that does meets the resource's greedy
- * route. https://github.com/storacha/w3infra/pull/166
+ * API Gateway accepts no route that ends with a slash. A request with a trailing slash matches
+ * the resource's greedy route. https://github.com/storacha/w3infra/pull/166
  */
 function isTaken(route: GatewayRoute): boolean {
   return !route.path.endsWith('/');

@@ -8,7 +8,7 @@ addChecks(app);
 const settings = settingsOrEnd();
 new CyborgStack(app, `cyborg-${settings.stage}`, settings);
 
-/** What is wrong is said in a sentence, without a trace of who found it. */
+/** Prints invalid settings as a sentence, without a stack trace. */
 function settingsOrEnd(): DeploymentSettings {
   try {
     return readSettings(app.node);

@@ -1,5 +1,5 @@
 // Runs Biome from its platform package. The wrapper package lists binaries for platforms that a
-// registry mirror may not carry, which would make `npm ci` fail everywhere.
+// registry mirror may lack, which would make `npm ci` fail everywhere.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,5 @@
-// Makes the agent one file, dist/cyborg-agent.mjs, for hosts without npm and with Node 20 or later.
+// Bundles the agent into one file, dist/cyborg-agent.mjs, for hosts without npm and with Node 20
+// or later.
 
 import { spawnSync } from 'node:child_process';
 import { renameSync, statSync } from 'node:fs';
@@ -8,9 +9,9 @@ import { agentVersion } from '#agent/version.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const outfile = `${root}dist/cyborg-agent.mjs`;
-// Under its own name there is all of it: somebody may be running the one before.
+// Written under a temporary name and renamed, because the previous bundle may be running.
 const made = `${root}dist/made-${process.pid}.mjs`;
-/** What esbuild calls the licences of what is bundled. */
+/** The file into which esbuild writes the licences of bundled packages. */
 const licences = (file: string) => `${file}.LEGAL.txt`;
 
 await build({
@@ -25,7 +26,7 @@ await build({
   banner: {
     js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
   },
-  // A copy of Node's own streams for other runtimes.
+  // The package is a copy of Node's streams for other runtimes.
   alias: { 'readable-stream': 'node:stream' },
   legalComments: 'external',
 });

@@ -25,15 +25,15 @@ import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 import { queueOfLosses } from './queues.ts';
 import { announcedChanges, type ChangePatterns, followedChanges } from './stream-filters.ts';
 
-// Nobody waits for a consumer's first moments.
+// Cold starts of consumers do not matter.
 const memoryMb = 512;
 const streamTimeoutSeconds = 30;
-/** Others are told a moment later, and more at once. */
+/** Events for other services may be a moment late, in larger batches. */
 const announcedWithin = Duration.seconds(1);
 const sweepTimeoutSeconds = 60;
 const sweepEvery = Duration.minutes(1);
 
-/** A function per queue, two for the tables' streams, and the sweep, each with what invokes it. */
+/** A function per queue, two for the tables' streams, and the sweep, each with its trigger. */
 export class Consumers extends Construct {
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
@@ -55,17 +55,17 @@ export class Consumers extends Construct {
         reportBatchItemFailures: true,
       }),
     );
-    // By this it hides a message until it is worth another try.
+    // Changes the visibility of a message until its next attempt.
     consumer.addEnvironment(queueUrlVariable(row.name), queue.queueUrl);
     const dead = queue.deadLetterQueue?.queue;
-    if (dead) consumer.allowSettingAside(row.name, dead);
+    if (dead) consumer.allowDeadLettering(row.name, dead);
   }
 
   /**
-   * The streams are the outbox. A batch is tried until the records expire, 24 hours later, since to
-   * skip one is to lose what follows from it; the batch is halved on the way, so that one bad record
-   * does not hold back those before it. What cannot be read the function puts aside by itself. Each
-   * reader has its own place in the streams, of which a stream has two at most.
+   * The streams are the outbox. A failed batch is retried until its records expire, 24 hours
+   * later, since a skipped record loses its consequences. A failed batch is also split, so that
+   * one bad record does not block those before it. The function dead-letters unreadable records
+   * itself. Each reader has its own position; a stream allows two readers.
    */
   #readStreams(
     surroundings: Surroundings,
@@ -77,12 +77,12 @@ export class Consumers extends Construct {
     const deadName = deadLetterQueueName(settings.stage, name);
     const dead = queueOfLosses(this, `${constructId(name)}DeadQueue`, deadName);
     const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
-    consumer.allowSettingAside(name, dead);
+    consumer.allowDeadLettering(name, dead);
     for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
       consumer.addEventSource(
-        // The CDK's own types do not agree under exactOptionalPropertyTypes.
+        // The CDK's own types contradict each other under exactOptionalPropertyTypes.
         new DynamoEventSource(tables[table] as ITable, {
-          // Whatever was committed before the function was there is followed up, too.
+          // Includes changes that were committed before the function existed.
           startingPosition: StartingPosition.TRIM_HORIZON,
           batchSize: 100,
           bisectBatchOnError: true,
@@ -114,11 +114,12 @@ export class Consumers extends Construct {
       scheduleName: `${stage}-sweep`,
       schedule: ScheduleExpression.rate(sweepEvery),
       timeWindow: TimeWindow.off(),
-      // The next sweep finds whatever this one did not.
+      // The next sweep repeats whatever this one missed.
       target: new LambdaInvoke(consumer, {
         retryAttempts: 0,
         maxEventAge: sweepEvery,
-        // The CDK would add every version of the function, of which there is none.
+        // The CDK would add a permission for every version of the function; there are no
+        // versions.
         role: role.withoutPolicyUpdates(),
       }),
     });

@@ -1,7 +1,7 @@
-// What no setting says by itself: two that exclude each other, one that lacks its other half, and a
-// name that is nobody's. Each is a sentence that begins with the setting.
+// Faults that no single setting shows: settings that exclude each other, settings that need
+// another one, and unknown names. Each fault is a sentence that begins with the setting.
 
-/** Settings as given, in text; those that were not are missing. */
+/** The given settings, as text; missing ones are undefined. */
 export type Given = Readonly<Record<string, string | undefined>>;
 
 interface Rule {
@@ -9,38 +9,38 @@ interface Rule {
   readonly fault: string;
 }
 
-/** An application credential has its user and project in itself. */
+/** An application credential includes its user and project. */
 const ofUser = ['username', 'projectName', 'userDomainName', 'projectDomainName'];
 
 const rules: readonly Rule[] = [
   ...ofUser.map((setting) => ({
     isBroken: (given: Given) => isGiven(given, 'applicationCredentialId', setting),
-    fault: `applicationCredentialId: an application credential has a user and a project of its own; leave out ${setting}`,
+    fault: `applicationCredentialId: an application credential includes its user and project; leave out ${setting}`,
   })),
-  lacks('domainName', 'certificateArn', 'a domain is served with a certificate'),
-  lacks('certificateArn', 'domainName', 'a certificate is for a domain'),
-  lacks('truststoreUri', 'domainName', 'clients show certificates under a domain name only'),
-  lacks('truststoreVersion', 'truststoreUri', 'a version is of a truststore'),
+  lacks('domainName', 'certificateArn', 'a domain needs a certificate'),
+  lacks('certificateArn', 'domainName', 'a certificate needs a domain'),
+  lacks('truststoreUri', 'domainName', 'client certificates need a domain name'),
+  lacks('truststoreVersion', 'truststoreUri', 'a version needs a truststore'),
   lacks('subnetIds', 'securityGroupIds', 'functions in subnets need a security group'),
-  lacks('securityGroupIds', 'subnetIds', 'a security group is for functions in subnets'),
+  lacks('securityGroupIds', 'subnetIds', 'a security group needs subnets'),
   {
     isBroken: (given) =>
       given.mdevOwner !== undefined && !listOf(given.attachTypes).includes('MDEV'),
-    fault: 'mdevOwner: nobody makes mdevs unless attachTypes has MDEV',
+    fault: 'mdevOwner: has no effect unless attachTypes contains MDEV',
   },
   {
     isBroken: (given) => given.requireServiceToken !== 'false' && isEmpty(given.serviceTokenRoles),
-    fault: 'serviceTokenRoles: without a role no service token is accepted, and no bind either',
+    fault: 'serviceTokenRoles: must not be empty, or every service token and bind is refused',
   },
   {
     isBroken: (given) => isEmpty(given.attachTypes),
-    fault: 'attachTypes: without a type no device can be attached',
+    fault: 'attachTypes: must not be empty, or no device can be attached',
   },
   {
     isBroken: (given) =>
       given.novaRequestsPerSecond !== undefined &&
       Number(given.otherRequestsPerSecond ?? 0) > Number(given.novaRequestsPerSecond),
-    fault: 'otherRequestsPerSecond: other routes may not have more than novaRequestsPerSecond',
+    fault: 'otherRequestsPerSecond: must not exceed novaRequestsPerSecond',
   },
 ];
 
@@ -49,15 +49,15 @@ export function contradictionsIn(given: Given): string[] {
 }
 
 /**
- * Names in the context that look like ours and are not: `keepdata=false` would be no error otherwise,
- * and keep the data. The CDK's own have a hyphen, a colon or a slash.
+ * Unknown names in the context that look like ours: otherwise `keepdata=false` would silently
+ * keep the data. The CDK's own names have a hyphen, a colon or a slash.
  */
 export function unknownSettings(names: readonly string[], known: readonly string[]): string[] {
   return names
     .filter((name) => /^[a-z]+$/i.test(name) && !known.includes(name))
     .map((name) => {
       const meant = known.find((each) => each.toLowerCase() === name.toLowerCase());
-      return `${name}: there is no such setting${meant ? `, but ${meant}` : ''}`;
+      return `${name}: unknown setting${meant ? `; did you mean ${meant}?` : ''}`;
     });
 }
 
@@ -72,7 +72,7 @@ function isGiven(given: Given, ...settings: readonly string[]): boolean {
   return settings.every((setting) => given[setting] !== undefined);
 }
 
-/** Given, and empty: `[]` in cdk.json. */
+/** Given but empty: `[]` in cdk.json. */
 function isEmpty(text: string | undefined): boolean {
   return text !== undefined && listOf(text).length === 0;
 }

@@ -15,20 +15,20 @@ import { createStagingBucket } from './staging.ts';
 import { createTables } from './tables.ts';
 
 /**
- * The system, from the tables by which the local one is made, too:
+ * The whole system; the local one is built from the same tables:
  *
- *   clients → HTTP API → a function per resource → tables
- *   tables' streams → `changes` → queues → a function per queue → Placement, Nova, hosts
- *   tables' streams → `announcements` → event bus → whoever follows
- *   Glance → staging bucket → hosts
- *   hosts → IoT rules → queues → a function per queue → tables
- *   every minute → `sweep` → tables
+ * - clients → HTTP API → a function per resource → tables
+ * - tables' streams → `changes` → queues → a function per queue → Placement, Nova, hosts
+ * - tables' streams → `announcements` → event bus → subscribers
+ * - Glance → staging bucket → hosts
+ * - hosts → IoT rules → queues → a function per queue → tables
+ * - every minute → `sweep` → tables
  */
 export class CyborgStack extends Stack {
   constructor(scope: Construct, id: string, settings: DeploymentSettings) {
     super(scope, id, {
       description: `OpenStack Cyborg, stage ${settings.stage}`,
-      // What a bill or a search by tags is asked for.
+      // Tags for cost reports and searches.
       tags: { application: 'cyborg-serverless', stage: settings.stage },
     });
     const tables = createTables(this, settings);
@@ -47,28 +47,28 @@ export class CyborgStack extends Stack {
 
     new CfnOutput(this, 'Endpoint', {
       value: `${api.url}/accelerator/v2`,
-      description: 'Of the service `accelerator` in the Keystone catalog',
+      description: 'Endpoint of the service `accelerator` in the Keystone catalog',
     });
     new CfnOutput(this, 'ImageSource', {
-      description: 'URL below which hosts fetch images: --images of enrol',
+      description: 'URL prefix of images: --images of enrol',
       value: `https://${staging.bucketRegionalDomainName}/`,
     });
     new CfnOutput(this, 'DashboardName', {
       value: dashboard.name,
-      description: 'In CloudWatch: is it healthy, and if not where',
+      description: 'CloudWatch dashboard: health of the stage by flow',
     });
     new CfnOutput(this, 'EventBusName', {
       value: bus.eventBusName,
-      description: 'Where ARQs and devices are announced; see docs/events.md',
+      description: 'Event bus of ARQs and devices; see docs/events.md',
     });
     new CfnOutput(this, 'HostPolicy', {
       value: hosts.policyName,
-      description: 'IoT policy to attach to the certificate of each compute node',
+      description: 'IoT policy of the certificate of each compute node',
     });
     if (settings.isExample) {
       Annotations.of(this).addWarningV2(
         'cyborg:example-keystone',
-        'keystoneUrl is the example of cdk.json: give your own there, or as -c keystoneUrl=...',
+        'keystoneUrl is the example value of cdk.json: set your own there, or with -c keystoneUrl=...',
       );
     }
   }

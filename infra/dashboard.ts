@@ -1,5 +1,4 @@
-// One page that answers "is it healthy, and if not where": the alarms first, then a row for each flow,
-// in the order in which a server's accelerators come to be.
+// The dashboard: the alarms first, then one row per flow, in the order of a server's life.
 
 import {
   AlarmStatusWidget,
@@ -93,7 +92,7 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
       ],
     },
     {
-      question: 'Does anything wait, or has anything been given up?',
+      question: 'Does a queue lag, or has it dead letters?',
       graphs: [
         { title: 'Oldest message, s', metrics: queues.map(({ name }) => oldest(name)) },
         {
@@ -132,7 +131,7 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
       ],
     },
     {
-      question: 'Are hosts there?',
+      question: 'Are hosts connected?',
       graphs: [
         { title: 'Hosts, of the last hour', metrics: ownMetrics(stage, 'Hosts', hourly) },
         {
@@ -148,13 +147,13 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
           ],
         },
         {
-          title: 'Rules that could not send',
+          title: 'Failed rule actions',
           metrics: rules.map((row) => failuresOf(ruleStatement(row, stage).name)),
         },
       ],
     },
     {
-      question: 'What is there to hand out?',
+      question: 'Which handles are available?',
       graphs: [
         {
           title: 'Attach handles, of the last hour',
@@ -174,7 +173,10 @@ function rowsOf({ stage, apiId }: Shown): Row[] {
   ];
 }
 
-/** By name of the rule, whatever its action: https://docs.aws.amazon.com/iot/latest/developerguide/metrics_dimensions.html */
+/**
+ * By name of the rule, whatever its action:
+ * https://docs.aws.amazon.com/iot/latest/developerguide/metrics_dimensions.html
+ */
 function failuresOf(rule: string): IMetric {
   return new MathExpression({
     expression: `SUM(SEARCH('{AWS/IoT,ActionType,RuleName} RuleName="${rule}" MetricName="Failure"', 'Sum', 300))`,
@@ -200,12 +202,12 @@ export class Dashboard extends Construct {
     ]);
     new CloudWatchDashboard(this, 'Dashboard', {
       dashboardName: this.name,
-      // Metrics that come round in an hour mean nothing in less.
+      // Hourly metrics are meaningless in shorter periods.
       periodOverride: PeriodOverride.INHERIT,
       widgets: [
         [
           new AlarmStatusWidget({
-            title: 'Is it healthy? If not, docs/operations.md has an entry for each.',
+            title: 'docs/operations.md has an entry for each alarm.',
             alarms: [...shown.alarms],
             width,
             height: 6,

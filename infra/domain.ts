@@ -10,16 +10,16 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 
-/** The deployment's own name of the API, instead of the one that AWS chooses. */
+/** The deployment's own domain name of the API, instead of the one that AWS assigns. */
 export interface Domain {
   readonly name: string;
   /** In AWS Certificate Manager, in the stack's region. */
   readonly certificateArn: string;
-  /** Mutual TLS: only clients with a certificate of these authorities are let in. */
+  /** Mutual TLS: only clients with a certificate of these authorities can connect. */
   readonly truststore?: Truststore;
 }
 
-/** A file of certificates in PEM, in S3. */
+/** A PEM file of certificates in S3. */
 export interface Truststore {
   /** `s3://bucket/key` */
   readonly uri: string;
@@ -27,7 +27,7 @@ export interface Truststore {
   readonly version?: string;
 }
 
-/** The name is to be pointed, by an alias or a CNAME, to what the stack prints as `DomainTarget`. */
+/** Create an alias or a CNAME from the name to the stack's output `DomainTarget`. */
 export function serveUnder(
   scope: Construct,
   { name, certificateArn, truststore }: Domain,
@@ -41,7 +41,7 @@ export function serveUnder(
   new ApiMapping(scope, 'DomainMapping', { api, domainName, stage });
   new CfnOutput(scope, 'Target', {
     value: domainName.regionalDomainName,
-    description: `What ${name} is to be an alias of, in DNS`,
+    description: `Target of the DNS alias ${name}`,
   }).overrideLogicalId('DomainTarget');
 }
 

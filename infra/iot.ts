@@ -16,7 +16,7 @@ import { enableJobEvents } from './job-events.ts';
 import { type Queues, queueOfLosses } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 
-/** The registry's name of the host at the other end: AWS fills it in by the host's certificate. */
+/** Thing name of the connected host; AWS fills it in from the host's certificate. */
 export const thingVariable = policyVariable('iot:Connection.Thing.ThingName');
 
 /** https://docs.aws.amazon.com/iot/latest/developerguide/iot-policy-variables.html */
@@ -24,9 +24,9 @@ function policyVariable(name: string): string {
   return `\${${name}}`;
 }
 
-/** What hosts connect to: the rules of core/contracts/rules.ts, and what a host may do. */
+/** IoT resources for hosts: the rules of core/contracts/rules.ts, and the hosts' policy. */
 export class HostConnections extends Construct {
-  /** Goes with each host's certificate. */
+  /** The policy of each host's certificate. */
   readonly policyName: string;
   /** Messages of a rule whose queue could not be reached. */
   readonly undelivered: Queue;
@@ -84,8 +84,8 @@ export class HostConnections extends Construct {
 }
 
 /**
- * A host connects as itself, publishes its own inventory and speaks of its own jobs, nothing else.
- * On one machine local/aws/broker-policy.ts says the same.
+ * A host connects as itself, publishes its own inventory and accesses its own jobs, nothing else.
+ * On one machine, local/aws/broker-policy.ts enforces the same.
  */
 function hostPolicy(stack: Stack, stage: string): PolicyDocument {
   const arn = (kind: string, name: string) =>

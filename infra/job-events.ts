@@ -11,8 +11,9 @@ import { acknowledgeWildcard } from './nag.ts';
 import type { DeploymentSettings } from './settings.ts';
 
 /**
- * AWS IoT tells of jobs that end only once it was told to, account by account and region by region;
- * CloudFormation has no resource for that. Nothing is undone with the stack: others may count on it.
+ * AWS IoT publishes job execution events only if they are enabled per account and region.
+ * CloudFormation has no resource for that. Removing the stack leaves them enabled, because other
+ * applications may use them.
  * https://docs.aws.amazon.com/iot/latest/developerguide/iot-events.html
  */
 export function enableJobEvents(scope: Construct, { stage, logRetention }: DeploymentSettings) {
@@ -38,9 +39,9 @@ export function enableJobEvents(scope: Construct, { stage, logRetention }: Deplo
       physicalResourceId: PhysicalResourceId.of('job-execution-events'),
     },
     policy: AwsCustomResourcePolicy.fromStatements([
-      // The setting is the account's: it has no ARN.
+      // The setting belongs to the account and has no ARN.
       new PolicyStatement({ actions: ['iot:UpdateEventConfigurations'], resources: ['*'] }),
     ]),
   });
-  acknowledgeWildcard(setting, '*', 'The one action allowed is on a setting without ARN.');
+  acknowledgeWildcard(setting, '*', 'The only allowed action is on a setting without ARN.');
 }

@@ -1,6 +1,6 @@
-// Stands in for `@aws-sdk/credential-provider-node` in our bundles. A function's credentials are in
-// its environment, and nowhere else; the SDK's own chain asks there first, too, but carries clients
-// for SSO, STS and instance metadata: a quarter of a bundle, and a third of the time to load it.
+// Replaces `@aws-sdk/credential-provider-node` in our bundles. A function's credentials are only
+// in its environment. The SDK's own chain also reads them there first, but brings clients for
+// SSO, STS and instance metadata: a quarter of a bundle, and a third of its load time.
 
 interface Credentials {
   readonly accessKeyId: string;
@@ -8,7 +8,7 @@ interface Credentials {
   readonly sessionToken?: string;
 }
 
-/** By the name under which the SDK's clients import it. */
+/** The name that the SDK's clients import. */
 export function defaultProvider(): () => Promise<Credentials> {
   return async () => {
     const {
@@ -17,7 +17,9 @@ export function defaultProvider(): () => Promise<Credentials> {
       AWS_SESSION_TOKEN: sessionToken,
     } = process.env;
     if (!accessKeyId || !secretAccessKey) {
-      throw new Error('The environment has no AWS credentials: this is no Lambda function.');
+      throw new Error(
+        'The environment has no AWS credentials: this code runs in Lambda functions only.',
+      );
     }
     return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
   };

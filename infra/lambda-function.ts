@@ -31,7 +31,7 @@ import {
 } from './settings.ts';
 import type { Tables } from './tables.ts';
 
-/** What functions are made among. */
+/** The resources and settings that functions are created with. */
 export interface Surroundings {
   readonly settings: DeploymentSettings;
   readonly tables: Tables;
@@ -41,7 +41,7 @@ export interface Surroundings {
 
 export interface LambdaFunctionProps {
   readonly name: FunctionName;
-  /** Module with the `handler`, from the project's root. */
+  /** Module with the `handler`, relative to the project's root. */
   readonly entry: string;
   readonly timeoutSeconds: number;
   readonly memoryMb: number;
@@ -51,11 +51,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
 const unneeded = fileURLToPath(new URL('unneeded-clients.ts', import.meta.url));
 
-/** Room for one of the largest images. */
+/** Disk space for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
 
-// The SDK is bundled: that is faster to load than the runtime's own, and the version is ours. The
-// ES modules of packages come first, since unused parts fall away only there.
+// The SDK is bundled: that loads faster than the runtime's copy, and pins the version. ES modules
+// are preferred, because only they allow tree shaking.
 const bundling: BundlingOptions = {
   format: OutputFormat.ESM,
   minify: true,
@@ -67,7 +67,7 @@ const bundling: BundlingOptions = {
     "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
 };
 
-/** A function with our defaults. What access.ts allows, its role allows and its environment names. */
+/** A function with our defaults. access.ts decides its role's permissions and its environment. */
 export class LambdaFunction extends NodejsFunction {
   constructor(
     scope: Construct,
@@ -82,7 +82,7 @@ export class LambdaFunction extends NodejsFunction {
       retention: settings.logRetention,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    // Instead of AWS's managed policy, which allows writing to any log.
+    // Replaces AWS's managed policy, which allows writing to any log.
     const role = new Role(scope, `${id}Role`, {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
     });
@@ -103,9 +103,10 @@ export class LambdaFunction extends NodejsFunction {
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
       environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
       ...encryptionOf(scope, id, name, settings),
-      // The service's own segments only: its SDK would weigh in every bundle, for what log lines tell.
+      // Only Lambda's own segments: X-Ray's SDK would enlarge every bundle, and log lines have
+      // the details.
       tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
-      // A setting of the SDK of old.
+      // Concerns only version 2 of the SDK.
       awsSdkConnectionReuse: false,
       bundling: {
         ...bundling,
@@ -122,7 +123,7 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
     } = access[name];
-    if (isTraced) this.#acknowledge('*', 'Segments of traces are nothing that has an ARN.');
+    if (isTraced) this.#acknowledge('*', 'Trace segments have no ARN.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);
@@ -143,8 +144,8 @@ export class LambdaFunction extends NodejsFunction {
     if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
   }
 
-  /** To keep for an operator what it cannot read. */
-  allowSettingAside(name: QueueName | StreamConsumerName, dead: IQueue): void {
+  /** Allows it to dead-letter unreadable messages. */
+  allowDeadLettering(name: QueueName | StreamConsumerName, dead: IQueue): void {
     this.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
     this.#allow('sqs', ['SendMessage'], [dead.queueArn]);
   }
@@ -164,12 +165,12 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('sqs', ['SendMessage'], [queues[name].queueArn]);
   }
 
-  /** Without the right to list the bucket, S3 calls what is not there forbidden. */
+  /** Without the permission to list the bucket, S3 answers 403 for missing objects. */
   #allowStaging(bucket: Bucket): void {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
     const images = bucket.arnForObjects('images/*');
     this.#allow('s3', ['GetObject', 'PutObject'], [images]);
-    this.#acknowledge(images, 'Images come as hosts need them, named by their ids.');
+    this.#acknowledge(images, 'Images are staged on demand, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
   }
 
@@ -185,16 +186,16 @@ export class LambdaFunction extends NodejsFunction {
     this.addEnvironment(thingArnVariable, arn('thing', ''));
     const jobs = arn('job', `${stage}-*`);
     this.#allow('iot', actions, [jobs]);
-    this.#acknowledge(jobs, 'Jobs are made as hosts need them, named by the stage.');
+    this.#acknowledge(jobs, 'Jobs are created on demand, named by the stage.');
     const ofThings = actions.filter((action) => action !== 'CancelJob');
     if (ofThings.length === 0) return;
     const things = arn('thing', `${stage}:*`);
     this.#allow('iot', ofThings, [things]);
-    this.#acknowledge(things, 'Jobs go to any host of the stage, and hosts come and go.');
+    this.#acknowledge(things, 'Jobs address any host of the stage, and the set of hosts changes.');
   }
 }
 
-/** Clients that a function may not use are left out of its bundle. */
+/** Replaces clients of services that the function may not use, to reduce its bundle. */
 function aliasesFor(name: FunctionName): Record<string, string> {
   const { jobs, stagesImages } = access[name];
   const left = [
@@ -207,12 +208,15 @@ function aliasesFor(name: FunctionName): Record<string, string> {
   };
 }
 
-/** Empty where it is of no use: what a function does not know it cannot give away. */
+/** Empty for functions that do not need it: least privilege. */
 function passwordFor(name: FunctionName, settings: DeploymentSettings): string {
   return access[name].callsOpenStack ? settings.password.unsafeUnwrap() : '';
 }
 
-/** AWS's own key, by which all may decrypt who may read the configuration, unless there is another. */
+/**
+ * Without a key of the deployment, AWS's own key: every reader of the configuration can decrypt
+ * it.
+ */
 function encryptionOf(
   scope: Construct,
   id: string,

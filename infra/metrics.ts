@@ -1,5 +1,5 @@
-// Where the numbers are that alarms watch and the dashboard shows: AWS's own, and ours of
-// core/contracts/metrics.ts. Everything is named by the stage, so a name is all that is needed.
+// The metrics of alarms and dashboard: AWS's own, and those of core/contracts/metrics.ts. All
+// names contain the stage, so a name is sufficient.
 
 import { Duration } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
@@ -14,15 +14,15 @@ import { queues, streamConsumers } from '#core/contracts/queues.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
 import type { FunctionName } from './access.ts';
 
-/** What is sensible for most; what comes round once an hour needs an hour. */
+/** The default; hourly metrics need an hour. */
 const fiveMinutes = Duration.minutes(5);
 export const hour = Duration.hours(1);
 
 export interface How {
-  /** By default the sum. */
+  /** The default is the sum. */
   readonly statistic?: string;
   readonly period?: Duration;
-  /** Otherwise what tells it from those beside it. */
+  /** The default is what distinguishes it from its neighbors. */
   readonly label?: string;
 }
 
@@ -50,19 +50,19 @@ function metric(
   });
 }
 
-/** @param of a value of the metric's dimension, where it has one */
+/** @param of a value of the metric's dimension, if it has one */
 export function ownMetric(stage: string, name: MetricName, of?: string, how: How = {}): Metric {
   const row: MetricRow | undefined = metrics.find((each) => each.name === name);
   const { dimension } = row ?? {};
   if ((of === undefined) !== (dimension === undefined) || (of && !dimension?.values.includes(of))) {
-    throw new TypeError(`${name} has no ${of}.`);
+    throw new TypeError(`Metric ${name} has no value ${of}.`);
   }
   const own = dimension && of ? { [dimension.name]: of } : {};
   const dimensions = { service: metricService, stage, ...own };
   return metric(metricNamespace, name, dimensions, how);
 }
 
-/** One for each value of the metric's dimension. */
+/** One metric per value of the dimension. */
 export function ownMetrics(stage: string, name: MetricName, how: How = {}): Metric[] {
   const row: MetricRow | undefined = metrics.find((each) => each.name === name);
   return (row?.dimension?.values ?? []).map((of) => ownMetric(stage, name, of, how));
@@ -108,14 +108,14 @@ export function apiMetric(
   return metric('AWS/ApiGateway', what, { ApiId: apiId }, how);
 }
 
-/** Answers of 401, counted in the access log. */
+/** Answers with 401, counted in the access log. */
 export const unauthorizedMetric = { namespace: 'Cyborg/Api', name: 'Unauthorized' } as const;
 
 export function unauthorized(stage: string): Metric {
   return metric(unauthorizedMetric.namespace, unauthorizedMetric.name, { stage }, {});
 }
 
-/** Several as one; of those that say nothing at a time, only the others count. */
+/** The sum of several metrics; a metric without data counts as 0. */
 export function sumOf(label: string, parts: readonly Metric[]): MathExpression {
   const usingMetrics = Object.fromEntries(parts.map((part, index) => [`m${index}`, part]));
   const [first] = parts;

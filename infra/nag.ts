@@ -1,11 +1,11 @@
-// AWS's own rules of good practice, held to at every synth. What we do otherwise is acknowledged
-// beside the construct, with its reason; test/infra/nag.test.ts finds acknowledgements of nothing.
+// AWS's rules of good practice, checked at every synth. Exceptions are acknowledged beside the
+// construct, with a reason; test/infra/nag.test.ts finds unneeded acknowledgements.
 
 import { type App, Stack, Validations } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 
-/** A finding that nobody acknowledged fails the synth. */
+/** A finding that is not acknowledged fails the synth. */
 export function addChecks(app: App): void {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
 }
@@ -15,7 +15,7 @@ export function acknowledge(construct: IConstruct, rule: string, reason: string)
   Validations.of(construct).acknowledge({ id: `AwsSolutions-${rule}`, reason });
 }
 
-/** That a role may touch what one pattern names, and no more than that pattern. */
+/** Allows a role one wildcard pattern and no other. */
 export function acknowledgeWildcard(role: IConstruct, resource: string, reason: string): void {
   const named = asFindingsName(Stack.of(role).resolve(resource));
   acknowledge(role, `IAM5[Resource::${named}]`, reason);
@@ -36,5 +36,5 @@ function asFindingsName(value: unknown): string {
   if (ref !== undefined) return `<${ref}>`;
   if (attribute !== undefined) return `<${attribute.join('.')}>`;
   if (join !== undefined) return join[1].map(asFindingsName).join(join[0]);
-  throw new TypeError(`No reference: ${JSON.stringify(value)}`);
+  throw new TypeError(`Not a reference: ${JSON.stringify(value)}`);
 }

@@ -1,20 +1,20 @@
-// The deployment's own subnets, for a cloud that cannot be reached from elsewhere. Functions that speak
-// to OpenStack go there; ADR 15 says what the subnets need to have.
+// The deployment's own subnets, for a cloud that is reachable only from there. Functions that
+// call OpenStack run in them; ADR 15 lists what the subnets need.
 
 import { ArnFormat, Stack } from 'aws-cdk-lib';
 import { Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { CfnFunction, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { acknowledgeWildcard } from './nag.ts';
 
-/** By ids: to look anything up in the account would make the template depend on who makes it. */
+/** By ids: a lookup in the account would make the template depend on the account. */
 export interface Network {
   readonly subnetIds: readonly string[];
   readonly securityGroupIds: readonly string[];
 }
 
 /**
- * By these Lambda makes a function's network interfaces, in the name of the function's role. None of
- * them can be allowed for less than everything.
+ * Lambda creates a function's network interfaces with these actions, in the name of the
+ * function's role. None of them can be restricted to a resource.
  * https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
  */
 export const interfaceActions = [
@@ -33,10 +33,10 @@ export function connectToNetwork(
 ): void {
   const role = handler.role;
   const resource = handler.node.defaultChild;
-  if (!role || !(resource instanceof CfnFunction)) throw new TypeError('No function of ours.');
+  if (!role || !(resource instanceof CfnFunction)) throw new TypeError('Not one of our functions.');
   resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
   handler.addToRolePolicy(new PolicyStatement({ actions: interfaceActions, resources: ['*'] }));
-  // Lambda itself may; the function's code, which has the same role, may not.
+  // Denied to the function's code, which has the same role; Lambda itself may.
   const functionArn = Stack.of(handler).formatArn({
     service: 'lambda',
     resource: 'function',
@@ -54,6 +54,6 @@ export function connectToNetwork(
   acknowledgeWildcard(
     role,
     '*',
-    "Lambda makes network interfaces with the role; the function's own code is denied it.",
+    "Lambda creates network interfaces with the role; the function's own code is denied it.",
   );
 }

@@ -9,8 +9,9 @@ import type { Construct } from 'constructs';
 import type { DeploymentSettings } from './settings.ts';
 
 /**
- * Who is told of alarms: a topic that is there already, or one of our own by mail. Without a setting
- * nobody is. CloudWatch cannot publish to a topic under the key that AWS manages, so ours has its own.
+ * The topic of alarms: an existing one, or one of our own that sends mail. Without a setting
+ * there is none. CloudWatch cannot publish to a topic under AWS's managed key, so our topic has
+ * its own key.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/AlarmThatSendsEmail.html
  */
 export function createNotification(
@@ -27,7 +28,7 @@ export function createNotification(
     new PolicyStatement({
       principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
       actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
-      // In a key's own policy this is the key itself.
+      // In a key's own policy `*` means the key itself.
       resources: ['*'],
     }),
   );
@@ -39,7 +40,7 @@ export function createNotification(
   topic.addSubscription(new EmailSubscription(alarmEmail));
   new CfnOutput(scope, 'AlarmTopicArn', {
     value: topic.topicArn,
-    description: 'Told of each alarm; subscribe whatever else should be',
+    description: 'SNS topic of all alarms; add further subscriptions here',
   });
   return new SnsAction(topic);
 }

@@ -5,7 +5,7 @@ import { eventDetails } from '#core/contracts/events.ts';
 
 const schemas = Object.entries(eventDetails).map(([type, schema]) => [
   type,
-  // Fields may be added to a version: nobody should refuse what they do not know.
+  // Fields may be added to a version, so consumers must ignore unknown ones.
   z.toJSONSchema(schema, { io: 'input' }),
 ]);
 console.log(JSON.stringify(Object.fromEntries(schemas), null, 2));

@@ -17,7 +17,7 @@ export function createQueues(scope: Construct, { stage }: DeploymentSettings): Q
       const queue = new Queue(scope, `${id}Queue`, {
         queueName: queueName(stage, row.name),
         visibilityTimeout: Duration.seconds(row.visibilitySeconds),
-        // Less than the dead-letter queue's: a message keeps the time at which it was first sent.
+        // Shorter than the dead-letter queue's, because a message keeps its first sent time.
         retentionPeriod: Duration.days(4),
         deadLetterQueue: { queue: dead, maxReceiveCount: row.receiveCountMax },
         ...guarded,
@@ -27,14 +27,14 @@ export function createQueues(scope: Construct, { stage }: DeploymentSettings): Q
   ) as Record<QueueName, Queue>;
 }
 
-/** Of what comes from no queue of ours: SQS itself knows it for no dead-letter queue. */
+/** For messages that come from no queue of ours, so no queue has it as its dead-letter queue. */
 export function queueOfLosses(scope: Construct, id: string, name: string): Queue {
   const queue = deadQueue(scope, id, name);
-  acknowledge(queue, 'SQS3', 'It is a dead-letter queue, of a stream or of IoT rules.');
+  acknowledge(queue, 'SQS3', 'It is the dead-letter queue of a stream or of IoT rules.');
   return queue;
 }
 
-/** Where something ends that nobody could deliver: kept as long as SQS can, for an operator. */
+/** Keeps undeliverable messages for an operator, as long as SQS allows. */
 function deadQueue(scope: Construct, id: string, name: string): Queue {
   return new Queue(scope, id, {
     queueName: name,

@@ -1,5 +1,5 @@
-// Reserved concurrency: executions that Lambda keeps for one function, and that the function cannot
-// exceed. With it a flood on one function cannot take the executions that binds need.
+// Reserved concurrency: executions that Lambda reserves for one function, which is also the
+// function's limit. A flood on one function then cannot take the executions that binds need.
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 
 import * as z from 'zod';
@@ -8,12 +8,12 @@ import { access, type FunctionName } from './access.ts';
 
 export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
 
-/** Lambda leaves at least so many to all functions without a reservation. */
+/** Lambda keeps at least this many for all functions without a reservation. */
 const unreservedMin = 100;
 
 const functionNames = Object.keys(access) as FunctionName[];
 
-/** As JSON, by the names of the functions without the stage. */
+/** JSON: function name without the stage → executions. */
 export const reservedConcurrencySchema = z
   .string()
   .default('{}')
@@ -30,7 +30,7 @@ export const reservedConcurrencySchema = z
     return given as ReservedConcurrency;
   });
 
-/** Whether the account can keep as much. */
+/** Checks the reservations against the account's quota. */
 export function faultsOfQuota(reserved: ReservedConcurrency, quota: number): string[] {
   const total = Object.values(reserved).reduce((sum, executions) => sum + executions, 0);
   if (total === 0 || total + unreservedMin <= quota) return [];
@@ -52,13 +52,13 @@ function recordIn(text: string): Readonly<Record<string, unknown>> | undefined {
 
 function faultOf(name: string, executions: unknown): string | undefined {
   if (!functionNames.some((each) => each === name)) {
-    return `there is no function ${name}; the functions are ${functionNames.join(', ')}`;
+    return `unknown function ${name}; the functions are ${functionNames.join(', ')}`;
   }
   if (!Number.isInteger(executions) || Number(executions) < 1) {
     return `${name} must be an integer from 1`;
   }
   const atOnce = queues.find((queue) => queue.name === name)?.concurrencyMax ?? 1;
   if (Number(executions) >= atOnce) return undefined;
-  // SQS counts a delivery that Lambda throttled, and a message has only so many.
-  return `${name} must be at least ${atOnce}, since its queue delivers to so many at once`;
+  // SQS counts a throttled delivery, and the deliveries of a message are limited.
+  return `${name} must be at least ${atOnce}, the concurrency of its queue`;
 }

@@ -1,5 +1,5 @@
-// Settings of one deployment: from the context in cdk.json, or `-c name=value` at the command line.
-// What functions read is only passed on: core/settings.ts says what it means and what it may be.
+// Settings of one deployment, from the context in cdk.json or `-c name=value`. Settings of the
+// functions are passed on unchanged; core/settings.ts defines them.
 
 import { SecretValue } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
@@ -18,36 +18,36 @@ import type { Throttling } from './throttling.ts';
 
 export interface DeploymentSettings {
   readonly stage: string;
-  /** What every function is given; the password is not in it. */
+  /** Environment of every function, without the password. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * The service user's password in Keystone. CloudFormation puts it in the environment of those
-   * functions that speak to OpenStack, where whoever may read their configuration reads it, too;
-   * after a rotation the stack has to be deployed again.
+   * The service user's password in Keystone. CloudFormation writes it into the environment of the
+   * functions that call OpenStack, so every reader of their configuration can read it; after a
+   * rotation the stack must be deployed again.
    */
   readonly password: SecretValue;
-  /** Encrypts that environment: then only who may decrypt by this key reads it. */
+  /** Key that encrypts that environment: only its users can read the password then. */
   readonly environmentKeyArn?: string;
-  /** Tables survive the stack and cannot be deleted by mistake. */
+  /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
-  /** By X-Ray, of the functions of access.ts. */
+  /** X-Ray traces of the functions in access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
-  /** Of the functions that are named in it. */
+  /** Of the functions that it names. */
   readonly reservedConcurrency: ReservedConcurrency;
-  /** Without it the API has the name that AWS chooses. */
+  /** Without it the API has the name that AWS assigns. */
   readonly domain?: Domain;
   /** Without it functions reach OpenStack over the internet. */
   readonly network?: Network;
-  /** Who is told of alarms: a topic of the operator's, or one of our own by mail. */
+  /** An existing SNS topic for alarms. */
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;
-  /** The Keystone of the example: good for a look at the template, not for a deployment. */
+  /** Keystone is the example's: sufficient to synthesize, not to deploy. */
   readonly isExample: boolean;
 }
 
-/** The deployment's settings are wrong; the message names each, and says where it is set. */
+/** The deployment's settings are wrong; the message names each and where it is set. */
 export class DeploymentInvalid extends Error {
   override readonly name = 'DeploymentInvalid';
 }
@@ -86,10 +86,10 @@ export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 
-/** Set to have esbuild's account of each bundle beside it; see test/bench/cold.ts. */
+/** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */
 export const metafileContext = 'measureBundles';
 
-/** Which account's things: known to CloudFormation only. */
+/** ARN prefix of the account's things; only CloudFormation knows the account. */
 export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
 
 const idList = (pattern: RegExp, what: string) =>
@@ -106,14 +106,14 @@ const idList = (pattern: RegExp, what: string) =>
 
 const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
 
-// The command line gives text, cdk.json whatever JSON has.
+// The command line gives text, cdk.json any JSON value.
 const own = z.object({
-  // CloudFormation resolves `ssm-secure` in a few properties only, and a function's environment is
-  // none of them: the password has to be in Secrets Manager.
+  // CloudFormation resolves `ssm-secure` only in a few properties, not in a function's
+  // environment: so the password must be in Secrets Manager.
   passwordSecret: z
     .string('the name or ARN of the secret in Secrets Manager that holds the password')
     .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
-  /** Key in the secret, where that is a JSON object. */
+  /** Key in the secret, if the secret is a JSON object. */
   passwordField: z.string().optional(),
   environmentKeyArn: z
     .string()
@@ -122,7 +122,7 @@ const own = z.object({
   keepData: z.stringbool().default(true),
   logRetentionDays: z.coerce
     .number()
-    .refine((days) => RetentionDays[days] !== undefined, 'CloudWatch Logs knows no such retention')
+    .refine((days) => RetentionDays[days] !== undefined, 'not a retention of CloudWatch Logs')
     .default(RetentionDays.THREE_MONTHS),
   tracing: z.stringbool().default(true),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
@@ -147,7 +147,7 @@ const own = z.object({
     .optional(),
   subnetIds: idList(/^subnet-[0-9a-f]{8,17}$/, 'subnet'),
   securityGroupIds: idList(/^sg-[0-9a-f]{8,17}$/, 'security group'),
-  /** With the others together within the smallest quota that AWS gives an account, 2,500 a second. */
+  /** With the other routes together within AWS's smallest account quota, 2,500 per second. */
   novaRequestsPerSecond: perSecond.default(2000),
   otherRequestsPerSecond: perSecond.default(20),
   reservedConcurrency: reservedConcurrencySchema,
@@ -157,14 +157,14 @@ const own = z.object({
     .string()
     .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, 'not the ARN of an SNS topic')
     .optional(),
-  alarmEmail: z.email('not an address for mail').optional(),
+  alarmEmail: z.email('not a mail address').optional(),
 });
 
 /** @throws DeploymentInvalid */
 export function readSettings(node: Node): DeploymentSettings {
   if (node.tryGetContext('password') !== undefined) {
     throw new DeploymentInvalid(
-      'The password is no setting: put it in Secrets Manager and name the secret in passwordSecret.',
+      'The password must not be a setting: store it in Secrets Manager and name the secret in passwordSecret.',
     );
   }
   const passed = Object.entries(passedOn).flatMap(([setting, variable]) => {
@@ -181,7 +181,7 @@ export function readSettings(node: Node): DeploymentSettings {
     ...faultsOfFunctions(environment),
     ...(parsed.data?.alarmTopicArn && parsed.data.alarmEmail
       ? [
-          'alarmEmail: the topic of alarmTopicArn has its own subscriptions; leave one of the two out',
+          'alarmEmail: excluded by alarmTopicArn, whose topic has its own subscriptions; leave out one of the two',
         ]
       : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
@@ -194,7 +194,7 @@ export function readSettings(node: Node): DeploymentSettings {
   if (!parsed.success || faults.length > 0) {
     throw new DeploymentInvalid(
       `The deployment's settings are wrong. ${faults.join('; ')}. ` +
-        'They are in the context of cdk.json, or given as -c name=value.',
+        'Set them in the context of cdk.json, or with -c name=value.',
     );
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
@@ -243,7 +243,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** What functions would refuse at their start is refused here, by the settings' names. */
+/** Refuses at synth what the functions would refuse at start, by the settings' names. */
 function faultsOfFunctions(environment: Readonly<Record<string, string>>): string[] {
   try {
     loadSettings({ ...environment, [passwordVariable]: 'in Secrets Manager' });

@@ -5,9 +5,9 @@ import { acknowledge } from './nag.ts';
 import { type DeploymentSettings, stagingBucketVariable } from './settings.ts';
 
 /**
- * Where images wait for the hosts that fetch them. Buckets share one space of names with everybody
- * else's, so CloudFormation chooses unless the deployment does. It empties itself, and stays when the
- * stack goes: a bucket that is not empty cannot be deleted.
+ * The bucket of images that hosts fetch. Bucket names are global, so CloudFormation chooses the
+ * name unless the deployment does. Objects expire. The bucket stays when the stack is removed,
+ * because a bucket with objects cannot be deleted.
  */
 export function createStagingBucket(scope: Construct, { environment }: DeploymentSettings): Bucket {
   const bucketName = environment[stagingBucketVariable];
@@ -16,15 +16,15 @@ export function createStagingBucket(scope: Construct, { environment }: Deploymen
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     encryption: BucketEncryption.S3_MANAGED,
     enforceSSL: true,
-    // core/clients/staging.ts brings an image anew before that.
+    // core/clients/staging.ts copies an image again before it expires.
     lifecycleRules: [{ expiration: Duration.days(7) }],
     removalPolicy: RemovalPolicy.RETAIN,
   });
   acknowledge(
     bucket,
     'S1',
-    'Images are checked by their digest before they are written, so who fetched one decides nothing; ' +
-      "the log would need a bucket of its own. CloudTrail's data events tell where it is asked for.",
+    'Hosts verify images by digest before they write them, so a fetch changes nothing; ' +
+      "the log would need another bucket. CloudTrail's data events show accesses where required.",
   );
   return bucket;
 }

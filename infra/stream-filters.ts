@@ -1,6 +1,7 @@
-// Which changes of a table's rows invoke the stream consumers: those that core/domain/outbox.ts can
-// follow up, or of which core/domain/domain-events.ts tells, as far as a pattern can tell. A pattern may let through what nothing follows from, never
-// keep back what something does; test/infra/stream-filters.test.ts holds the two together.
+// Filters of the table changes that invoke the stream consumers: those that core/domain/outbox.ts
+// can follow up, or that core/domain/domain-events.ts announces. A filter may pass changes
+// without consequences but must never drop one with consequences;
+// test/infra/stream-filters.test.ts compares them.
 //
 // Lambda matches on the record's `dynamodb` part only; a deleted row has no new image.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-ddb-filtering.html
@@ -18,7 +19,7 @@ export interface ChangePattern {
 
 type ImagePattern = Readonly<Record<string, AttributePattern>>;
 
-/** By the type of the value: one of these holds. */
+/** By the type of the value: one of the matches must hold. */
 export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 
 export type Match = { readonly prefix: string } | { readonly exists: boolean };
@@ -31,9 +32,9 @@ const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
 export type ChangePatterns = Readonly<Record<StreamedTable, readonly ChangePattern[]>>;
 
-/** A change that meets any of a table's patterns invokes the function. Lambda takes five. */
+/** A change that matches any of a table's patterns invokes the function. Lambda allows five. */
 export const followedChanges: ChangePatterns = {
-  // What is bound for an instance, and host work. ARQs themselves change more often.
+  // The binding of an instance, and host work. Rows of ARQs change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, ...hostWork] } }),
     // Ends of claims are counted.
@@ -42,8 +43,8 @@ export const followedChanges: ChangePatterns = {
   ],
   inventory: [
     changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
-    // A handle that is gone and free, or went into quarantine or out of it. Claims and releases of
-    // others are most of what happens to this table.
+    // A handle that is gone and free, or that enters or leaves quarantine. Claims and releases of
+    // other handles are most changes of this table.
     changeTo({
       ...handle,
       is_gone: { BOOL: [{ exists: true }] },
@@ -51,12 +52,12 @@ export const followedChanges: ChangePatterns = {
     }),
     changeTo({ ...handle, ...isQuarantined }),
     { dynamodb: { NewImage: handle, OldImage: isQuarantined } },
-    // Or is trusted again after it was put back from a backup.
+    // Or a restored handle that is reinstated.
     { dynamodb: { NewImage: handle, OldImage: isRestored } },
   ],
 };
 
-/** Those of which others are told; see core/operations/outbox/events-of-change.ts. */
+/** Changes that are announced; see core/operations/outbox/events-of-change.ts. */
 export const announcedChanges: ChangePatterns = {
   arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }), endOfClaim],
   inventory: [

@@ -1,13 +1,13 @@
-// Stands in for AWS's clients in the bundles of functions that access.ts gives nothing to do with them:
-// a third of what they would load at each cold start.
+// Replaces AWS clients in bundles of functions that have no access to their service according to
+// access.ts: a third of what each cold start would load.
 
 class Unneeded {
   constructor() {
-    throw new Error('This function has no right to call that service: see infra/access.ts.');
+    throw new Error('This function has no permission for that service: see infra/access.ts.');
   }
 }
 
-/** By the names under which core/clients imports them. */
+/** The names that core/clients imports. */
 export {
   Unneeded as CancelJobCommand,
   Unneeded as CreateJobCommand,

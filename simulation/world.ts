@@ -250,7 +250,7 @@ export function createWorld(
                 }),
         },
         metrics: noMetrics,
-        setAside: ({ cause }) => Promise.reject(new Error(cause)),
+        deadLetter: ({ cause }) => Promise.reject(new Error(cause)),
         log: silentLog,
         clock: timeline.now,
         sleep: (milliseconds) => timeline.sleep(process, milliseconds),

@@ -1,4 +1,5 @@
-// AWS IoT Jobs, the control plane's side: https://docs.aws.amazon.com/iot/latest/developerguide/iot-jobs.html
+// AWS IoT Jobs, the control plane's side:
+// https://docs.aws.amazon.com/iot/latest/developerguide/iot-jobs.html
 
 import {
   CancelJobCommand,
@@ -13,24 +14,25 @@ import { RetryLater } from '../domain/retry-later.ts';
 
 export interface IotJobs {
   /**
-   * Makes the job unless it is there. A job's document never changes: what is there is the same.
+   * Creates the job unless it exists. A job's document never changes, so an existing one is
+   * equal.
    *
    * @throws JobTooLarge
    * @throws RetryLater while the service throttles
    */
   create(jobId: string, document: JobDocument): Promise<void>;
-  /** Nothing happens where there is none, or it has ended. @throws RetryLater */
+  /** Does nothing if the job does not exist or has ended. @throws RetryLater */
   cancel(jobId: string, reason: string): Promise<void>;
-  /** E.g. `QUEUED`, `SUCCEEDED`; undefined where there is no such job for the host. */
+  /** E.g. `QUEUED`, `SUCCEEDED`; undefined if the host has no such job. */
   executionStatus(jobId: string, hostname: string): Promise<string | undefined>;
 }
 
-/** So many steps fit into no job; the message is for whoever asked for them. */
+/** The steps do not fit into one job; the message is for the caller. */
 export class JobTooLarge extends Error {
   override readonly name = 'JobTooLarge';
 }
 
-/** What the service says while it is asked too much, or has too many jobs at once. */
+/** Errors while the service throttles, or while too many jobs exist. */
 const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
 export const retrySeconds = 2;
 export function createIotJobs(options: {
@@ -48,7 +50,7 @@ export function createIotJobs(options: {
       const text = JSON.stringify(jobDocument.parse(document));
       if (Buffer.byteLength(text) > jobDocumentBytesMax) {
         throw new JobTooLarge(
-          `What host ${document.host} would have to do takes more than ${jobDocumentBytesMax} bytes to say.`,
+          `The job document for host ${document.host} exceeds ${jobDocumentBytesMax} bytes.`,
         );
       }
       const command = new CreateJobCommand({
@@ -64,7 +66,7 @@ export function createIotJobs(options: {
     },
 
     async cancel(jobId, reason) {
-      // By force: an execution that is in progress shall end, too; the agent stops at a safe point.
+      // `force`, so that an execution in progress ends too; the agent stops at a safe point.
       const comment = reason.replaceAll(/\p{C}/gu, ' ').slice(0, 2028) || 'cancelled';
       const command = new CancelJobCommand({ jobId, force: true, comment });
       await unless(client().send(command), [
@@ -84,7 +86,7 @@ export function createIotJobs(options: {
   };
 }
 
-/** The answer, or undefined for an error that means that it is so already. */
+/** The answer, or undefined for an error that means that the state is already reached. */
 async function unless<T>(answer: Promise<T>, expected: readonly string[]): Promise<T | undefined> {
   try {
     return await answer;

@@ -41,13 +41,13 @@ export type DeadLetter = (what: {
 }) => Promise<void>;
 
 /** Below the largest size of a message. */
-const asideBytesMax = 200_000;
+const deadLetterBytesMax = 200_000;
 
 export function createDeadLetter(client: Pick<SQSClient, 'send'>, url: string): DeadLetter {
   return async (what) => {
     const text = asciiJson(what);
     const cause = what.cause.slice(0, 1000);
-    const body = text.length > asideBytesMax ? asciiJson({ cause }) : text;
+    const body = text.length > deadLetterBytesMax ? asciiJson({ cause }) : text;
     await client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: body }));
   };
 }

@@ -1,4 +1,4 @@
-// The digest by which agent and control plane tell whether they mean the same device.
+// The digest by which the agent and the control plane compare descriptions of a device.
 
 import { createHash } from 'node:crypto';
 import type { ReportedDevice } from './inventory-report.ts';
@@ -8,7 +8,7 @@ export function digestOf(device: ReportedDevice): string {
   return createHash('sha256').update(canonicalJson(device)).digest('hex').slice(0, 16);
 }
 
-/** JSON whose text does not depend on the order in which an object's keys were set. */
+/** JSON whose text does not depend on the insertion order of keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, nested: unknown) =>
     nested !== null && typeof nested === 'object' && !Array.isArray(nested)

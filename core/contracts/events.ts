@@ -1,5 +1,5 @@
-// The events that others may follow, on the stage's own bus of EventBridge. docs/events.md shows them.
-// The same event may come twice, then with the same `id`; events come in no particular order.
+// The domain events on the stage's own EventBridge bus. docs/events.md shows them. An event can
+// arrive twice, with the same `id`; events arrive in no particular order.
 
 import * as z from 'zod';
 import { bindFailureCauses } from '../domain/arq.ts';
@@ -8,17 +8,17 @@ import { bindKinds } from '../domain/domain-events.ts';
 
 export const eventSource = 'openstack.cyborg';
 
-/** A bus of its own: whoever may write to it or read from it is decided for this stage alone. */
+/** A bus per stage, so that access to it is granted per stage. */
 export function eventBusName(stage: string): string {
   return `${stage}-cyborg`;
 }
 
 const uuid = z.guid();
 
-/** A field may be added to a version, none is taken away or given another meaning. */
+/** New versions may add fields; no field is removed or changes its meaning. */
 const common = {
   version: z.literal(1),
-  id: uuid.describe('the same for the same event, however often it comes'),
+  id: uuid.describe('the same for each delivery of one event'),
   stage: z.string(),
 };
 
@@ -26,10 +26,10 @@ const ofArq = {
   ...common,
   arq_uuid: uuid,
   instance_uuid: uuid,
-  project_id: z.string().describe('of the instance'),
+  project_id: z.string().describe('project of the instance'),
   hostname: z.string(),
-  bind_id: uuid.describe('drawn anew for each bind'),
-  request_id: z.string().optional().describe('of the request that bound it; as in the logs'),
+  bind_id: uuid.describe('unique for each bind'),
+  request_id: z.string().optional().describe('the request of the bind, as in the logs'),
 };
 
 const ofDevice = {
@@ -44,47 +44,47 @@ const ofDevice = {
   provider_uuids: z.array(uuid).describe('its resource providers in Placement'),
 };
 
-/** Detail-type → what is in the detail. */
+/** Detail-type → schema of the detail. */
 export const eventDetails = {
   'ARQ bound': z
     .object({
       ...ofArq,
-      how: z.enum(bindKinds).describe("what it waited for: nothing, its host, or its host's boot"),
-      took_ms: z.number().int().describe('from the claim, or from the boot, to Bound'),
+      how: z.enum(bindKinds).describe('what the bind waited for: nothing, the host, or a boot'),
+      took_ms: z.number().int().describe('from the claim or the boot to Bound'),
     })
-    .describe(
-      'An accelerator is attached to an instance, at first or again after its host booted.',
-    ),
+    .describe('An accelerator is attached to an instance, by a bind or after a boot of its host.'),
   'ARQ failed': z
     .object({
       ...ofArq,
       cause: z.enum([...bindFailureCauses, 'unknown']),
-      reason: z.string().describe('a sentence for people'),
+      reason: z.string().describe('human-readable'),
     })
-    .describe('A bind failed; what it had claimed is given back.'),
+    .describe('A bind failed; its claims are released.'),
   'ARQ released': z
     .object({
       ...ofArq,
-      was: z.enum(['BindStarted', 'Bound', 'provisioning']).describe('its state before'),
+      was: z.enum(['BindStarted', 'Bound', 'provisioning']).describe('the previous state'),
     })
     .describe('The ARQ was deleted or unbound. Its host may still have to clean up the device.'),
-  'Device added': z.object(ofDevice).describe('A host reports a device that it did not have.'),
+  'Device added': z.object(ofDevice).describe('A host reports a new device.'),
   'Device removed': z
     .object(ofDevice)
-    .describe('A host no longer reports a device. What is bound of it stays bound.'),
-  'Device set aside': z
+    .describe('A host no longer reports a device. Existing bindings stay.'),
+  'Device in conflict': z
     .object({ ...ofDevice, since: z.iso.datetime().describe('when the conflict began') })
     .describe(
-      'Two agents report as its host. Nothing new is bound of it until an operator has ended that.',
+      'Two agents report as its host. The device takes no bind until an operator ends the conflict.',
     ),
   'Handle quarantined': z
     .object({
       ...common,
       handle_uuid: uuid,
       provider_uuid: uuid,
-      reason: z.string().describe('a sentence for people'),
+      reason: z.string().describe('human-readable'),
     })
-    .describe('A device is not handed out: what its last holder left may still be on it.'),
+    .describe(
+      'An attach handle cannot be claimed: its device may still hold data of the previous holder.',
+    ),
 } as const;
 
 export type EventType = keyof typeof eventDetails;
@@ -92,7 +92,7 @@ export type EventType = keyof typeof eventDetails;
 export type CyborgEvent = {
   [Type in EventType]: {
     readonly type: Type;
-    /** When it was committed; milliseconds since 1970, to the second. */
+    /** Time of the commit; milliseconds since 1970, to the second. */
     readonly at: number;
     readonly detail: z.infer<(typeof eventDetails)[Type]>;
   };

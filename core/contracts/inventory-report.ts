@@ -51,7 +51,7 @@ const mdevInfo = z.strictObject({
   bus: pciInfo.shape.bus.optional(),
   device: pciInfo.shape.device.optional(),
   function: pciInfo.shape.function.optional(),
-  asked_type: z.string('an MDEV handle says its asked_type').regex(/^[a-zA-Z0-9_-]{1,64}$/),
+  asked_type: z.string('an MDEV handle must have asked_type').regex(/^[a-zA-Z0-9_-]{1,64}$/),
   /** Distinguishes the mdevs of one type. */
   vgpu_mark: z
     .string()

@@ -1,5 +1,5 @@
-// What the control plane asks of a host: the documents of AWS IoT jobs. Both ends parse with
-// these; nothing of a document becomes a path or an argument before it has passed them.
+// The documents of AWS IoT jobs. Both ends parse with these schemas; no part of a document is
+// used as a path or an argument before it was validated.
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
@@ -11,9 +11,9 @@ export const jobDocumentBytesMax = 32 * 1024;
 
 const name = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 
-/** Where the image is, and what it must prove to be before any of it is written to a device. */
+/** The location of the image, and the digest and size to verify before any of it is written. */
 export const jobImage = z.object({
-  /** The image's uuid in Glance; the region is said to hold it afterwards. */
+  /** The image's uuid in Glance; the region's content after programming. */
   id: z.guid(),
   url: z.url({ protocol: /^https?$/ }).max(4096),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -25,8 +25,8 @@ export const jobImage = z.object({
 });
 
 /**
- * The bind that a step serves, or ends: once the host was asked to clean up behind a bind, a step
- * that still serves it can only be a late one, and is refused.
+ * The bind that a step serves or ends: after a release of a bind, steps that serve the bind are
+ * late and are refused.
  */
 const ofBind = { bind_id: z.guid().optional() };
 
@@ -37,18 +37,18 @@ const programStep = z.object({
   /** Name of the region in the device's report. */
   region: name,
   image: jobImage,
-  /** The region's interface; an image for another is refused. */
+  /** The region's interface; an image for another interface is refused. */
   region_type_uuid: z.guid().optional(),
 });
 export type ProgramStep = z.infer<typeof programStep>;
 
-/** Fails unless the region holds what is expected; nothing is touched. */
+/** Fails unless the region holds the expected content; changes nothing. */
 const checkRegionStep = z.object({
   kind: z.literal('check-region'),
   ...ofBind,
   address: pciAddress,
   region: name,
-  /** Either of these. */
+  /** Exactly one of the two is expected. */
   bitstream_id: z.guid().optional(),
   function_id: z.guid().optional(),
 });
@@ -57,13 +57,13 @@ export type CheckRegionStep = z.infer<typeof checkRegionStep>;
 const mdev = {
   ...ofBind,
   /**
-   * The attach handle's epoch: at its claim, or after it was given back. A release removes no mdev
-   * that was made under this epoch or a later one: such a release can only be late.
+   * The attach handle's epoch: at its claim, or after its release. A release removes no mdev that
+   * was created under this epoch or a later one: such a release is late.
    */
   epoch: z.number().int().optional(),
   address: pciAddress,
   uuid: z.guid(),
-  /** E.g. `nvidia-223`; a directory's name in sysfs. */
+  /** E.g. `nvidia-223`; the name of a directory in sysfs. */
   type: name,
 };
 
@@ -72,12 +72,12 @@ const removeMdevStep = z.object({ kind: z.literal('remove-mdev'), ...mdev });
 export type CreateMdevStep = z.infer<typeof createMdevStep>;
 export type RemoveMdevStep = z.infer<typeof removeMdevStep>;
 
-/** Does nothing. It runs in its turn, so earlier work on the device has ended when it is done. */
+/** Does nothing. It runs in order, so earlier work on the device has ended when it is done. */
 const settleStep = z.object({
   kind: z.literal('settle'),
   ...ofBind,
   address: pciAddress,
-  /** Which the bind holds no longer. */
+  /** The region that the bind no longer holds. */
   region: name.optional(),
 });
 
@@ -92,11 +92,11 @@ export type JobStep = z.infer<typeof jobStep>;
 
 const envelope = {
   version: z.literal(1),
-  /** The host that the job is for; the agent compares. */
+  /** The host that the job is for; the agent compares it with its own name. */
   host: z.string().refine(isHostname),
-  /** The boot of the host that it was decided for; under any other it is refused. */
+  /** The boot of the host that the job is for; the agent refuses it under any other boot. */
   boot_id: z.guid(),
-  /** The request that led here, for both ends' logs. */
+  /** The request that led to the job, for the logs of both ends. */
   request_id: z
     .string()
     .regex(/^req-[0-9a-f-]{36}$/)
@@ -104,7 +104,7 @@ const envelope = {
 };
 
 const documents = {
-  /** Make ready what an instance was promised. */
+  /** Make ready what an instance is bound to. */
   bind: z.object({
     action: z.literal(hostWork.bind.jobAction),
     ...envelope,
@@ -115,12 +115,12 @@ const documents = {
   release: z.object({
     action: z.literal(hostWork.release.jobAction),
     ...envelope,
-    /** The bind has ended as a whole: the agent refuses every later step of it. */
+    /** The whole bind has ended: the agent refuses every later step of it. */
     bind_id: z.guid().optional(),
     steps: z.array(jobStep).min(1).max(64),
   }),
   /**
-   * Make ready again, after a boot, what instances were promised. Unmarked mdevs stay untouched.
+   * Make ready again, after a boot, what instances are bound to. Unmarked mdevs stay untouched.
    */
   reprovision: z.object({
     action: z.literal(hostWork.reprovision.jobAction),
@@ -129,13 +129,13 @@ const documents = {
       .array(z.discriminatedUnion('kind', [createMdevStep, programStep, checkRegionStep]))
       .max(128),
   }),
-  /** An operator programs a region. */
+  /** Program a region for an operator. */
   program: z.object({
     action: z.literal(hostWork.program.jobAction),
     ...envelope,
     steps: z.array(programStep).length(1),
   }),
-  /** Report now, and everything. */
+  /** Report all devices at once. */
   rediscover: z.object({ action: z.literal(hostWork.rediscover.jobAction), ...envelope }),
 } satisfies { [Kind in HostWorkKind]: z.ZodType<{ action: (typeof hostWork)[Kind]['jobAction'] }> };
 
@@ -151,20 +151,20 @@ export type JobDocumentOf<Kind extends HostWorkKind> = z.infer<(typeof documents
 export type JobDocument = z.infer<typeof jobDocument>;
 
 /**
- * `request`: the job failed for what it asked, e.g. an image for another board, not for its host.
+ * `request`: the request of the job is at fault, e.g. an image for another board, not the host.
  */
 export const jobFault = z.literal('request');
 
-/** `nothing`: the host has looked, and nothing that the job was to make is there. */
+/** `nothing`: the host has checked that nothing of the job's target exists. */
 export const jobRemains = z.literal('nothing');
 
-/** AWS takes at most ten pairs, of at most 128 and 1,024 characters. */
+/** AWS allows at most ten pairs, of at most 128 and 1,024 characters. */
 export const jobStatusDetails = z.object({
   /** `2/3`: the second step of three. */
   step: z.string().max(16).optional(),
-  /** 0 to 100, of the step. */
+  /** Percent of the step, 0 to 100. */
   percent: z.string().max(3).optional(),
-  /** Why it failed, or was refused. */
+  /** Why the job failed or was refused. */
   reason: z.string().max(1024).optional(),
   fault: jobFault.optional(),
   left: jobRemains.optional(),

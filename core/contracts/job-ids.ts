@@ -1,5 +1,5 @@
-// Ids of jobs: `<stage>-<kind of host work>-<uuid>`. The uuid follows from what the job is for, so
-// that a message that comes twice creates one job. AWS allows 64 characters of `[a-zA-Z0-9_-]`;
+// Ids of jobs: `<stage>-<kind of host work>-<uuid>`. The uuid is derived from the purpose of the
+// job, so that a duplicate message creates one job. AWS allows 64 characters of `[a-zA-Z0-9_-]`;
 // isStage() in topics.ts keeps stages short enough.
 
 import { type HostWorkKind, hostWork, hostWorkKinds } from '../domain/host-work.ts';
@@ -9,7 +9,7 @@ export function jobId(stage: string, kind: HostWorkKind, uuid: string): string {
   return `${stage}-${hostWork[kind].idPrefix}-${uuid}`;
 }
 
-/** Undefined for a job of another stage or of another program in the account. */
+/** Undefined for a job of another stage or of another application in the account. */
 export function readJobId(
   stage: string,
   id: string,

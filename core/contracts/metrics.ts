@@ -1,9 +1,9 @@
-// The table of metrics: what functions count, by name. CloudWatch reads them from the functions' logs
-// (embedded metric format), so counting is no call and costs nothing where nothing happens. Streams and
-// queues deliver at least once, so what is counted may be counted twice, never not at all.
+// The table of metrics that functions count. CloudWatch extracts them from the functions' logs
+// (embedded metric format), so counting needs no call. Streams and queues deliver at least once,
+// so a count can be too high but never too low.
 //
-// Each has at most one dimension besides the stage, of few values: no project, host or uuid, which
-// would make a metric of its own of each. docs/operations.md shows the table.
+// Each metric has at most one dimension besides the stage, with few values: no project, host or
+// uuid, which would create a separate metric for each. docs/operations.md shows the table.
 
 import { bindFailureCauses } from '../domain/arq.ts';
 import { bindKinds } from '../domain/domain-events.ts';
@@ -11,14 +11,14 @@ import { handleUses, hostStates } from '../domain/usage-metrics.ts';
 
 export const metricNamespace = 'Cyborg';
 
-/** Beside the stage, powertools names the service; it is the same for all. */
+/** powertools adds the service as a dimension; it is the same for all. */
 export const metricService = 'cyborg';
 
 export interface MetricRow {
   readonly name: string;
   readonly unit: 'Count' | 'Milliseconds';
   readonly dimension?: { readonly name: 'kind' | 'cause'; readonly values: readonly string[] };
-  /** The function that counts it. */
+  /** The function that counts the metric. */
   readonly from: string;
   readonly meaning: string;
 }
@@ -29,14 +29,14 @@ export const metrics = [
     unit: 'Count',
     dimension: { name: 'kind', values: bindKinds },
     from: 'changes',
-    meaning: 'ARQs that became Bound; by what they waited for',
+    meaning: 'ARQs that became Bound, by what their bind waited for',
   },
   {
     name: 'BindLatency',
     unit: 'Milliseconds',
     dimension: { name: 'kind', values: ['by-host', 'after-boot'] },
     from: 'changes',
-    meaning: "from the claim, or the host's boot, to Bound, where the host had something to do",
+    meaning: 'from the claim or the boot to Bound, for binds with host work',
   },
   {
     name: 'ArqsFailed',
@@ -49,19 +49,19 @@ export const metrics = [
     name: 'ArqsReleased',
     unit: 'Count',
     from: 'changes',
-    meaning: 'ARQs whose claim ended, deleted or unbound',
+    meaning: 'ARQs that were deleted or unbound',
   },
   {
     name: 'QuarantinesBegun',
     unit: 'Count',
     from: 'changes',
-    meaning: 'attach handles put into quarantine',
+    meaning: 'attach handles that entered quarantine',
   },
   {
     name: 'DevicesAdded',
     unit: 'Count',
     from: 'changes',
-    meaning: 'devices that hosts came to have',
+    meaning: 'devices that hosts reported as new',
   },
   {
     name: 'DevicesRemoved',
@@ -73,25 +73,25 @@ export const metrics = [
     name: 'NovaToldAfter',
     unit: 'Milliseconds',
     from: 'nova-events',
-    meaning: "from the claim to Nova's answer to the event of a bind that held",
+    meaning: "from the claim to Nova's answer to the event of a bound instance",
   },
   {
     name: 'NovaNotTold',
     unit: 'Count',
     from: 'nova-events',
-    meaning: 'binds of which Nova could not be told while it waited',
+    meaning: 'binds whose event Nova did not accept while it waited',
   },
   {
     name: 'AgentsConnected',
     unit: 'Count',
     from: 'host-presence',
-    meaning: 'connections of agents that began',
+    meaning: 'agent connections that began',
   },
   {
     name: 'AgentsDisconnected',
     unit: 'Count',
     from: 'host-presence',
-    meaning: 'connections of agents that ended',
+    meaning: 'agent connections that ended',
   },
   {
     name: 'ReportsInConflict',
@@ -103,40 +103,40 @@ export const metrics = [
     name: 'DevicesRefused',
     unit: 'Count',
     from: 'inventory-reports',
-    meaning: 'devices of reports that were refused, since their report breaks the contract',
+    meaning: 'refused devices of reports, since their description breaks the contract',
   },
   {
     name: 'Handles',
     unit: 'Count',
     dimension: { name: 'kind', values: handleUses },
     from: 'provider-syncs',
-    meaning: 'attach handles by use: the sum of any hour',
+    meaning: 'attach handles by use; use the sum of one hour',
   },
   {
     name: 'Hosts',
     unit: 'Count',
     dimension: { name: 'kind', values: hostStates },
     from: 'provider-syncs',
-    meaning: 'hosts with devices, by whether their agent is there: the sum of any hour',
+    meaning: 'hosts with devices, by presence of their agent; use the sum of one hour',
   },
   {
     name: 'DevicesOfferedTwice',
     unit: 'Count',
     from: 'provider-syncs',
-    meaning: 'devices found to be offered by Nova or another, too; each again every hour',
+    meaning: 'devices with a conflicting provider of Nova or another service; counted once an hour',
   },
   {
     name: 'InstancesReaped',
     unit: 'Count',
     from: 'sweep',
-    meaning: 'instances gone, or on no host, without a delete, whose ARQs were released',
+    meaning: 'unused instances whose ARQs the reaper released: deleted in Nova, or on no host',
   },
   {
     name: 'ReaperRefused',
     unit: 'Count',
     dimension: { name: 'cause', values: ['too-many', 'blind'] },
     from: 'sweep',
-    meaning: 'sweeps in which nothing was released, although instances seem to be gone',
+    meaning: 'sweeps in which the reaper released nothing although instances seem to be gone',
   },
 ] as const satisfies readonly MetricRow[];
 
@@ -144,7 +144,7 @@ export type MetricName = (typeof metrics)[number]['name'];
 
 export interface MetricValue {
   readonly name: MetricName;
-  /** Of the metric's dimension, where it has one. */
+  /** Value of the metric's dimension, if it has one. */
   readonly of?: string;
   readonly value: number;
 }

@@ -1,4 +1,4 @@
-// The token with which we speak to other services, as containers leave it for each other.
+// Our own token for other services, in the form that containers share it.
 
 import * as z from 'zod';
 

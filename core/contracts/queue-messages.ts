@@ -5,19 +5,19 @@ import type { QueuedWorkKind } from '../domain/host-work.ts';
 
 const uuid = z.guid();
 
-/** One instance's binding was resolved: tell Nova. */
+/** The binding of an instance was resolved: notify Nova. */
 export const novaEventMessage = z.object({
   instance_uuid: uuid,
   bind_id: uuid,
-  /** The request that led here; every log line that follows carries it. */
+  /** The request that led to the message; every log line carries it. */
   request_id: z.string().optional(),
 });
 export type NovaEventMessage = z.infer<typeof novaEventMessage>;
 
-/** Something changed about the device of this provider: make Placement match. */
+/** The device of this provider has changed: sync it with Placement. */
 export const providerSyncMessage = z.object({
   provider_uuid: uuid,
-  /** It came round in its turn, and is counted as of then; ms since 1970. */
+  /** Set for the hourly comparison: the time of its usage metrics; ms since 1970. */
   counted_at: z.number().int().optional(),
   request_id: z.string().optional(),
 });
@@ -42,7 +42,10 @@ export const hostJobMessage = z.discriminatedUnion('kind', [
 export type HostJobMessage = z.infer<typeof hostJobMessage>;
 export type HostJobMessageOf<Kind extends QueuedWorkKind> = z.infer<(typeof hostJobMessages)[Kind]>;
 
-/** What every IoT rule puts around a payload; see rules.ts. `received_at` in ms since 1970. */
+/**
+ * The envelope that every IoT rule adds to a payload; see rules.ts. `received_at` in ms since
+ * 1970.
+ */
 export const ruleEnvelope = z.object({
   thing: z.string().min(1).max(128),
   topic: z.string(),
@@ -52,8 +55,7 @@ export const ruleEnvelope = z.object({
 export type RuleEnvelope = z.infer<typeof ruleEnvelope>;
 
 /**
- * AWS IoT lifecycle event. Sessions and versions tell which of two events is the later one: they
- * arrive in any order.
+ * AWS IoT lifecycle event. Events arrive in any order; sessions and versions order them.
  * https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
  */
 export const presenceEvent = z.object({
@@ -63,7 +65,7 @@ export const presenceEvent = z.object({
   sessionIdentifier: z.string().optional(),
   versionNumber: z.number().int().optional(),
   disconnectReason: z.string().optional(),
-  /** Id of the certificate that it connected with. */
+  /** Id of the certificate of the connection. */
   principalIdentifier: z.string().optional(),
 });
 export type PresenceEvent = z.infer<typeof presenceEvent>;

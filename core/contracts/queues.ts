@@ -1,23 +1,23 @@
-// The table of queues. `infra/` makes queues, dead-letter queues and event sources of it, `local/`
-// its SQS endpoint and pollers. What travels in them is in queue-messages.ts.
+// The table of queues. `infra/` creates queues, dead-letter queues and event sources from it,
+// `local/` its SQS endpoint and pollers. Their messages are in queue-messages.ts.
 
 export interface QueueRow {
   /** Also the name of its consumer: functions/consumers/<name>.ts. */
   readonly name: string;
-  /** What the consumer may take. */
+  /** Timeout of the consumer. */
   readonly timeoutSeconds: number;
-  /** How long a message stays hidden after a failure, and after a kill where it has no lease. */
+  /** How long a message stays hidden after a failure, and after a crash if it has no lease. */
   readonly visibilitySeconds: number;
   /**
-   * Nova waits for it. While such a message is worked on, the consumer renews a short lease
-   * (functions/consumers/message-lease.ts), so that a killed consumer costs seconds only. The lease is
-   * one more request to SQS, too dear for hosts' heartbeats.
+   * Nova waits for this message. Its consumer renews a short lease
+   * (functions/consumers/message-lease.ts), so that a crash delays it by seconds only. The lease
+   * costs one more request to SQS, too expensive for heartbeats.
    */
   readonly isAwaited?: true;
   /** Deliveries before a message goes to the dead-letter queue. */
   readonly receiveCountMax: number;
   readonly batchSize: number;
-  /** Bound on consumers at once: Nova and Placement are shared services. AWS's least is 2. */
+  /** Most concurrent consumers: Nova and Placement are shared services. AWS's minimum is 2. */
   readonly concurrencyMax: number;
 }
 
@@ -26,10 +26,10 @@ export const queues = [
     name: 'nova-events',
     isAwaited: true,
     timeoutSeconds: 25,
-    // AWS advises six times the timeout, to spare a message its deliveries while the consumer is
-    // throttled. Here they are many, and nova-compute waits: sooner is better.
+    // AWS advises six times the timeout, to save deliveries while the consumer is throttled. This
+    // queue allows many deliveries, and nova-compute waits: a short delay is better.
     visibilitySeconds: 30,
-    // Retries are paced by the consumer until Nova has given up.
+    // The consumer paces retries until Nova has given up.
     receiveCountMax: 60,
     batchSize: 10,
     concurrencyMax: 20,
@@ -38,7 +38,7 @@ export const queues = [
     name: 'inventory-reports',
     timeoutSeconds: 60,
     visibilitySeconds: 360,
-    // A consumer that dies leaves its lease to expire, and others wait for it.
+    // Other messages of a host wait until the lease of a crashed consumer expires.
     receiveCountMax: 100,
     batchSize: 1,
     concurrencyMax: 20,
@@ -55,7 +55,7 @@ export const queues = [
     name: 'provider-syncs',
     timeoutSeconds: 60,
     visibilitySeconds: 360,
-    // Placement may be away for long, and the compute provider may come after the agent.
+    // Placement may be down for long, and the compute provider may appear after the agent.
     receiveCountMax: 200,
     batchSize: 1,
     concurrencyMax: 5,
@@ -63,14 +63,14 @@ export const queues = [
   {
     name: 'host-jobs',
     isAwaited: true,
-    // An image may have to come from Glance first.
+    // The image may have to be copied from Glance first.
     timeoutSeconds: 110,
-    // As above: a bind waits. Its deadline leaves time for one more attempt.
+    // Short, because a bind waits. Its deadline leaves time for one more attempt.
     visibilitySeconds: 120,
-    // A bind waits behind a release, both behind AWS's throttling; the deadline ends it.
+    // A bind may wait behind a release, both throttled by AWS; the deadline ends it.
     receiveCountMax: 300,
     batchSize: 10,
-    // CreateJob is throttled for the whole account, at some ten a second.
+    // CreateJob is throttled for the whole account, at about ten per second.
     concurrencyMax: 5,
   },
   {
@@ -85,8 +85,8 @@ export const queues = [
 ] as const satisfies readonly QueueRow[];
 
 /**
- * Who reads the tables' streams. A stream has no dead-letter queue of its own; what cannot be read, or
- * has expired before it could be worked on, ends in these.
+ * The readers of the tables' streams. A stream has no dead-letter queue of its own; unreadable
+ * and expired records go to these.
  */
 export const streamConsumers = ['changes', 'announcements'] as const;
 export type StreamConsumerName = (typeof streamConsumers)[number];

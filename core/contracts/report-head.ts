@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** What of a report says whether it is worth reading: a part of inventory-report.ts. */
+/** The fields of a report that decide whether to read it: a part of inventory-report.ts. */
 export const reportHead = z.object({
   boot_id: z.guid(),
   sequence: z.number().int().min(0),

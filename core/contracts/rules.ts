@@ -1,6 +1,6 @@
-// The table of IoT rules: which topic feeds which queue. `infra/` makes topic rules of it, `local/`
-// matches messages against it. Each rule wraps the payload, untouched, with what the broker knows:
-// the sender's thing name comes from `topic()`, never from the payload.
+// The table of IoT rules: which topic feeds which queue. `infra/` creates topic rules from it,
+// `local/` matches messages against it. Each rule wraps the unchanged payload with data of the
+// broker: the sender's thing name comes from `topic()`, never from the payload.
 
 import type { QueueName } from './queues.ts';
 import { ruleName } from './topics.ts';
@@ -12,7 +12,7 @@ export interface RuleRow {
   readonly filter: string;
   /** Which segment of the topic (from 1, as `topic(n)` counts) is the host's thing name. */
   readonly thingSegment: number;
-  /** What that segment begins with: AWS's own topics tell of all stages of an account. */
+  /** Prefix of that segment: AWS's own topics carry messages of all stages of an account. */
   readonly startsWith?: string;
   readonly queue: QueueName;
 }
@@ -43,14 +43,16 @@ export const rules: readonly RuleRow[] = [
   {
     name: 'job_ended',
     filter: '$aws/events/jobExecution/+/+',
-    // Not a thing here but the job; only AWS publishes below $aws/events.
+    // This segment is the job id, not a thing; only AWS publishes below $aws/events.
     thingSegment: 4,
     startsWith: '{stage}-',
     queue: 'job-events',
   },
 ];
 
-/** The rule's name and SQL for one stage. Payloads travel as base64: they may be no JSON at all. */
+/**
+ * The rule's name and SQL for one stage. Payloads are base64, because they may not be valid JSON.
+ */
 export function ruleStatement(row: RuleRow, stage: string): { name: string; sql: string } {
   const filter = row.filter.replace('{stage}', stage);
   const start = row.startsWith?.replace('{stage}', stage);

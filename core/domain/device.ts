@@ -23,7 +23,7 @@ export const deviceStatuses = ['enabled', 'maintaining'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
 /**
- * The allocatable part of a device or region: Placement's class, with a handle per accelerator.
+ * The allocatable part of a device or region: Placement's class, with one handle per accelerator.
  */
 export interface Offering {
   readonly resourceClass: string;

@@ -92,10 +92,10 @@ function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Do
   // The event was sent when the device was marked as gone, long before its row is deleted.
   if (!after) return [];
   const since = before?.conflictSince === undefined ? after.conflictSince : undefined;
-  const setAside: DomainEvent[] = since
+  const inConflict: DomainEvent[] = since
     ? [{ kind: 'device-in-conflict', device: after, since }]
     : [];
   const wasThere = before !== undefined && !before.isGone;
-  if (wasThere === !after.isGone) return setAside;
-  return [...setAside, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
+  if (wasThere === !after.isGone) return inConflict;
+  return [...inConflict, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
 }

@@ -103,7 +103,7 @@ export class InstanceAlreadyBound extends DomainError {
       'invalid',
       'cyborg.instance.already_bound',
       `Instance ${instanceUuid} already has accelerator requests. Cannot append a new one to it. ` +
-        `They are bound on host ${hostname}, and can be replaced when Nova has the instance on no host.`,
+        `They are bound on host ${hostname}, and can be replaced only while Nova has the instance on no host.`,
     );
   }
 }
@@ -155,7 +155,7 @@ export class HostPaused extends DomainError {
     super(
       'conflict',
       'cyborg.host.paused',
-      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); it takes no bind that it must prepare until ${until}, or until it has done a job.`,
+      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); it accepts no bind that needs host work until ${until}, or until a job succeeds.`,
     );
   }
 }
@@ -165,7 +165,7 @@ export class HostInConflict extends DomainError {
     super(
       'conflict',
       'cyborg.host.in_conflict',
-      `Two agents report as host ${hostname}: nothing is bound there until an operator has ended that.`,
+      `Two agents report as host ${hostname}: it accepts no bind until an operator ends the conflict.`,
     );
   }
 }
@@ -175,7 +175,7 @@ export class CleaningImpossible extends DomainError {
     super(
       'conflict',
       'cyborg.device.cleaning_impossible',
-      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. If you have cleaned the device, say so: {"cleaned": true}.`,
+      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. If you have cleaned the device, send {"cleaned": true}.`,
     );
   }
 }
@@ -211,7 +211,7 @@ export class DeployableInUse extends DomainError {
     super(
       'conflict',
       'cyborg.deployable.in_use',
-      `Deployable ${uuid} is in use, being cleaned or programmed, and cannot be programmed now.`,
+      `Deployable ${uuid} cannot be programmed now: it is in use, being cleaned or being programmed.`,
     );
   }
 }
@@ -233,7 +233,7 @@ export class AttributeIsReported extends DomainError {
     super(
       'conflict',
       'cyborg.attribute.reported',
-      `Attribute ${uuid} is reported by the device's host and would come back: it cannot be deleted.`,
+      `Attribute ${uuid} cannot be deleted: it is reported by the device's host.`,
     );
   }
 }
@@ -243,7 +243,7 @@ export class TooManyAttributes extends DomainError {
     super(
       'conflict',
       'cyborg.attribute.too_many',
-      `Deployable ${deployableUuid} has ${max} attributes that were added, and can have no more.`,
+      `Deployable ${deployableUuid} already has ${max} added attributes, the maximum.`,
     );
   }
 }
@@ -254,7 +254,7 @@ export class TooManyUnbound extends DomainError {
       'forbidden',
       'cyborg.arq.too_many_unbound',
       `The project has ${of.count} accelerator requests that are bound to no instance and asks for ${of.wanted} more; ` +
-        `at most ${of.max} are allowed. Delete some, or wait: each is deleted ${of.minutes} minutes after it was made.`,
+        `at most ${of.max} are allowed. Delete some, or wait: each is deleted ${of.minutes} minutes after its creation.`,
     );
   }
 }

@@ -113,7 +113,7 @@ export function kindOfAction(action: JobAction): HostWorkKind {
 export interface JobNote {
   readonly instances: readonly string[];
   readonly bootId: string;
-  /** The host, where the job reprovisions it: the row of the note starts the work then. */
+  /** The host, if the job reprovisions it: then the row of the note starts the work. */
   readonly bootedHost?: string;
 }
 
@@ -124,10 +124,11 @@ export interface HandleRef {
 }
 
 /**
- * Host work that attach handles wait for: no bind is made ready before its host has confirmed it.
+ * Host work that attach handles wait for: no bind of a handle is prepared before its host has
+ * confirmed the work.
  */
 interface HandleWork {
-  /** The handles name it as what they wait for. */
+  /** The handles refer to the work by this id. */
   readonly id: ReleaseId;
   readonly hostname: string;
   readonly handles: readonly HandleRef[];
@@ -142,19 +143,19 @@ interface HandleWork {
 }
 
 /**
- * What a host must still clean up behind an instance. It outlives the ARQs: they end at once, also
- * while their host is dead.
+ * The cleanup that a host still owes after an instance. It outlives the ARQs, which end at once
+ * even if their host is down.
  */
 export interface HostRelease extends HandleWork {
   readonly kind: 'release';
   readonly bindId?: BindId;
   /** The reprovision job of the instance, where that had not ended. */
   readonly reprovisionJob?: string;
-  /** The bind goes on: the instance keeps some of its ARQs. */
+  /** The bind continues: the instance keeps some of its ARQs. */
   readonly isPart?: true;
 }
 
-/** A region that an operator has programmed, with all its handles kept meanwhile. */
+/** A region that an operator has programmed; its handles cannot be claimed meanwhile. */
 export interface HostProgram extends HandleWork {
   readonly kind: 'program';
   readonly imageId: string;

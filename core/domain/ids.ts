@@ -1,5 +1,5 @@
-// Identifiers: branded so that one kind cannot be passed for another, and the uuids that are
-// derived rather than drawn, so that the same thing always gets the same name.
+// Identifiers: branded, so that one kind cannot be passed for another, and uuids that are derived
+// from what they name, so that the same object always gets the same uuid.
 
 import { createHash } from 'node:crypto';
 
@@ -25,7 +25,7 @@ export function isUuid(text: string): boolean {
 
 // RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
-// Drawn once for this project; everything that is ours alone is named under it.
+// A random uuid of this project; our own derived uuids are named under it.
 const ownNamespace = 'b3f0c1de-64f4-4a3e-9a52-2f0d6c1f7e55';
 
 /**
@@ -36,7 +36,7 @@ export function providerUuid(name: string): ProviderUuid {
   return namedUuid('md5', 3, dnsNamespace, name) as ProviderUuid;
 }
 
-/** A uuid that follows from what it names, e.g. `('device', 'cmp1', '0000:3b:00.0')`. */
+/** A uuid derived from what it names, e.g. `('device', 'cmp1', '0000:3b:00.0')`. */
 export function derivedUuid(...parts: [kind: string, ...names: string[]]): string {
   return namedUuid('sha1', 5, ownNamespace, parts.join('\n'));
 }

@@ -1,5 +1,5 @@
-// What follows from a committed change. The tables' streams are the outbox: operations write state
-// and nothing else; this says, from the two images of a row, what must happen because of it.
+// The consequences of a committed change. The tables' streams are the outbox: operations only
+// write state; this file derives from the two images of a row what must happen.
 
 import type { InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
@@ -13,7 +13,7 @@ interface Images<T> {
   readonly after?: T;
 }
 
-/** A change of a row that something can follow from. */
+/** A change of a row that can have consequences. */
 export type Change =
   | ({ readonly kind: 'instance' } & Images<InstanceBinding>)
   | ({ readonly kind: 'job'; readonly uuid: string } & Images<JobNote>)

@@ -1,6 +1,6 @@
-// Who may do what: Cyborg's rules with its new defaults, which a deployment may set otherwise.
-// Roles come from a project-scoped token, where Keystone has already added those that a role
-// implies (admin > manager > member > reader).
+// Who may do what: Cyborg's rules with its new defaults, which a deployment can override. Roles
+// come from a project-scoped token, in which Keystone has already added implied roles (admin >
+// manager > member > reader).
 
 const reader = ['reader', 'member', 'manager', 'admin', 'service'];
 const manager = ['manager', 'admin'];

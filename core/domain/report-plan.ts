@@ -29,8 +29,8 @@ export type RefusedDevices = Readonly<Record<string, RefusedDevice>>;
 
 export interface ReportPlan {
   /**
-   * `late`: a newer report was applied already; only devices that one missed are taken from this.
-   * `conflict`: nothing is taken from it, since two agents report as this host.
+   * `late`: a newer report was applied; only devices that the newer one lacks are taken from
+   * this. `conflict`: nothing is applied, since two agents report as this host.
    */
   readonly standing: 'newer' | 'late' | 'conflict';
   readonly isNewBoot: boolean;
@@ -38,8 +38,10 @@ export interface ReportPlan {
   readonly retire: readonly Device[];
   /** Devices of the newest manifest that no report has described yet: address → digest. */
   readonly wanted: Readonly<Record<string, string>>;
-  /** Addresses of devices of which this report says nothing that counts: drivers could not look, or
-   * what they said is refused. */
+  /**
+   * Addresses whose state is unknown in this report: their driver failed, or their description is
+   * refused.
+   */
   readonly unseen: readonly string[];
   readonly refused: RefusedDevices;
 }

@@ -1,5 +1,5 @@
-// Traits that follow from what a device is, in the spellings of the agent-driver specification and
-// of deployed Cyborg: profiles were written against either.
+// Traits derived from a device, in the spellings of the agent-driver specification and of
+// deployed Cyborg: existing profiles use either.
 
 import type { DiscoveredDevice, DiscoveredRegion } from './device.ts';
 import { ownerTrait } from './placement-names.ts';

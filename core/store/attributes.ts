@@ -10,7 +10,7 @@ import { deployableKey } from './rows.ts';
 import { held } from './writes.ts';
 
 export interface AttributeStore {
-  /** False if the deployable is gone, or has the largest number of attributes already. */
+  /** False if the deployable is gone, or already has the largest number of attributes. */
   add(deployable: Deployable, attribute: Attribute): Promise<boolean>;
   /** False if the attribute does not exist. */
   remove(deployable: Deployable, uuid: string): Promise<boolean>;

@@ -1,6 +1,6 @@
-// The operations of which bindings.ts makes its transactions. A claim depends on each of its rows.
-// What comes afterwards depends on the instance's row alone: each change of an instance's ARQs
-// changes that row, so that the ARQs and their handles are unchanged as long as the row is.
+// The operations of the transactions in bindings.ts. A claim depends on each of its rows. A later
+// change depends only on the instance's row: each change of an instance's ARQs changes that row,
+// so the ARQs and their handles are unchanged as long as the row is.
 
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';

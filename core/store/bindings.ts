@@ -27,9 +27,9 @@ import { type TransactItem, transact, updateIf } from './writes.ts';
 
 export interface BindingStore {
   /**
-   * Contended: an ARQ or handle was not as it had been read, or the instance has a binding.
+   * Contended: an ARQ or handle has changed since it was read, or the instance has a binding.
    *
-   * @param dueAt by when a binding that is only started must be resolved
+   * @param dueAt deadline of a binding that is only started
    */
   claim(
     binding: InstanceBinding,
@@ -38,8 +38,7 @@ export interface BindingStore {
     dueAt?: string,
   ): Promise<'claimed' | 'contended'>;
   /**
-   * Ends claims of one binding and gives back their handles; the ARQs are deleted, or left
-   * unbound.
+   * Ends claims of one binding and releases their handles; the ARQs are deleted, or left unbound.
    */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
   /** Makes the whole binding `provisioning`, after a boot of its host. False as below. */
@@ -64,7 +63,7 @@ export interface BindingStore {
     now: string,
     bootId?: string,
   ): Promise<boolean>;
-  /** Makes the whole binding BindFailed, and gives back its handles. False as above. */
+  /** Makes the whole binding BindFailed, and releases its handles. False as above. */
   fail(binding: InstanceBinding, failure: BindFailure, release: Release): Promise<boolean>;
 }
 

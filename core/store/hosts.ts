@@ -54,7 +54,7 @@ export interface HostStore {
    */
   endConflict(host: StoredHost, since: string): Promise<boolean>;
   /** Marks the device and its deployables as in conflict; `since` undefined removes the mark. */
-  setAside(device: Device, since: string | undefined): Promise<void>;
+  markConflict(device: Device, since: string | undefined): Promise<void>;
   /** False if the stored presence is not `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -198,7 +198,7 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    async setAside({ hostname, uuid, providers }, since) {
+    async markConflict({ hostname, uuid, providers }, since) {
       // The device's own row is written last: its change triggers the sync with Placement.
       const keys = [...providers.map((each) => deployableKey(each)), deviceKey(hostname, uuid)];
       for (const Key of keys) {

@@ -28,7 +28,7 @@ export interface InventoryStore extends HostStore {
    */
   putDevice(plan: DevicePlan): Promise<void>;
   /** Clears the device's digest, unless a report has changed it since it was read. */
-  doubt(device: Device): Promise<void>;
+  markIncomplete(device: Device): Promise<void>;
   /**
    * Sets the status of the device and of all its providers; false if one of them is no longer
    * there.
@@ -75,7 +75,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       ]);
     },
 
-    async doubt({ hostname, uuid, digest }) {
+    async markIncomplete({ hostname, uuid, digest }) {
       await updateIf(client, {
         TableName: table,
         Key: deviceKey(hostname, uuid),

@@ -34,17 +34,18 @@ export interface Listings {
   /** Devices whose uuid has this prefix; see domain/integer-id.ts. */
   devicesByPrefix(prefix: string): Promise<Device[]>;
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
-  /** Whether ARQs of that profile are stored. One that was made just now may not show yet. */
+  /** Whether ARQs of that profile are stored. An ARQ that was just created may not show yet. */
   isProfileInUse(name: string): Promise<boolean>;
   /**
-   * Uuids of items whose deadline is over, the longest overdue first; at most {@link overdueMax}.
+   * Uuids of items whose deadline has passed, the longest overdue first; at most {@link
+   * overdueMax}.
    */
   overdue(kind: DueKind, now: string): Promise<string[]>;
-  /** ARQs of the project that are bound to no instance; counted no further than `enough`. */
+  /** ARQs of the project that are bound to no instance; counts at most up to `enough`. */
   countUnbound(projectId: string, enough: number): Promise<number>;
 }
 
-/** Uuids of one kind that a sweep is given at a time. */
+/** Most uuids of one kind per sweep. */
 const overdueMax = 1000;
 
 export interface ListingTables {

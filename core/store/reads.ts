@@ -1,4 +1,4 @@
-// Reads that answer whole, however DynamoDB pages them.
+// Reads that return complete results over all pages of DynamoDB.
 
 import {
   BatchGetCommand,
@@ -21,7 +21,7 @@ export async function getRow(client: Documents, table: string, key: Key): Promis
   return Item;
 }
 
-/** Rows that exist, in no order. */
+/** Existing rows, in no order. */
 export async function getRows(
   client: Documents,
   table: string,

@@ -1,4 +1,4 @@
-// What regions of FPGAs hold, as far as it is known, and what operators have them programmed with.
+// The known contents of FPGA regions, and the programs of operators.
 
 import type { ProgramNote } from '../domain/device.ts';
 import type { HandleRef, HostProgram } from '../domain/host-work.ts';
@@ -11,15 +11,17 @@ import { deployableOf } from './inventory-rows.ts';
 import { deployableKey, handleKey } from './rows.ts';
 import { type TransactItem, transact, transactItemsMax, updated, updateIf } from './writes.ts';
 
-/** Each handle is written in the transaction, beside the program and the note. */
+/** The transaction writes each handle, the program and the note. */
 export const handlesPerProgramMax = transactItemsMax - 2;
 
 export interface RegionStore {
-  /** Forgets what the region holds, until its host reports it again. */
+  /** Forgets the region's content until its host reports it again. */
   forgetFunction(provider: ProviderUuid): Promise<void>;
-  /** Keeps all handles of the region until the program is confirmed; false if one is not free. */
+  /**
+   * Reserves all handles of the region until the program is confirmed; false if one is not free.
+   */
   startProgram(program: HostProgram, note: ProgramNote, dueAt: string): Promise<boolean>;
-  /** Stores how the program ended; the note of another program stays. */
+  /** Stores how the program ended; the note of a newer program stays. */
   endProgram(program: HostProgram, state: ProgramNote['state'], reason?: string): Promise<void>;
 }
 
@@ -34,7 +36,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
         ConditionExpression: 'attribute_exists(pk)',
       });
       if (!row) return;
-      // Otherwise a report of the same function again would count as known, and change nothing.
+      // Otherwise a report of the same function would count as known, and change nothing.
       const { hostname, deviceUuid } = deployableOf(row);
       await forgetDigest(client, TableName, hostname, deviceUuid);
     },
@@ -46,7 +48,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
           Update: {
             TableName,
             Key: deployableKey(program.providerUuid),
-            // The handles' conditions say that the region is there.
+            // The handles' conditions prove that the region exists.
             UpdateExpression: 'SET program_note = :note, program_id = :id',
             ExpressionAttributeValues: { ':note': note, ':id': program.id },
           },
@@ -82,7 +84,7 @@ function keep(
     Update: {
       TableName,
       Key: handleKey(providerUuid, handleUuid),
-      // A bind that has read the handle as free has read the epoch before.
+      // A bind that has read the handle as free has the earlier epoch.
       UpdateExpression: 'SET release_id = :release ADD epoch :one',
       ConditionExpression:
         'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND ' +

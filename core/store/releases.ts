@@ -17,7 +17,7 @@ import { type TransactItem, transact, transactItemsMax, updateIf } from './write
 export const handlesPerReleaseMax = transactItemsMax - 1;
 export const itemsPerReplacementMax = transactItemsMax;
 
-/** What becomes of each handle of a release that begins, and on what condition. */
+/** The update of each handle of a release that begins, and its condition. */
 type HandleUpdate = Required<
   Pick<
     NonNullable<TransactItem['Update']>,
@@ -28,9 +28,9 @@ type HandleUpdate = Required<
 export interface ReleaseStore {
   release(id: string): Promise<HostRelease | undefined>;
   program(id: string): Promise<HostProgram | undefined>;
-  /** What a handle waits for. */
+  /** The work that a handle waits for. */
   awaited(id: string): Promise<AwaitedWork | undefined>;
-  /** Frees the handles that still wait for it, or those of them that are given. Repeatable. */
+  /** Frees the handles that still wait for it, or only the given ones. Repeatable. */
   confirm(work: AwaitedWork, some?: readonly HandleRef[]): Promise<void>;
   /**
    * Keeps its handles from being claimed until it is confirmed after all. Repeatable.
@@ -38,11 +38,11 @@ export interface ReleaseStore {
    * @param retryAt when the host is asked again
    */
   quarantine(work: AwaitedWork, reason: string, retryAt: string): Promise<void>;
-  /** The host of handles in quarantine is asked again at that time. */
+  /** Sets when the host of quarantined handles is asked again. */
   postpone(work: AwaitedWork, retryAt: string): Promise<void>;
   /**
-   * Releases of the same handles, which take the place of work in quarantine. All or none: false
-   * if a handle no longer waits for the old work. At most {@link itemsPerReplacementMax} handles
+   * Replaces quarantined work by releases of the same handles. All or none: false if a handle no
+   * longer waits for the old work. At most {@link itemsPerReplacementMax} handles
    * and releases.
    */
   replace(old: AwaitedWork, next: readonly HostRelease[], dueAt: string): Promise<boolean>;
@@ -50,9 +50,9 @@ export interface ReleaseStore {
   cleanAgain(old: AwaitedWork, next: HostRelease, dueAt: string): Promise<boolean>;
   /** Stores who released handles of the device by force. */
   noteForce(device: Device, note: ForceNote): Promise<void>;
-  /** A handle from a backup may be claimed again; false if it is not as it had been read. */
+  /** Makes a restored handle claimable; false if it has changed since it was read. */
   trust(handle: AttachHandle): Promise<boolean>;
-  /** The same for free handles that their host has to clean up first; all or none. */
+  /** The same for free handles that their host must clean first; all or none. */
   reinstateWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
 }
 
@@ -121,7 +121,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     async quarantine(work, reason, retryAt) {
       const waiting = await eachHandle(work, 'SET quarantine = :reason', { ':reason': reason });
       if (waiting === 0) {
-        // Later releases have taken its place.
+        // Later releases have replaced it.
         await deleteRow(work);
         return;
       }

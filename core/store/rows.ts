@@ -7,7 +7,7 @@ export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const programKey = (id: string) => ({ pk: `PROGRAM#${id}` });
 export const reaperKey = () => ({ pk: 'REAPER' });
-/** That a backup was put back, and of which moment it was. */
+/** The row that stores the moment of the last restored backup. */
 export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
@@ -21,5 +21,5 @@ export const handleKey = (provider: string, uuid: string) => ({
   sk: `HANDLE#${uuid}`,
 });
 
-/** Where two rows are created in one moment, the uuid decides their order. */
+/** Rows that were created at the same time are ordered by uuid. */
 export const creationOrder = (createdAt: string, uuid: string) => `${createdAt}#${uuid}`;

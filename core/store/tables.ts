@@ -1,19 +1,19 @@
 // The table of tables: `infra/` deploys it, `local/` creates it in the engine.
 //
-//   arqs              ARQ#<arq uuid>                      an accelerator request
-//                     INSTANCE#<instance uuid>            the binding of one instance, with its ARQs
-//                     JOB#<uuid of a job's id>            for which instances a host works
-//                     RELEASE#<release id>                handles that a host still has to clean up
-//                     PROGRAM#<program id>                a region that an operator has programmed
-//                     REAPER                              how far the reaper has come
-//   inventory         HOST#<hostname>   HOST              boot id, epoch, sequence, presence, lease
-//                     HOST#<hostname>   DEVICE#<uuid>     a device
-//                     RP#<provider>     DEPLOYABLE        what Placement calls a resource provider
-//                     RP#<provider>     HANDLE#<uuid>     an attach handle, and its claim or release
-//                     RESTORED          RESTORED          the moment of the backup that was restored last
-//   device-profiles   NAME#<name>                         the profile
-//                     UUID#<uuid>                         its name (a uuid is taken once, too)
-//   service-tokens    OWN#<hash>                          our own token at Keystone, sealed
+//   arqs             ARQ#<arq uuid>                   an accelerator request
+//                    INSTANCE#<instance uuid>         the binding of one instance, with its ARQs
+//                    JOB#<uuid of a job's id>         the instances that a job is for
+//                    RELEASE#<release id>             handles that a host still has to clean up
+//                    PROGRAM#<program id>             a region that an operator has programmed
+//                    REAPER                           how far the reaper has come
+//   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
+//                    HOST#<hostname>  DEVICE#<uuid>   a device
+//                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
+//                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release
+//                    RESTORED         RESTORED        the moment of the last restored backup
+//   device-profiles  NAME#<name>                      the profile
+//                    UUID#<uuid>                      its name; each uuid exists once, too
+//   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //
 // Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`
 // file.
@@ -27,12 +27,14 @@
 // both sort orders of the API. Devices change seldom: their indexes hold whole rows, and DynamoDB
 // filters them.
 //
-//   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid}; ARQs in shards
+//   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid}
 //   by-created   kind, created_key     GET /{resource}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs
 //   by-profile   profile_shard, uuid   whether a profile is in use
-//   by-due       due, due_at           sparse: rows with a deadline, in shards; the sweep reads it, and a
-//                                      project's unbound ARQs are counted by it
+//   by-due       due, due_at           sparse: rows with a deadline, for the sweep; and the count of
+//                                      a project's unbound ARQs
+//
+// `kind` of ARQs, `due` and `profile_shard` are sharded (shards.ts).
 
 export interface IndexDefinition {
   readonly name: string;

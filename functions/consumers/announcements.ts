@@ -9,8 +9,8 @@ import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 /**
- * The tables' streams → events for others. It reads beside `changes`, at its own pace: while
- * EventBridge is away it stands still and goes on later, and no bind waits for it.
+ * The tables' streams → domain events for other services. It reads in parallel with `changes`: an
+ * outage of EventBridge pauses it and delays no bind.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
@@ -37,6 +37,6 @@ function createAnnouncer(): Announcer {
     stage,
     events: createEvents(new EventBridgeClient(), stage),
     log: createLog('announcements'),
-    setAside: createDeadLetter(new SQSClient(), deadQueueUrls.announcements),
+    deadLetter: createDeadLetter(new SQSClient(), deadQueueUrls.announcements),
   };
 }

@@ -9,8 +9,8 @@ export type StreamHandler = (
 ) => Promise<DynamoDBBatchResponse>;
 
 /**
- * The tables' streams → what follows from committed changes. A batch is sent whole or comes again
- * whole: every consumer takes duplicates.
+ * The tables' streams → messages for the consequences of committed changes. A batch is sent
+ * completely or retried completely: every consumer accepts duplicates.
  */
 export function changesConsumer(
   makeDeps: () => ConsumerDeps = () => createConsumerDeps('changes'),

@@ -20,7 +20,10 @@ export const makeConsumer = queueConsumer(
   },
 );
 
-/** Of what has none, the whole tells all that is wrong with it. @throws Unreadable */
+/**
+ * The head of the report; without a valid head, the error lists all faults of the report. @throws
+ * Unreadable
+ */
 function headOf(envelope: RuleEnvelope): ReportHead {
   try {
     return readPayload(reportHead, envelope);

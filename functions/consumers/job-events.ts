@@ -4,7 +4,7 @@ import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
-/** A host's job has ended → what it was for goes on. */
+/** A host's job has ended → its host work continues. */
 export const makeConsumer = queueConsumer(
   'job-events',
   ruleEnvelope,

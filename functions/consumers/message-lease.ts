@@ -7,19 +7,19 @@ import { ChangeMessageVisibilityBatchCommand, type SQSClient } from '@aws-sdk/cl
 import type { SQSRecord } from 'aws-lambda';
 import type { Log } from '#core/log.ts';
 
-/** What a killed consumer costs at most. */
+/** Longest delay after a killed consumer. */
 const leaseSeconds = 10;
 /** Three renewals may fail before the lease ends. */
 const renewMs = 3000;
 
 export interface MessageLease {
-  /** The record is done with, or is hidden for a time of its own. */
+  /** Ends the lease: the message is done, or has a visibility time of its own. */
   end(record: SQSRecord): void;
-  /** No renewal begins after this; one that is under way has ended. */
+  /** Resolves when no renewal is in flight; no renewal begins afterwards. */
   stop(): Promise<void>;
 }
 
-/** @param log told when a renewal fails; the messages may be delivered twice then */
+/** @param log for failed renewals; the messages may be delivered twice then */
 export function holdMessages(
   sqs: Pick<SQSClient, 'send'>,
   queueUrl: string,

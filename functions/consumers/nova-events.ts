@@ -2,7 +2,7 @@ import { novaEventMessage } from '#core/contracts/queue-messages.ts';
 import { tellNova } from '#core/operations/outbox/tell-nova.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
-/** Bindings resolved → tell Nova. */
+/** A binding was resolved → notify Nova. */
 export const makeConsumer = queueConsumer(
   'nova-events',
   novaEventMessage,

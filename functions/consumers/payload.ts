@@ -3,12 +3,12 @@ import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
 import { hostnameOf, isHostname, isThingOf } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 
-/** A message that no further delivery makes readable; the text says why. */
+/** A message that no delivery makes readable; the text says why. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable';
 }
 
-/** What JSON text holds. @throws Unreadable */
+/** Parses JSON text. @throws Unreadable */
 export function readJson<T>(schema: z.ZodType<T>, text: string): T {
   const parsed = schema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
@@ -26,7 +26,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Parsers repeat what they could not read, and SQS refuses characters that XML does not have. */
+/** Parser errors quote their input, and SQS refuses characters that XML does not allow. */
 function printable(text: string): string {
   return text
     .slice(0, 1000)
@@ -34,16 +34,14 @@ function printable(text: string): string {
     .replaceAll(/[\p{Cc}\uFFFE\uFFFF]/gu, '\uFFFD');
 }
 
-/** What a rule's envelope holds. @throws Unreadable */
+/** Parses the payload of a rule's envelope. @throws Unreadable */
 export function readPayload<T>(schema: z.ZodType<T>, { payload }: RuleEnvelope): T {
   return readJson(schema, Buffer.from(payload, 'base64').toString('utf8'));
 }
 
-/**
- * Whose message it is, by its topic. @throws Unreadable where that cannot be a host of this stage
- */
+/** The host of the topic. @throws Unreadable if the thing is not a valid host of this stage */
 export function hostOf({ settings }: Deps, { thing }: RuleEnvelope): string {
   const hostname = hostnameOf(thing);
   if (isThingOf(settings.stage, thing) && isHostname(hostname)) return hostname;
-  throw new Unreadable(`${JSON.stringify(thing)} cannot be a host of this stage.`);
+  throw new Unreadable(`Thing ${JSON.stringify(thing)} is not a valid host of this stage.`);
 }

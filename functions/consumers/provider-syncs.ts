@@ -3,7 +3,7 @@ import type { ProviderUuid } from '#core/domain/ids.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
-/** A device changed → make Placement match. */
+/** A device changed → sync Placement. */
 export const makeConsumer = queueConsumer(
   'provider-syncs',
   providerSyncMessage,

@@ -1,7 +1,7 @@
-// The shell around every queue's consumer: parse the body, run the work for each record by itself,
-// and report which records have to come again. Each runs at least once, in any order. What cannot
-// be read goes to the dead-letter queue at once: if it came again and again, a host that publishes
-// rubbish would have consumers work on that instead of on what others report.
+// The frame of every queue consumer: parses each body, processes each record by itself, and
+// returns the records to retry. Records run at least once, in any order. An unreadable message is
+// dead-lettered at once: otherwise a host that publishes garbage would delay the reports of other
+// hosts.
 
 import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
@@ -22,11 +22,11 @@ export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBat
 export interface ConsumerParts {
   readonly deps: () => ConsumerDeps;
   readonly sqs: () => Pick<SQSClient, 'send'>;
-  /** Keeps messages hidden while they are worked on; a simulation has no need of it. */
+  /** Keeps messages hidden while they are processed; the simulation omits it. */
   readonly hold?: typeof holdMessages;
 }
 
-/** A consumer without the world that it works in: its own in Lambda, another in a simulation. */
+/** Creates a consumer, by default with Lambda's dependencies; a simulation passes its own. */
 export type MakeConsumer = (parts?: ConsumerParts) => QueueHandler;
 
 export function queueConsumer<Message>(
@@ -67,7 +67,7 @@ function partsOf(queue: QueueName): ConsumerParts {
   };
 }
 
-/** Whether the message is done with. */
+/** Whether the message is done. */
 async function consume<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
@@ -90,21 +90,21 @@ async function consume<Message>(
     const isLast = attempt >= rowOf(queue).receiveCountMax;
     const isDone = error instanceof Unreadable;
     if (isDone || isLast || !(error instanceof RetryLater)) {
-      const message = isDone
-        ? 'The message cannot be read.'
-        : 'The message could not be worked on.';
+      const message = isDone ? 'Message unreadable' : 'Message processing failed';
       log.error(message, { error, attempt, is_last: isLast, body: record.body.slice(0, 500) });
     }
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
-      if (isDone) await setAside(parts.sqs(), deadQueueUrls[queue], record, error);
-      // The lease ends within seconds: what has failed comes again after the queue's own time.
+      if (isDone) await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
+      // The lease ends within seconds; a failed message is hidden for its queue's visibility
+      // time.
       const seconds = error instanceof RetryLater ? error.seconds : rowOf(queue).visibilitySeconds;
       if (!isDone) await hide(parts.sqs(), queueUrls[queue], record, seconds);
       return isDone;
     } catch (fault) {
-      // It comes again after the queue's visibility, and no other of its batch with it.
-      log.warn('SQS was not told what becomes of the message.', { error: fault });
+      // The message is delivered again after the queue's visibility time; the rest of its batch
+      // is not.
+      log.warn('Message visibility not changed', { error: fault });
       return false;
     }
   }
@@ -116,8 +116,8 @@ function rowOf(queue: QueueName): QueueRow {
   return rows.get(queue) as QueueRow;
 }
 
-/** Keeps the message where an operator finds it, with its cause. */
-async function setAside(
+/** Dead-letters the message with its cause, for an operator. */
+async function deadLetter(
   sqs: Pick<SQSClient, 'send'>,
   deadQueueUrl: string,
   record: SQSRecord,
@@ -133,7 +133,7 @@ async function setAside(
   );
 }
 
-/** The request that led to the message, where it says so. */
+/** The request id in the message's body, if it has one. */
 function originOf(body: unknown): string | undefined {
   const { request_id: requestId } = body as { request_id?: unknown };
   return typeof requestId === 'string' ? requestId : undefined;

@@ -12,7 +12,7 @@ import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-ro
 import { deviceOf } from '#core/store/inventory-rows.ts';
 import type { Row } from '#core/store/rows.ts';
 
-/** The stream's id of a change, the same at each reading, and when the change was committed. */
+/** The id and the commit time of a change; the id is the same for each delivery. */
 export interface RecordMetadata {
   readonly id: string;
   /** Milliseconds since 1970, to the second. */
@@ -25,13 +25,12 @@ export interface Decided<T> {
 }
 
 /**
- * The decision on each change of a row that something can follow from, in the stream's order. A
- * record that cannot be read or decided, for example of a row edited by hand, is dead-lettered
- * with its cause: otherwise the stream would deliver it for a day, and hold up every record behind
- * it.
+ * The decision for each change that can have consequences, in the stream's order. A record that
+ * cannot be parsed or decided, for example of a row edited by hand, is dead-lettered with its
+ * cause: otherwise the stream would retry it for a day and block every record behind it.
  */
 export async function decideChanges<T>(
-  { log, setAside }: { readonly log: Log; readonly setAside: DeadLetter },
+  { log, deadLetter }: { readonly log: Log; readonly deadLetter: DeadLetter },
   records: readonly DynamoDBRecord[],
   decide: (change: Change, metadata: RecordMetadata) => T,
 ): Promise<Decided<T>[]> {
@@ -45,14 +44,14 @@ export async function decideChanges<T>(
         all.push({ sequenceNumber, decision: decide(change, metadata) });
       }
     } catch (error) {
-      log.error('A change could not be read.', { keys: dynamodb?.Keys, error });
-      await setAside({ cause: String(error), record });
+      log.error('Stream record unreadable', { keys: dynamodb?.Keys, error });
+      await deadLetter({ cause: String(error), record });
     }
   }
   return all;
 }
 
-/** The change in a record; none for rows that nothing follows from. */
+/** The change in a record; empty for rows without consequences. */
 function changeOf(record: DynamoDBRecord): Change[] {
   const before = imageOf(record.dynamodb?.OldImage);
   const after = imageOf(record.dynamodb?.NewImage);
@@ -75,7 +74,7 @@ function changeOf(record: DynamoDBRecord): Change[] {
   return [];
 }
 
-/** The request by which an operator set the device's status, where the change is of the status. */
+/** The request by which an operator set the device's status, if the change is one of status. */
 function newRequest({ before, after }: { before?: Device; after?: Device }): string | undefined {
   const [was, is] = [before, after].map((device) => device?.statusChange?.requestId);
   return is === was ? undefined : is;

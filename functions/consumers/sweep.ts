@@ -6,8 +6,8 @@ import { sweep } from '#core/operations/sweep.ts';
 let deps: ConsumerDeps | undefined;
 
 /**
- * Every minute → enforce deadlines, release bindings of unused instances, and have some of the
- * devices compared with Placement. Each part runs even if the part before has failed.
+ * Every minute → enforces deadlines, releases bindings of unused instances, and compares some
+ * devices with Placement. Each part runs even if an earlier part has failed.
  */
 export async function handler(): Promise<void> {
   deps ??= createConsumerDeps('sweep');

@@ -1,5 +1,5 @@
-// From what was counted to what it costs. What cannot be counted without AWS is taken, and named so in
-// `taken`: the durations of functions, sizes of log lines and of images.
+// Computes costs from the counted units. Values that cannot be counted without AWS are
+// assumptions, listed in `taken`: durations of functions, sizes of log lines and of images.
 
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import {
@@ -12,39 +12,38 @@ import {
 import { type Priced, prices } from './prices.ts';
 
 export const taken = {
-  /** Mean duration of a function behind the API, and of a consumer, once warm. */
+  /** Mean duration of a warm function behind the API, and of a consumer. */
   requestMs: 40,
   consumerMs: 100,
-  /** Of either reader of the streams. */
+  /** Of each reader of the streams. */
   changesMs: 30,
-  /** What it calls of Keystone, Placement or Nova; one request in ten has a token that is not known. */
+  /** Calls to Keystone, Placement or Nova; one request in ten has a token that is not cached. */
   openStackMs: 200,
-  /** A consumer that brings a new image from Glance to S3, and the image. */
-  /** What nova-compute's list of the ARQs waits for a bind that the host makes. */
+  /** Time that nova-compute's list of the ARQs waits for a bind on the host. */
   resolveWaitMs: 1500,
   imageMs: 10_000,
   imageMegabytes: 20,
-  /** A line of a log, with its envelope; lines of an access log, a request, a consumer's delivery. */
+  /** Size of a log line with its envelope; lines per access-log entry, request and delivery. */
   logBytes: 600,
   linesPerInvocation: 3,
   /** Rows of a host and its three devices, with their indexes. */
   kilobytesPerHost: 30,
 } as const;
 
-/** GB, as infra/api.ts and infra/consumers.ts have them. */
+/** GB, as in infra/api.ts and infra/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
 
-/** How often each price is due. */
+/** Number of units per price. */
 export type Bill = Readonly<Partial<Record<Priced, number>>>;
 
-/** What one server costs in its life. */
+/** The cost of one server from creation to deletion. */
 export function billOf(workload: 'pci' | 'vgpu' | 'fpga'): Bill {
   const units = countedUnits[workload];
   const waited = units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
   return sum([ofUnits(units), ofImages(units), { gigabyteSecond: waited }]);
 }
 
-/** What a host costs in a month in which nothing happens on it. */
+/** The monthly cost of an idle host. */
 export function billOfIdleHost(): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
   const times = (count: number, workload: Workload) =>
@@ -62,9 +61,9 @@ export function billOfIdleHost(): Bill {
   ]);
 }
 
-/** What the stack has for good, and pays for by the month. */
+/** The permanent parts of the stack, which are paid per month. */
 export interface FixedCosts {
-  /** Metrics that alarms watch: one that computes with two is charged for two. */
+  /** Metrics that alarms watch: a metric computed from two counts twice. */
   readonly watched: number;
   /** Metrics that are counted in the access log. */
   readonly filters: number;
@@ -72,14 +71,14 @@ export interface FixedCosts {
 }
 
 /**
- * CloudWatch has one for each value of a dimension, and asks for those alone that were written in an hour:
- * an idle cloud's are eight.
+ * CloudWatch has one metric per value of a dimension, and charges only those written in an hour:
+ * eight in an idle cloud.
  */
 export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
   return count + (row.dimension?.values.length ?? 1);
 }, 0);
 
-/** What it costs in a month, whatever happens. */
+/** The monthly cost of the stack without any workload. */
 export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): Bill {
   const minutes = (365.25 / 12) * 24 * 60;
   return sum([
@@ -96,25 +95,27 @@ function ofUnits(units: Units): Bill {
   return sum([
     { apiRequest: units.requests },
     ofFunction(units.requests, taken.requestMs + taken.openStackMs / 10, memory.request),
-    // What rules bring is for consumers that never call OpenStack.
+    // Messages of rules go to consumers that never call OpenStack.
     ofFunction(units.ruled, taken.consumerMs, memory.consumer),
     ofFunction(consumed - units.ruled, taken.consumerMs + taken.openStackMs, memory.consumer),
     ofFunction(units.changes + units.announced, taken.changesMs, memory.consumer),
     {
       writeUnit: units.writes,
       readUnit: units.reads,
-      // Each is sent, received and deleted by itself, at worst; those that Nova waits for are leased.
+      // In the worst case each is sent, received and deleted by itself; those that Nova waits for
+      // are leased.
       queueRequest: consumed * (units.requests > 0 ? 4 : 3),
       ruleTriggered: units.ruled,
       ruleAction: units.ruled,
       remoteAction: units.jobs,
-      // What the host is sent it acknowledges, and AWS meters that, too.
+      // The host acknowledges what it receives, and AWS meters the acknowledgement too.
       mqttMessage: units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost),
       objectPut: units.objectsPut,
       objectRead: units.objectsRead,
       customEvent: units.events,
-      // X-Ray records the first of each second by each function, and one in twenty of the others: of a
-      // million servers a month nearly all, of fifty a second nearly none. This is the most.
+      // X-Ray records the first request of each second per function, and one in twenty of the
+      // others: nearly all of a million servers a month, nearly none of fifty a second. This is
+      // the maximum.
       trace: units.traceable,
       loggedGigabyte: gigabytes(
         units.requests * taken.logBytes + units.metricLines * countedMetricLine.bytes,
@@ -164,7 +165,7 @@ export function scaled(bill: Bill, by: number): Bill {
   );
 }
 
-/** @returns dollars, by what they are for */
+/** @returns dollars by service */
 export function dollarsOf(bill: Bill): Readonly<Partial<Record<Priced, number>>> {
   return Object.fromEntries(
     (Object.entries(bill) as [Priced, number][])

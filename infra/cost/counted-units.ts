@@ -1,28 +1,28 @@
-// What each thing that happens takes of AWS, counted. test/integration/counted-units.test.ts lives each
-// of them on real engines and holds these numbers to what it counts; test/agent/traffic.test.ts does so
-// for the messages of a host's agent. Nothing here is guessed.
+// The AWS units that each workload takes, counted. test/integration/counted-units.test.ts runs
+// each workload on real engines and compares; test/agent/traffic.test.ts does so for the messages
+// of an agent. No value here is a guess.
 
-/** Of AWS, for one thing that happens once. */
+/** Units of AWS for one occurrence of a workload. */
 export interface Units {
-  /** To API Gateway; each invokes a function. */
+  /** Requests to API Gateway; each invokes a function. */
   readonly requests: number;
   /** DynamoDB's write and read request units. */
   readonly writes: number;
   readonly reads: number;
-  /** Through our queues; each, at worst, invokes a consumer by itself. */
+  /** Messages in our queues; each, at worst, invokes a consumer by itself. */
   readonly messages: number;
-  /** Of those, brought by an IoT rule. */
+  /** Messages that come from an IoT rule. */
   readonly ruled: number;
-  /** Records of the streams that pass the filters: at worst an invocation of `changes` each. */
+  /** Stream records that pass the filters: at worst an invocation of `changes` each. */
   readonly changes: number;
-  /** Likewise of `announcements`, and the events that it puts. */
+  /** The same for `announcements`, and its events. */
   readonly announced: number;
   readonly events: number;
-  /** Of a log, by which metrics are counted. */
+  /** Log lines from which metrics are extracted. */
   readonly metricLines: number;
-  /** Invocations of functions that X-Ray traces; how many of them it records is a matter of their rate. */
+  /** Invocations of traced functions; how many of them X-Ray records depends on their rate. */
   readonly traceable: number;
-  /** Made of AWS IoT, and cancelled there. */
+  /** Jobs that are created at AWS IoT, and jobs that are cancelled there. */
   readonly jobs: number;
   readonly cancels: number;
   readonly objectsPut: number;
@@ -65,7 +65,7 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
-  /** Its region is programmed with an image that no host has had before, and reported. */
+  /** Its region is programmed with an image that is not staged yet, and reported. */
   fpga: {
     requests: 5,
     writes: 59,
@@ -82,7 +82,7 @@ export const countedUnits = {
     objectsPut: 1,
     objectsRead: 1,
   },
-  /** A host says that nothing has changed. */
+  /** A report of an unchanged host. */
   heartbeat: {
     requests: 0,
     writes: 1,
@@ -99,7 +99,7 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
-  /** It describes its three devices, though nothing has changed. */
+  /** A report that describes three unchanged devices. */
   fullReport: {
     requests: 0,
     writes: 3,
@@ -116,7 +116,7 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
-  /** They are compared with Placement, and what is free and in use of them is counted. */
+  /** Comparison of the three devices with Placement, with usage metrics. */
   comparisons: {
     requests: 0,
     writes: 0,
@@ -134,8 +134,8 @@ export const countedUnits = {
     objectsRead: 0,
   },
   /**
-   * The schedule's, while there is nothing to do. Three deployables are all that there are; the reaper reads
-   * the handles of a hundred at most.
+   * An idle run of the schedule with three deployables; the reaper reads the handles of at most a
+   * hundred per run.
    */
   sweep: {
     requests: 0,
@@ -153,7 +153,7 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
-  /** A host boots, and has to make the vGPU of one server again. */
+  /** A host boots and reprovisions the vGPU of one server. */
   boot: {
     requests: 0,
     writes: 20,
@@ -172,11 +172,11 @@ export const countedUnits = {
   },
 } as const satisfies Record<string, Units>;
 
-/** The longest, to the next 50 bytes. */
+/** Size of the longest metric line, rounded up to 50 bytes. */
 export const countedMetricLine = { bytes: 350 } as const;
 
-/** Of a host's agent over MQTT. */
+/** MQTT messages of a host's agent. */
 export const countedTraffic = {
-  /** One job, from its notice to its end. */
+  /** One job, from its notification to its end. */
   job: { fromHost: 3, toHost: 5 },
 } as const;

@@ -5,7 +5,7 @@ interface Resource {
   readonly Properties?: { readonly Metrics?: readonly { readonly MetricStat?: unknown }[] };
 }
 
-/** What of a template is paid for by the month. */
+/** The resources of a template that are paid per month. */
 export function fixedCostsOf(resources: readonly Resource[]): FixedCosts {
   const ofType = (type: string) => resources.filter(({ Type }) => Type === type);
   return {

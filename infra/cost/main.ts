@@ -1,4 +1,4 @@
-// `npm run -s cost`: dollars per million servers, and for hosts that do nothing.
+// `npm run -s cost`: dollars per million servers, and for idle hosts.
 
 import { readFileSync } from 'node:fs';
 import { App } from 'aws-cdk-lib';
@@ -19,9 +19,11 @@ const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } });
 const stack = new CyborgStack(app, 'cost', readSettings(app.node));
 const { Resources } = app.synth().getStackByName(stack.stackName).template;
 
-console.log('\nUS dollars per million servers with one accelerator each, all their lives long\n');
-const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
-console.log(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
+console.log(
+  '\nUS dollars per million servers with one accelerator each, from creation to deletion\n',
+);
+const servers = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
+console.log(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(servers)));
 
 console.log(
   `\nUS dollars a month for ${hosts.toLocaleString('en')} idle hosts, and for the stack itself\n`,
@@ -30,10 +32,10 @@ const idle = scaled(billOfIdleHost(), hosts);
 const standing = billOfFixedCosts(fixedCostsOf(Object.values(Resources)));
 console.log(markdown(['', 'hosts', 'stack'], rowsOf([idle, standing])));
 
-console.log('\nPrices, without free tiers, taxes and what OpenStack and the roads to it cost\n');
+console.log('\nPrices, without free tiers, taxes and without OpenStack and the network to it\n');
 console.log(markdown(['for', 'dollars', 'from'], priceRows()));
 
-console.log('\nCounted: infra/cost/counted-units.ts. Taken, since nothing here can count it:\n');
+console.log('\nCounted: infra/cost/counted-units.ts. Assumptions, which cannot be counted here:\n');
 console.log(
   markdown(
     ['', 'taken'],

@@ -1,20 +1,20 @@
-// What AWS asks, in US dollars without free tiers, taxes and discounts. Prices change: each says where
-// it is from, and the day on which it was so. us-east-1 and us-west-2 ask the same for all of these.
+// AWS prices in US dollars without free tiers, taxes and discounts. Prices change, so each names
+// its source and date. us-east-1 and us-west-2 have the same prices for all of these.
 
 export interface Price {
   readonly dollars: number;
-  /** What the dollars are for. */
+  /** Number of units that the dollars pay for. */
   readonly per: number;
   readonly unit: string;
   readonly source: string;
 }
 
-/** From AWS's price list of us-west-2, as another public project printed it on 9 August 2026. */
+/** From AWS's price list of us-west-2, as printed by another public project on 9 August 2026. */
 const priceList = 'AWS Price List, us-west-2, 2026-08-09, by way of a public cost model';
-/** From the examples on the service's own page, whose tables need a browser. */
+/** From the examples on the service's page; its tables need a browser. */
 const page = (service: string) => `https://aws.amazon.com/${service}/pricing/, read 2026-09-20`;
-/** No page of AWS's was found; several public cost models agree. */
-const agreed = 'public cost models of 2023 to 2026, which agree; not seen on a page of AWS';
+/** Not found on a page of AWS; several public cost models agree. */
+const agreed = 'public cost models of 2023 to 2026, which agree; not confirmed by a page of AWS';
 
 const million = 1_000_000;
 
@@ -25,7 +25,7 @@ export const prices = {
   writeUnit: { dollars: 0.625, per: million, unit: 'DynamoDB WRU on demand', source: priceList },
   readUnit: { dollars: 0.125, per: million, unit: 'DynamoDB RRU on demand', source: priceList },
   storedGigabyte: { dollars: 0.25, per: 1, unit: 'DynamoDB GB-month', source: priceList },
-  // Lambda's own reading of a stream is free.
+  // Lambda's reads of a stream are free.
   backedUpGigabyte: {
     dollars: 0.2,
     per: 1,
@@ -61,14 +61,14 @@ export const prices = {
   customEvent: {
     dollars: 1,
     per: million,
-    unit: "event put on a bus of one's own, 64 KB",
+    unit: 'event on a custom bus, 64 KB',
     source: agreed,
   },
   trace: {
     dollars: 5,
     per: million,
     unit: 'trace that X-Ray records',
-    source: 'https://aws.amazon.com/xray/pricing/, as stored; read 2026-11-21',
+    source: 'https://aws.amazon.com/xray/pricing/, read 2026-11-21',
   },
   loggedGigabyte: { dollars: 0.5, per: 1, unit: 'CloudWatch Logs, GB taken in', source: priceList },
   alarm: { dollars: 0.1, per: 1, unit: 'metric that an alarm watches, month', source: priceList },
@@ -76,7 +76,7 @@ export const prices = {
   metric: {
     dollars: 0.3,
     per: 1,
-    unit: "CloudWatch metric of one's own, month",
+    unit: 'custom CloudWatch metric, month',
     source: priceList,
   },
   secret: { dollars: 0.4, per: 1, unit: 'secret, month', source: priceList },

@@ -1,7 +1,7 @@
 import { type Bill, dollarsOf } from './bill.ts';
 import { type Priced, prices } from './prices.ts';
 
-/** Services as an invoice has them. */
+/** Services as on an invoice. */
 export const services: Readonly<Record<string, readonly Priced[]>> = {
   'API Gateway': ['apiRequest'],
   'Lambda requests': ['invocation'],
@@ -23,7 +23,9 @@ export const services: Readonly<Record<string, readonly Priced[]>> = {
   'Secrets Manager': ['secret'],
 };
 
-/** A row per service that costs anything, and the sum; dollars with two digits, or none from 100 on. */
+/**
+ * One row per service with costs, and the total; dollars have two decimals, or none from 100 on.
+ */
 export function rowsOf(bills: readonly Bill[]): string[][] {
   const dollars = bills.map(dollarsOf);
   const rows = Object.entries(services).map(([service, priced]) => ({
@@ -33,10 +35,9 @@ export function rowsOf(bills: readonly Bill[]): string[][] {
   const all = dollars.map((_, at) =>
     rows.reduce((total, { costs }) => total + (costs[at] ?? 0), 0),
   );
-  return [
-    ...rows.filter(({ costs }) => costs.some(Boolean)),
-    { service: 'in all', costs: all },
-  ].map(({ service, costs }) => [service, ...costs.map(inDollars)]);
+  return [...rows.filter(({ costs }) => costs.some(Boolean)), { service: 'total', costs: all }].map(
+    ({ service, costs }) => [service, ...costs.map(inDollars)],
+  );
 }
 
 export function inDollars(dollars: number): string {
@@ -46,7 +47,7 @@ export function inDollars(dollars: number): string {
     : Math.round(dollars).toLocaleString('en', { useGrouping: true });
 }
 
-/** Prices, each with what it is for and where it is from. */
+/** One row per price, with its unit and source. */
 export function priceRows(): string[][] {
   return Object.values(prices).map(({ dollars, per, unit, source }) => [
     unit,
@@ -55,7 +56,7 @@ export function priceRows(): string[][] {
   ]);
 }
 
-/** As a table of Markdown, which a terminal shows as well. */
+/** A Markdown table, readable in a terminal too. */
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [

@@ -1,4 +1,4 @@
-// `npm run -s iam`: what each role may do to which resources, from the template itself.
+// `npm run -s iam`: the permissions of each role per resource, from the template.
 
 import { takeNoArguments } from '#operate/arguments.ts';
 import { type Resource, type Statement, stage, statementOf, synthesize } from './synthesized.ts';
@@ -32,7 +32,7 @@ function statementsOf({ id, properties }: Resource): Statement[] {
   return [...attached, ...inline].flatMap(({ Statement: all }) => all.map(statementOf));
 }
 
-/** The function that has the role, or what the role is for. */
+/** The function with the role, or the purpose of the role. */
 function ownerOf({ id }: Resource): string {
   const owner = stack
     .ofType('AWS::Lambda::Function')

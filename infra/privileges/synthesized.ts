@@ -1,4 +1,4 @@
-// The stack as CloudFormation gets it, with references made readable: a table's ARN is
+// The stack as CloudFormation gets it, with readable references: a table's ARN is
 // `arn:aws:dynamodb:…:table/test-arqs`, whatever the CDK calls the resource.
 
 import { readFileSync } from 'node:fs';
@@ -10,14 +10,14 @@ export const stage = 'test';
 const account = '000000000000';
 const region = 'us-east-1';
 
-/** CloudFormation's JSON: what a resource must hold is what the tests say, and no type of ours. */
+/** CloudFormation's JSON. It has no type, because the tests define what a resource must hold. */
 type Json = ReturnType<typeof JSON.parse>;
 
 export interface Resource {
   readonly id: string;
   readonly type: string;
   readonly properties: Json;
-  /** What becomes of it when it is no longer in the stack. */
+  /** What happens to the resource when it leaves the stack. */
   readonly deletionPolicy?: string;
   readonly dependsOn: readonly string[];
 }
@@ -33,12 +33,12 @@ export interface Synthesized {
   readonly tags: Readonly<Record<string, string>>;
   readonly outputs: Readonly<Record<string, string>>;
   readonly outputDescriptions: Readonly<Record<string, string>>;
-  /** What a look into the account would have to tell. */
+  /** Lookups in the account that the template needs. */
   readonly missingContext: readonly unknown[];
   ofType(type: string): readonly Resource[];
   /** By a function's name without the stage. */
   functionNamed(name: string): Resource;
-  /** What the function's role allows. */
+  /** The statements of the function's role. */
   allowedTo(functionName: string): readonly Statement[];
 }
 
@@ -47,7 +47,7 @@ export function contextOfProject(): Record<string, unknown> {
   return JSON.parse(readFileSync(file, 'utf8')).context;
 }
 
-/** Bundles nothing: what functions are made of is not the point here. */
+/** Skips bundling: the contents of functions are irrelevant here. */
 export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesized {
   const app = new App({
     context: { ...contextOfProject(), stage, 'aws:cdk:bundling-stacks': [], ...context },
@@ -68,7 +68,7 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
     const found = ofType('AWS::Lambda::Function').find(
       ({ properties }) => properties.FunctionName === `${stage}-${name}`,
     );
-    if (!found) throw new Error(`There is no function ${name}.`);
+    if (!found) throw new Error(`Unknown function ${name}.`);
     return found;
   };
   const outputs = Object.entries(template.Outputs as Record<string, Json>).map(

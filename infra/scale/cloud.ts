@@ -1,4 +1,4 @@
-// A cloud at AWS's limits, in virtual time: what waits for what, with the very numbers of the product.
+// Simulates a cloud at AWS's limits in virtual time, with the product's own numbers.
 
 import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/iot-jobs.ts';
@@ -11,22 +11,22 @@ import { filtersPerHost, type Quotas, quotas, taken } from './limits.ts';
 import { ConsumedQueue } from './queue.ts';
 import { createRandom, Quota, Timeline } from './timeline.ts';
 
-/** As shipped: core/settings.ts and infra/settings.ts. */
+/** Default values of core/settings.ts and infra/settings.ts. */
 const bindDeadlineSeconds = 240;
 const novaRequestsPerSecond = 2000;
 
 export interface Load {
-  /** Servers a second that ask for a plain PCI device, and for a vGPU; for so long. */
+  /** Servers per second that request a PCI device or a vGPU, and the duration of the load. */
   readonly pciPerSecond?: number;
   readonly vgpusPerSecond?: number;
   readonly seconds: number;
-  /** How long a server lives, once its device is bound. */
+  /** Lifetime of a server after its bind. */
   readonly lifeSeconds?: number;
-  /** Hosts that boot in the first second, each with so many vGPUs in use. */
+  /** Hosts that boot in the first second, each with this many vGPUs in use. */
   readonly bootingHosts?: number;
   readonly instancesPerHost?: number;
   readonly quotas?: Partial<Quotas>;
-  /** Consumers of `host-jobs` at once, where that is not the table's. */
+  /** Concurrency of the consumer of `host-jobs`, if it differs from the table's. */
   readonly hostJobsConcurrency?: number;
 }
 
@@ -48,13 +48,13 @@ type HostJob =
   | { readonly kind: 'reprovision' };
 
 export interface Outcome {
-  /** Seconds from PATCH until Nova is told, of those that were bound. */
+  /** Seconds from PATCH until Nova is notified, per bound server. */
   readonly pci: readonly number[];
   readonly vgpu: readonly number[];
   readonly counts: Readonly<Record<Counted, number>>;
   readonly deepest: Readonly<Partial<Record<QueueName, number>>>;
   readonly dead: number;
-  /** Seconds after the boot, of each host. */
+  /** Seconds from boot to report, per host. */
   readonly reported: readonly number[];
   readonly jobMade: readonly number[];
   readonly boundAgain: readonly number[];
@@ -122,7 +122,7 @@ export function live(load: Load): Outcome {
       return undefined;
     },
     release({ release }: Extract<HostJob, { kind: 'release' }>) {
-      // The bind's own job first: it may still be under way.
+      // The bind's own job first, because it may still be running.
       if (!cancelJob.take() || !createJob.take()) return retrySeconds;
       onHost(() =>
         jobEvents.send(() => {
@@ -155,7 +155,7 @@ export function live(load: Load): Outcome {
     timeline.after(load.lifeSeconds ?? 300, () => end(server));
   }
 
-  /** Nova's DELETE, or a bind that failed: the host lets go of what it has made, or may be making. */
+  /** Nova's DELETE or a failed bind: the host releases what it has prepared or is preparing. */
   function end(server: Server): void {
     isServed();
     if (!server.needsHost) return;
@@ -164,7 +164,7 @@ export function live(load: Load): Outcome {
     streamed(() => hostJobs.send({ kind: 'release', release }));
   }
 
-  /** Whether API Gateway lets a call of Nova's through. */
+  /** Whether API Gateway accepts a call of Nova. */
   function isServed(): boolean {
     if (route.take() && api.take()) return true;
     count.refused += 1;
@@ -266,11 +266,11 @@ export function live(load: Load): Outcome {
   };
 }
 
-/** Until everything has come to an end, or to its dead-letter queue. */
+/** Time for all messages to end or to be dead-lettered. */
 const afterwardsSeconds = 2 * 3600;
 
 function rowOf(name: QueueName): QueueRow {
   const row = queueRows.find((each) => each.name === name);
-  if (!row) throw new RangeError(`There is no queue ${name}.`);
+  if (!row) throw new RangeError(`Unknown queue ${name}.`);
   return row;
 }

@@ -1,6 +1,6 @@
-// What AWS allows by default, and how long things take. docs/scale.md says where each is from.
+// AWS's default limits, and assumed durations. docs/scale.md names the sources.
 
-/** A second; of an account and region. */
+/** Per second, account and region. */
 export const quotas = {
   apiRequests: 10_000,
   apiBurst: 5_000,
@@ -12,7 +12,7 @@ export const quotas = {
 
 export type Quotas = Readonly<Record<keyof typeof quotas, number>>;
 
-/** Seconds. None of them can be measured without AWS, a cloud and its hosts. */
+/** Seconds. These durations cannot be measured without AWS, a cloud and its hosts. */
 export const taken = {
   apiCall: 0.1,
   /** From a commit to `changes` and its message in a queue. */
@@ -24,10 +24,10 @@ export const taken = {
   presence: 0.5,
   report: 0.5,
   reportPerInstance: 0.03,
-  /** A host's work on a job, from its notice to the last update: evenly between these. */
+  /** A host's work on a job, from its notification to the last update: uniform between these. */
   hostLeast: 1,
   hostMost: 3,
 } as const;
 
-/** Topic filters of an agent; edge-agent/jobs-protocol.ts. */
+/** Topic filters of an agent; see edge-agent/jobs-protocol.ts. */
 export const filtersPerHost = 7;

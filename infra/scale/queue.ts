@@ -2,9 +2,9 @@ import type { QueueRow } from '#core/contracts/queues.ts';
 import type { Timeline } from './timeline.ts';
 
 export interface Work<Message> {
-  /** How long a delivery of these takes, in seconds. */
+  /** Duration of a delivery of the message, in seconds. */
   readonly seconds: (message: Message) => number;
-  /** Done when it ends, or the seconds until it is worth another try. */
+  /** Undefined if the message is done; otherwise the seconds until its next attempt. */
   readonly end: (message: Message, attempt: number) => number | undefined;
 }
 
@@ -13,9 +13,9 @@ interface Waiting<Message> {
   readonly attempt: number;
 }
 
-/** A queue and the function that it invokes, with the numbers of its row in the table of queues. */
+/** A queue and its function, with the numbers of its row in the table of queues. */
 export class ConsumedQueue<Message> {
-  /** The most that was there at once, hidden or not. */
+  /** The largest number of messages at once, hidden or not. */
   deepest = 0;
   dead = 0;
   #held = 0;
@@ -46,7 +46,7 @@ export class ConsumedQueue<Message> {
     while (this.#ready.length > 0 && this.#running < this.#row.concurrencyMax) {
       const batch = this.#ready.splice(0, this.#row.batchSize);
       this.#running += 1;
-      // Its messages are worked on beside each other.
+      // The messages of a batch run in parallel.
       const seconds = Math.max(...batch.map(({ message }) => this.#work.seconds(message)));
       this.#timeline.after(seconds, () => this.#end(batch));
     }

@@ -1,6 +1,6 @@
 import { type Load, live, type Outcome } from './cloud.ts';
 
-/** Ten minutes of servers, each living for five. */
+/** Ten minutes of launches; each server exists for five minutes. */
 const launches = { seconds: 600, lifeSeconds: 300 };
 const twentyTimes = { createJob: 200, cancelJob: 200 };
 
@@ -14,7 +14,7 @@ export const binds: Readonly<Record<string, Load>> = {
     vgpusPerSecond: 50,
     quotas: twentyTimes,
   },
-  'the same, and 20 consumers of `host-jobs`': {
+  '50 vGPU a second, 20 consumers of `host-jobs`': {
     ...launches,
     vgpusPerSecond: 50,
     quotas: twentyTimes,

@@ -1,4 +1,4 @@
-// Virtual time: what is due is done in its order, and nothing waits for a clock.
+// Virtual time: events run in the order of their times, without waiting.
 
 interface Due {
   readonly at: number;
@@ -6,7 +6,9 @@ interface Due {
   readonly run: () => void;
 }
 
-/** Seconds since the beginning. Two things due at once happen in the order in which they were planned. */
+/**
+ * Seconds since the start. Events of the same time run in the order in which they were planned.
+ */
 export class Timeline {
   now = 0;
   #order = 0;
@@ -24,7 +26,7 @@ export class Timeline {
     }
   }
 
-  /** Does all that is due until then. */
+  /** Runs all events up to that time. */
   run(until: number): void {
     for (let next = this.#heap[0]; next && next.at <= until; next = this.#heap[0]) {
       this.#takeFirst();
@@ -61,7 +63,7 @@ export class Timeline {
   }
 }
 
-/** A quota as AWS keeps it: so many a second, and a second's worth at once unless it says otherwise. */
+/** A quota as AWS enforces it: a rate per second, with a burst of one second unless given. */
 export class Quota {
   refused = 0;
   #tokens: number;
@@ -77,7 +79,7 @@ export class Quota {
     this.#tokens = burst;
   }
 
-  /** Whether it is granted; a refusal takes nothing. */
+  /** Whether the request is granted; a refusal consumes nothing. */
   take(count = 1): boolean {
     const { now } = this.#timeline;
     this.#tokens += (now - this.#filledAt) * this.#perSecond;
@@ -92,7 +94,7 @@ export class Quota {
   }
 }
 
-/** Evenly in [0, 1), the same in each run. https://github.com/cprosche/mulberry32 */
+/** Uniform in [0, 1), the same in each run. https://github.com/cprosche/mulberry32 */
 export function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

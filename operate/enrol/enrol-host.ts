@@ -16,7 +16,9 @@ export interface Enrolment {
   readonly folder: HostFolder;
   /** PEM of the authorities of the broker's certificate. */
   readonly authorities: string;
-  /** Text of the agent's settings for a broker host; undefined if the host has settings already. */
+  /**
+   * Text of the agent's settings for a broker host; undefined if the host has settings already.
+   */
   readonly settings?: (brokerHost: string) => string;
   /** The host has a certificate and gets this one in addition. */
   readonly isRotation: boolean;

@@ -32,7 +32,9 @@ export interface HostCertificate {
 }
 
 export interface Registry {
-  /** Creates the thing if it does not exist. @throws RegistryMismatch if its type is another one */
+  /**
+   * Creates the thing if it does not exist. @throws RegistryMismatch if its type is another one
+   */
   ensureThing(thing: string): Promise<void>;
   /** Things of all hosts of the stage. */
   things(): Promise<string[]>;
@@ -62,7 +64,10 @@ export class RegistryMismatch extends Error {
   override readonly name = 'RegistryMismatch';
 }
 
-/** A certificate is detached "within several seconds": https://docs.aws.amazon.com/iot/latest/apireference/API_DetachThingPrincipal.html */
+/**
+ * A certificate is detached "within several seconds":
+ * https://docs.aws.amazon.com/iot/latest/apireference/API_DetachThingPrincipal.html
+ */
 const detachedWithin = { tries: 15, pauseMs: 2000 };
 
 export function createRegistry(

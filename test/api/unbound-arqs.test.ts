@@ -28,7 +28,7 @@ it('refuses a create above the limit, names the limit, and does not count bound 
   expect([first.status, (await create()).status]).toEqual([201, 201]);
   await eventually(async () => (await create()).json.error).toBe(
     'The project has 4 accelerator requests that are bound to no instance and asks for 2 more; ' +
-      'at most 4 are allowed. Delete some, or wait: each is deleted 15 minutes after it was made.',
+      'at most 4 are allowed. Delete some, or wait: each is deleted 15 minutes after its creation.',
   );
   expect((await world.ask('GET', path, { token: 'demo-token' })).json.arqs).toHaveLength(4);
   // Another project has a limit of its own.

@@ -1,6 +1,6 @@
-// `npm run test:first-contact`: README's first line, `npm ci && npm start`, in a copy of this checkout,
-// on each Node that a user may have, with the npm that this Node ships. Node and npm come from npm
-// themselves. Last line: the counts.
+// `npm run test:first-contact`: README's first line, `npm ci && npm start`, in a copy of this
+// checkout, on each Node that a user may have, with the npm that this Node ships. Node and npm
+// come from npm themselves. Last line: the counts.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -22,8 +22,8 @@ function functionBehind(target: string): string {
 }
 
 /**
- * Which route API Gateway chooses: the exact one, then the greedy one, then the default. A path that
- * ends with a slash meets the greedy route.
+ * Which route API Gateway chooses: the exact one, then the greedy one, then the default. A path
+ * that ends with a slash meets the greedy route.
  */
 function reached(path: string): string | undefined {
   const exact = deployed.find(({ key }) => key === `ANY ${path}`);

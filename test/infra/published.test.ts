@@ -8,7 +8,9 @@ import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { createMetrics } from '#core/metrics.ts';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
-/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
+/**
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ */
 const reference = z.string().min(1).max(250);
 const directive = z.strictObject({
   Namespace: z.string().regex(/^[\w./#:-]{1,255}$/),

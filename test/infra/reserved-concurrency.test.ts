@@ -71,7 +71,7 @@ describe('reserved concurrency', () => {
   it.each([
     ['not a JSON object', 'many'],
     ['not a JSON object', [20]],
-    ['there is no function change; the functions are .*changes', { change: 20 }],
+    ['unknown function change; the functions are .*changes', { change: 20 }],
     ['changes must be an integer from 1', { changes: 0 }],
     ['sweep must be an integer from 1', { sweep: 'two' }],
     ['nova-events must be at least 20', { 'nova-events': 19 }],

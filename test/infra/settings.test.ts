@@ -79,15 +79,15 @@ describe('the deployment', () => {
     ['leave out projectName', { applicationCredentialId: 'a', projectName: 'service' }],
     ['leave out userDomainName', { applicationCredentialId: 'a', userDomainName: 'Default' }],
     ['leave out projectDomainName', { applicationCredentialId: 'a', projectDomainName: 'D' }],
-    ['mdevOwner: nobody makes mdevs unless', { mdevOwner: 'nova' }],
+    ['mdevOwner: has no effect unless', { mdevOwner: 'nova' }],
     ['serviceTokenRoles: without a role', { serviceTokenRoles: [] }],
     ['attachTypes: without a type', { attachTypes: [] }],
     [
       'otherRequestsPerSecond: other routes may not',
       { novaRequestsPerSecond: 10, otherRequestsPerSecond: 20 },
     ],
-    ['keepdata: there is no such setting, but keepData', { keepdata: 'false' }],
-    ['keystone: there is no such setting', { keystone: 'https://keystone.cloud.test' }],
+    ['keepdata: unknown setting; did you mean keepData', { keepdata: 'false' }],
+    ['keystone: unknown setting', { keystone: 'https://keystone.cloud.test' }],
   ])('finds a contradiction: %s', (fault, given) => {
     expect(() => read({ ...least, ...given })).toThrow(DeploymentInvalid);
     expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${fault}.*cdk\\.json`));

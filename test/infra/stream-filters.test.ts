@@ -99,7 +99,7 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
   const announcer = {
     stage: 'test',
     log: silentLog,
-    setAside: async () => {},
+    deadLetter: async () => {},
     events: {
       put: async (events: readonly unknown[]) => {
         put += events.length;

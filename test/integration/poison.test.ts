@@ -99,7 +99,7 @@ const causes: Readonly<Record<QueueName, RegExp>> = {
   'host-jobs': /^kind: .+$/,
   'provider-syncs': /^provider_uuid: .+$/,
   'inventory-reports': /^version: .+; .+$/,
-  'host-presence': /^"other:cmp1" cannot be a host of this stage\.$/,
+  'host-presence': /^Thing "other:cmp1" is not a valid host of this stage\.$/,
   'job-events': /^Unexpected token .+ is not valid JSON$/,
 };
 
@@ -251,7 +251,7 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
     await deliverAll(name, 1);
     expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 1]);
     expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: 'The message cannot be read.', fields: { error: { name: 'Unreadable' } } },
+      { message: 'Message unreadable', fields: { error: { name: 'Unreadable' } } },
     ]);
     const { Messages = [] } = await sqs.send(
       new ReceiveMessageCommand({

@@ -126,13 +126,13 @@ describe('a bind that names an image', () => {
 it('fails with the reason when its job cannot be made', async () => {
   const { instance } = await cmp1.bind({ 'accel:bitstream_id': await cmp1.anImage({}, aGbs()) });
   const create = async () => {
-    throw new JobTooLarge('What host cmp1 would have to do takes too much to say.');
+    throw new JobTooLarge('The job document for host cmp1 exceeds 32768 bytes.');
   };
   await cmp1.startBindOf(instance, { jobs: { ...cmp1.deps.clients.jobs, create } });
   const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
   expect([listed.status, listed.json.error_message]).toEqual([
     409,
-    expect.stringContaining('too much to say'),
+    expect.stringContaining('exceeds 32768 bytes'),
   ]);
 });
 

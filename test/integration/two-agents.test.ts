@@ -185,7 +185,7 @@ describe('a boot id that was replaced and returns', () => {
       ...cmp1.deps,
       store: {
         ...cmp1.deps.store,
-        inventory: { ...inventory, setAside: () => Promise.reject(new Error('killed')) },
+        inventory: { ...inventory, markConflict: () => Promise.reject(new Error('killed')) },
       },
     };
     const report = aReport([gpu], { boot_id: original(), sequence: cmp1.counts.sequence + 1 });

@@ -72,6 +72,6 @@ it('counts first, and writes with the option of docs/operations.md', async () =>
   expect(counted[1]).toContain('Nothing was written');
   expect(await withheld()).toBe(0);
 
-  expect(await restore(...(apply ?? []))).toEqual([0, expect.stringContaining('Put back.')]);
+  expect(await restore(...(apply ?? []))).toEqual([0, expect.stringContaining('Restored.')]);
   expect(await withheld()).toBe(2);
 });

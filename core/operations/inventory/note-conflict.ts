@@ -22,7 +22,7 @@ export async function beginConflict(
     host: host.hostname,
     boots: conflict.boots.map(({ bootId }) => bootId),
   });
-  await setAside(deps, devices, conflict.since);
+  await markConflict(deps, devices, conflict.since);
   return true;
 }
 
@@ -44,22 +44,22 @@ export async function noteSighting(
   });
   const seen = withSighting(conflict, report);
   if (seen) await deps.store.inventory.putSighting(hostname, seen);
-  await setAside(deps, devices, conflict.since);
+  await markConflict(deps, devices, conflict.since);
 }
 
 /** After a conflict: removes its marks from the devices. Repeatable. */
 export async function takeBack(deps: ConsumerDeps, devices: readonly Device[]): Promise<void> {
   for (const device of devices.filter(({ conflictSince }) => conflictSince !== undefined)) {
-    await deps.store.inventory.setAside(device, undefined);
+    await deps.store.inventory.markConflict(device, undefined);
   }
 }
 
-async function setAside(
+async function markConflict(
   deps: ConsumerDeps,
   devices: readonly Device[],
   since: string,
 ): Promise<void> {
   for (const device of devices.filter(({ conflictSince }) => conflictSince !== since)) {
-    await deps.store.inventory.setAside(device, since);
+    await deps.store.inventory.markConflict(device, since);
   }
 }

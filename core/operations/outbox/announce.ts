@@ -11,7 +11,7 @@ export interface Announcer {
   readonly events: Events;
   readonly log: Deps['log'];
   /** Dead-letters an event for an operator. */
-  readonly setAside: DeadLetter;
+  readonly deadLetter: DeadLetter;
 }
 
 /**
@@ -30,7 +30,7 @@ export function eventsOfChange(change: Change, metadata: EventMetadata): CyborgE
  *   done
  */
 export async function announce(
-  { events, log, setAside }: Announcer,
+  { events, log, deadLetter }: Announcer,
   changes: readonly (readonly CyborgEvent[])[],
 ): Promise<number | undefined> {
   const all = changes.flatMap((own, index) => own.map((event) => ({ event, index })));
@@ -42,7 +42,7 @@ export async function announce(
     if (!outcome || outcome.end === 'put') continue;
     if (outcome.end === 'refused') {
       log.error('EventBridge refuses an event.', { event, cause: outcome.cause });
-      await setAside({ cause: outcome.cause, event });
+      await deadLetter({ cause: outcome.cause, event });
     } else {
       if (first === undefined) log.warn('Events cannot be put yet.', { cause: outcome.cause });
       first ??= index;

@@ -30,7 +30,7 @@ export function eventsOf(event: DomainEvent, metadata: EventMetadata): CyborgEve
       ];
     case 'device-in-conflict': {
       const detail = { ...ofDevice(event.device, metadata), since: event.since };
-      return [{ type: 'Device set aside', at: metadata.at, detail }];
+      return [{ type: 'Device in conflict', at: metadata.at, detail }];
     }
     case 'quarantined': {
       const { uuid: handle_uuid, providerUuid: provider_uuid } = event.handle;

@@ -16,7 +16,7 @@ export async function markIncomplete(
     host: device.hostname,
     address: device.address,
   });
-  await deps.store.inventory.doubt(device);
+  await deps.store.inventory.markIncomplete(device);
 }
 
 export function isIncomplete(device: Device, providers: readonly StoredProvider[]): boolean {
