@@ -31,7 +31,7 @@
 //   by-created   kind, created_key     GET /{resource}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs
 //   by-profile   profile_shard, uuid   whether a profile is in use
-//   by-due       due, due_at           sparse: rows with a deadline, for the sweep; and the count of
+//   by-due       due, due_at           sparse: rows with a deadline, for the sweep; also counts
 //                                      a project's unbound ARQs
 //
 // `kind` of ARQs, `due` and `profile_shard` are sharded (shards.ts).
