@@ -5,7 +5,7 @@ import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { tableName, tables } from '#core/store/tables.ts';
 import { stage } from './world.ts';
 
-/** Tables with state. The token of our own user is not state: any request may store it. */
+/** Tables with state. The token of our own user is not state: each request may store it. */
 const stateful = tables.filter(({ name }) => name !== 'service-tokens');
 
 /** All rows of all tables with state, in a fixed order. */
