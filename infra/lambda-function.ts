@@ -123,7 +123,7 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
     } = access[name];
-    if (isTraced) this.#acknowledge('*', 'Trace segments have no ARN.');
+    if (isTraced) this.#acknowledge('*', 'X-Ray has no ARNs for trace segments.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
     for (const table of namesOf(actions)) {
       this.#allow('dynamodb', actions[table] ?? [], [tables[table].tableArn]);

@@ -51,7 +51,7 @@ export interface ReleaseStore {
   /** Stores who released handles of the device by force. */
   noteForce(device: Device, note: ForceNote): Promise<void>;
   /** Makes a restored handle claimable; false if it has changed since it was read. */
-  trust(handle: AttachHandle): Promise<boolean>;
+  reinstate(handle: AttachHandle): Promise<boolean>;
   /** The same for free handles that their host must clean first; all or none. */
   reinstateWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
 }
@@ -179,7 +179,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    trust({ providerUuid, uuid, restoredAt, claim }) {
+    reinstate({ providerUuid, uuid, restoredAt, claim }) {
       return updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, uuid),

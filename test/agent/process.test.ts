@@ -47,7 +47,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('disconnects and exits with 0 on %s', as
   });
   try {
     const agent = startAgent({ directory, broker, certificate });
-    await expect.poll(() => agent.output(), patience).toContain('Reported');
+    await expect.poll(() => agent.output(), patience).toContain('Inventory reported');
     expect(await agent.stop(signal)).toBe(0);
     await expect.poll(() => reasons).toEqual(['CLIENT_INITIATED_DISCONNECT']);
   } finally {
@@ -59,13 +59,13 @@ it('does not start beside another agent with the same state, and starts after th
   const { broker, certificate } = await aBroker();
   try {
     const first = startAgent({ directory, broker, certificate });
-    await expect.poll(() => first.output(), patience).toContain('Reported');
+    await expect.poll(() => first.output(), patience).toContain('Inventory reported');
     const second = startAgent({ directory, broker, certificate });
     expect(await second.exited()).toBe(1);
     expect(second.output()).toContain(`Another agent uses ${join(directory, 'state')}.`);
     await first.killHard();
     const third = startAgent({ directory, broker, certificate });
-    await expect.poll(() => third.output(), patience).toContain('Reported');
+    await expect.poll(() => third.output(), patience).toContain('Inventory reported');
     expect(await third.stop()).toBe(0);
   } finally {
     await broker.stop();

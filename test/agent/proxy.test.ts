@@ -73,7 +73,7 @@ it('connects and reports through a proxy, on port 443', async () => {
     },
   });
   try {
-    await expect.poll(() => agent.output(), patience).toContain('Reported');
+    await expect.poll(() => agent.output(), patience).toContain('Inventory reported');
     expect(await agent.stop()).toBe(0);
   } finally {
     await broker.stop();

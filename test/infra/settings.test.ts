@@ -80,10 +80,10 @@ describe('the deployment', () => {
     ['leave out userDomainName', { applicationCredentialId: 'a', userDomainName: 'Default' }],
     ['leave out projectDomainName', { applicationCredentialId: 'a', projectDomainName: 'D' }],
     ['mdevOwner: has no effect unless', { mdevOwner: 'nova' }],
-    ['serviceTokenRoles: without a role', { serviceTokenRoles: [] }],
-    ['attachTypes: without a type', { attachTypes: [] }],
+    ['serviceTokenRoles: must not be empty', { serviceTokenRoles: [] }],
+    ['attachTypes: must not be empty', { attachTypes: [] }],
     [
-      'otherRequestsPerSecond: other routes may not',
+      'otherRequestsPerSecond: must not exceed',
       { novaRequestsPerSecond: 10, otherRequestsPerSecond: 20 },
     ],
     ['keepdata: unknown setting; did you mean keepData', { keepdata: 'false' }],

@@ -33,7 +33,7 @@ async function restore(bitstream: string): Promise<void> {
 async function trust(): Promise<void> {
   const provider = await cmp1.deps?.store.inventory.provider(region);
   for (const handle of provider?.handles ?? []) {
-    if (handle.restoredAt) await cmp1.deps.store.releases.trust(handle);
+    if (handle.restoredAt) await cmp1.deps.store.releases.reinstate(handle);
   }
 }
 

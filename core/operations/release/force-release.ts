@@ -56,7 +56,7 @@ export async function forceRelease(
     ({ restoredAt, quarantine }) =>
       restoredAt !== undefined && (word.isCleaned || quarantine === undefined),
   );
-  if (word.isCleaned) for (const handle of restored) await deps.store.releases.trust(handle);
+  if (word.isCleaned) for (const handle of restored) await deps.store.releases.reinstate(handle);
   else await returnToPool(deps, device.hostname, restored);
   const forced = await outcomeFor(deps, device, held);
   if (held.length > 0) await note(deps, caller, device, word, forced);

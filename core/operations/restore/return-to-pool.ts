@@ -14,7 +14,7 @@ export async function returnToPool(
   restored: readonly AttachHandle[],
 ): Promise<void> {
   for (const handle of restored.filter((each) => !isDirty(deps, each))) {
-    await deps.store.releases.trust(handle);
+    await deps.store.releases.reinstate(handle);
   }
   const dirty = restored.filter((each) => isDirty(deps, each));
   await cleanUp(deps, hostname, dirty);
