@@ -165,7 +165,7 @@ it('leads from an empty system to a server with its device, and back', async () 
 
   await runBlock('forget');
   expect(readdirSync(join(directory, 'operator'))).not.toContain(hostname);
-  await expect(runBlock('remove-hosts')).rejects.toThrow('nothing was removed: cmp1.example');
+  await expect(runBlock('remove-hosts')).rejects.toThrow('agents are connected: cmp1.example');
   await agent.stop();
   const removed = await vi.waitUntil(() => runBlock('remove-hosts').catch(() => undefined), {
     ...patience,
