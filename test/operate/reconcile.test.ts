@@ -23,7 +23,9 @@ it('repairs what it can, and says why it cannot repair the rest', async () => {
   const command = run('operate/reconcile.ts', process.env as Record<string, string>, words);
   expect([await command.exited(), command.output()]).toEqual([
     1,
-    expect.stringMatching(/no resource provider named cmp1.*cmp1: .*1 differ.*cmp2: .*0 differ/s),
+    expect.stringMatching(
+      /no resource provider named cmp1.*cmp1: repaired; 1 still differ.*cmp2: repaired; 0 still/s,
+    ),
   ]);
   const mended = await world.deps.clients.placement.getProvider(providerUuid('cmp2_FakeDevice'));
   expect(mended).toBeDefined();
