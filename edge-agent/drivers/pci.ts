@@ -11,7 +11,8 @@ import {
 } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Driver } from './driver.ts';
 import type { AllowListEntry } from './pci-allow-list.ts';
 import { type Choice, choosePciFunctions } from './pci-choice.ts';

@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makesMdevs, programs } from '#agent/drivers/driver.ts';
 import { createDriver, type DriverDeps, driverNames } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { deviceTypes } from '#core/domain/device.ts';
@@ -127,8 +126,8 @@ describe('the support matrix of README.md', () => {
     for (const row of rows.filter(([, each]) => each === `\`${name}\``)) {
       const [, , discover, , , mdev, program, seenOn] = row;
       expect(discover).toBe(yes);
-      expect(mdev).toBe(makesMdevs(driver) ? yes : 'no');
-      expect(program).toBe(programs(driver) ? yes : 'no');
+      expect(mdev).toBe(driver.prepare ? yes : 'no');
+      expect(program).toBe(driver.images ? yes : 'no');
       expect(isFake ? seenOn : 'no hardware').toBe('no hardware');
     }
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createDiscovery } from '#agent/discover.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
+import type { Discovery, Driver } from '#agent/drivers/driver.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
@@ -55,7 +55,7 @@ describe('discovery', () => {
   it('does not ask a hanging driver again, and asks it when it has returned', async () => {
     // Prepare
     let asked = 0;
-    let comeBack = (_: Record<string, ReportedDevice>) => {};
+    let comeBack = (_: Discovery) => {};
     const slow: Driver = {
       name: 'slow',
       discover: () => {
@@ -72,10 +72,10 @@ describe('discovery', () => {
     await clock.advance(30_000);
     await first;
     const second = await discover();
-    comeBack({});
+    comeBack({ devices: {} });
     await clock.advance(0);
     const third = discover();
-    comeBack({});
+    comeBack({ devices: {} });
 
     // Assess
     expect(second.failedDrivers).toEqual(['slow']);
@@ -115,7 +115,7 @@ describe('discovery', () => {
     'leaves out a device with %s, and counts its driver as failed',
     async (_what, wrong, fault) => {
       const found = { ...gpu, driver: 'one', ...wrong };
-      const driver = { name: 'one', discover: async () => ({ [gpu.address]: found }) };
+      const driver = { name: 'one', discover: async () => ({ devices: { [gpu.address]: found } }) };
       const { discover, log } = discoveryOf(driver);
       expect(await discover()).toEqual({ devices: [], failedDrivers: ['one'] });
       expect(log.lines).toEqual([

@@ -23,7 +23,7 @@ function driverOf(...allowList: object[]) {
 describe('driver pci', () => {
   it('describes a function as Cyborg does, except for its type', async () => {
     tree.addFunction({ address, numaNode: 1 });
-    const { [address]: device } = await driverOf({ vendor_id: '10de' }).discover();
+    const device = (await driverOf({ vendor_id: '10de' }).discover()).devices[address];
     expect(reportedDevice.parse(device)).toEqual({
       address,
       driver: 'pci',
@@ -54,14 +54,14 @@ describe('driver pci', () => {
 
   it('has no trait for a vendor that has no name in Cyborg', async () => {
     tree.addFunction({ address, vendor: '144d', product: 'a80a', classCode: '010802' });
-    const { [address]: device } = await driverOf({ vendor_id: '144d' }).discover();
+    const device = (await driverOf({ vendor_id: '144d' }).discover()).devices[address];
     expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_PRODUCT_ID_A80A']);
   });
 
   it('offers what the entry says', async () => {
     tree.addFunction({ address });
     const entry = { vendor_id: '10de', resource_class: 'PGPU', traits: ['CUSTOM_FAST'] };
-    const { [address]: device } = await driverOf(entry).discover();
+    const device = (await driverOf(entry).discover()).devices[address];
     expect(device?.offers).toMatchObject({
       resource_class: 'PGPU',
       traits: ['CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235', 'CUSTOM_FAST'],
@@ -74,7 +74,7 @@ describe('driver pci', () => {
       .addFunction({ address, ...virtual, product: '1572', driver: 'i40e', sriovTotalvfs: 64 })
       .addVirtualFunctions(address, 9, virtual);
     const driver = driverOf({ product_id: '154c', virtual_functions: true });
-    const { [address]: device } = await driver.discover();
+    const device = (await driver.discover()).devices[address];
     expect(device).toMatchObject({ address, type: 'NIC', product: '1572' });
     expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_INTEL', 'CUSTOM_PCI_PRODUCT_ID_154C']);
     const handles = device?.offers?.attach_handles.map(({ info }) => info);
@@ -84,14 +84,14 @@ describe('driver pci', () => {
 
   it('reports a domain of five digits', async () => {
     tree.addFunction({ address: '10000:e1:00.0' });
-    const { '10000:e1:00.0': device } = await driverOf({ vendor_id: '10de' }).discover();
+    const device = (await driverOf({ vendor_id: '10de' }).discover()).devices['10000:e1:00.0'];
     expect(device?.offers?.attach_handles[0]?.info.domain).toBe('10000');
   });
 
   it('does not offer a device that fell off the bus, and logs that once', async () => {
     tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
     const { discover, log } = driverOf({ vendor_id: '10de' });
-    expect(await discover()).toEqual({});
+    expect(await discover()).toEqual({ devices: {} });
     await discover();
     expect(log.lines).toEqual([
       { message: 'PCI function not offered', address, reason: 'fell off the bus' },
