@@ -58,8 +58,6 @@ const environment = z.object({
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
   /** What the hypervisors can attach; Nova's libvirt driver silently ignores any other type. */
   CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
-  /** Which side creates mdevs of vGPUs: our agent at bind, or Nova's libvirt driver if it can. */
-  CYBORG_MDEV_OWNER: z.enum(['agent', 'nova']).default('agent'),
   /** ARN prefix of the account's things; jobs address things by it. */
   CYBORG_THING_ARN_PREFIX: z
     .string()
@@ -110,7 +108,6 @@ export interface Settings {
   readonly policy: PolicyOverrides;
   readonly eventStyle: 'nova' | 'spec';
   readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[];
-  readonly mdevOwner: 'agent' | 'nova';
   readonly thingArnPrefix: string;
   readonly bindDeadlineSeconds: number;
   readonly resolveWaitSeconds: number;
@@ -178,7 +175,6 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     policy: given.CYBORG_POLICY as PolicyOverrides,
     eventStyle: given.CYBORG_EVENT_STYLE,
     attachTypes: given.CYBORG_ATTACH_TYPES,
-    mdevOwner: given.CYBORG_MDEV_OWNER,
     thingArnPrefix: given.CYBORG_THING_ARN_PREFIX,
     bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
     resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,

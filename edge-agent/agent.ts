@@ -4,7 +4,7 @@
 import { backoffMs } from './backoff.ts';
 import type { Clock } from './clock.ts';
 import { nextReportMs, nothingAcknowledged, withEverythingDue } from './compose-report.ts';
-import { type Driver, noticesChange } from './drivers/driver.ts';
+import type { Driver } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
@@ -96,7 +96,7 @@ function signatureOf(drivers: readonly Driver[]): string {
 
 function signatureOrNone(driver: Driver): string {
   try {
-    return noticesChange(driver) ? driver.signature() : '';
+    return driver.signature?.() ?? '';
   } catch {
     // The next regular discovery reports the error.
     return '';

@@ -1,22 +1,23 @@
 // What the agent must remember across a crash: the step that each job has begun, the outcomes of
-// jobs, and the mdevs that the agent created.
+// jobs, and the handles that the agent has prepared and cleaned.
 //
 // INVARIANTS
 // - A claim is on disk before the device is touched, and a result before the job is answered.
 //   After a crash every step that may have begun is known, and an answer does not change.
 // - The file is replaced atomically, so it never holds parts of two states.
-// - An mdev is marked as ours in the same write that claims its creation. The mark stays until
-//   the removal of the mdev is recorded, or until the driver's list shows that the mdev does not
-//   exist. An mdev without a mark is never removed.
+// - What a handle stands for is marked as ours in the same write that claims its preparation. The
+//   mark stays until its cleaning is recorded, or until the driver finds that it does not exist.
+//   An object without a mark is never cleaned.
 // - A file that this version cannot read is kept under another name and never overwritten: only
-//   its marks tell our mdevs from those of other programs.
+//   its marks tell our objects from those of other programs.
 // - Memory changes after the disk: a change that could not be stored has no effect.
-// - A boot invalidates all entries: the mdevs are gone, and documents for an earlier boot are
-//   refused.
+// - A boot invalidates all entries: what was prepared is gone, and documents for an earlier boot
+//   are refused. The marks of the boot before are kept as `lost`, to prepare it again.
 // - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
 import * as z from 'zod';
-import { jobFault, jobRemains } from '#core/contracts/job-document.ts';
+import { attachedAs } from '#core/contracts/inventory-report.ts';
+import { evidence, handleInfo, jobFault, jobRemains } from '#core/contracts/job-document.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -24,11 +25,17 @@ const fileName = 'jobs.json';
 /** AWS lists at most fifteen pending jobs; a job that ended this long ago is not listed again. */
 const jobsMax = 256;
 const releasedMax = 1024;
+/** As many as a host may have attach handles. */
+const cleanedMax = 8192;
 
 const stepResult = z.object({
   failed: z.string().optional(),
   /** The step failed because of its request, not because of this host. */
   fault: jobFault.optional(),
+  /** What the hypervisor attaches, where the host has chosen it. */
+  info: handleInfo.optional(),
+  /** What the driver has verified after cleaning. */
+  evidence: evidence.optional(),
 });
 export type StepResult = z.infer<typeof stepResult>;
 
@@ -37,16 +44,25 @@ const outcome = z.object({
   reason: z.string().optional(),
   fault: jobFault.optional(),
   left: jobRemains.optional(),
+  /** By the uuids of handles. */
+  prepared: z.record(z.string(), handleInfo).optional(),
+  evidence: z.record(z.string(), evidence).optional(),
 });
 export type JobOutcome = z.infer<typeof outcome>;
 
 const mark = z.object({
+  driver: z.string(),
   address: z.string(),
-  type: z.string(),
-  /** Epoch of its attach handle when the mdev was last requested. */
-  epoch: z.number().optional(),
+  type: attachedAs.type,
+  info: handleInfo,
+  /** Epoch of the attach handle when it was last prepared. */
+  epoch: z.number(),
 });
-export type MdevMark = z.infer<typeof mark>;
+/** A handle that the agent has prepared, or is about to prepare. */
+export type PreparedMark = z.infer<typeof mark>;
+
+const cleaning = z.object({ epoch: z.number(), evidence });
+export type Cleaning = z.infer<typeof cleaning>;
 
 const jobRecord = z.object({
   /** Distinguishes executions of the same job. */
@@ -65,10 +81,14 @@ export type JobRecord = z.infer<typeof jobRecord>;
 type Claim = NonNullable<JobRecord['claim']>;
 
 const state = z.object({
-  version: z.literal(1),
+  version: z.literal(2),
   boot_id: z.string(),
   jobs: z.record(z.string(), jobRecord),
-  mdevs: z.record(z.string(), mark),
+  /** By the uuids of handles, as are the next two. */
+  prepared: z.record(z.string(), mark),
+  /** What an earlier boot had prepared, and this one has not yet. */
+  lost: z.record(z.string(), mark),
+  cleaned: z.record(z.string(), cleaning),
   /** Ended binds and parts of binds, the latest last. */
   released: z.array(z.string()),
 });
@@ -79,13 +99,19 @@ export type Intent = Readonly<Record<string, string>>;
 
 export interface Checkpoint {
   job(jobId: string, execution: string): JobRecord | undefined;
-  /** The mark of an mdev that the agent created or is about to create. */
-  mdev(uuid: string): MdevMark | undefined;
+  prepared(uuid: string): PreparedMark | undefined;
+  /** The last cleaning of hardware that the handle stands for. */
+  cleaned(uuid: string): Cleaning | undefined;
+  /** What an earlier boot had prepared, and this one has not yet; by the uuids of handles. */
+  lost(): Readonly<Record<string, PreparedMark>>;
+  /** Ends the attempt to prepare a lost handle again; `mark` if it may exist now. */
+  recover(uuid: string, mark?: PreparedMark): Promise<void>;
   /** Refuses all later steps for these binds or parts of binds. */
   release(ended: readonly string[]): Promise<void>;
   isReleased(ended: string): boolean;
-  claim(jobId: string, execution: string, intent: Intent): Promise<void>;
-  /** @param seen `absent` if the mdev that the step creates does not exist after the step */
+  /** @param mark for a step that prepares a handle */
+  claim(jobId: string, execution: string, intent: Intent, mark?: PreparedMark): Promise<void>;
+  /** @param seen `absent` if what the step prepares does not exist after the step */
   record(jobId: string, execution: string, result: StepResult, seen?: 'absent'): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
 }
@@ -112,33 +138,42 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   }
 
   const job = (jobId: string, execution: string) => {
-    const record = Object.hasOwn(current.jobs, jobId) ? current.jobs[jobId] : undefined;
+    const record = own(current.jobs, jobId);
     return record?.execution === execution ? record : undefined;
   };
 
   return {
     job,
-    mdev: (uuid) => (Object.hasOwn(current.mdevs, uuid) ? current.mdevs[uuid] : undefined),
+    prepared: (uuid) => own(current.prepared, uuid),
+    cleaned: (uuid) => own(current.cleaned, uuid),
+    lost: () => current.lost,
+    recover: (uuid, mark) =>
+      store((before) => ({
+        ...before,
+        lost: without(before.lost, uuid),
+        prepared: mark ? { ...before.prepared, [uuid]: mark } : before.prepared,
+      })),
     isReleased: (ended) => current.released.includes(ended),
     release: (ended) =>
       store((before) => {
         const others = before.released.filter((each) => !ended.includes(each));
         return { ...before, released: [...others, ...ended].slice(-releasedMax) };
       }),
-    claim: (jobId, execution, intent) =>
+    claim: (jobId, execution, intent, mark) =>
       store((before) => {
         const results = job(jobId, execution)?.results ?? [];
         const claim = { step: results.length, intent };
-        const mdevs = marked(before.mdevs, intent);
-        return { ...withJob(before, jobId, { execution, claim, results }), mdevs };
+        const { uuid } = intent;
+        const prepared = mark && uuid ? { ...before.prepared, [uuid]: mark } : before.prepared;
+        return { ...withJob(before, jobId, { execution, claim, results }), prepared };
       }),
     record: (jobId, execution, result, seen) =>
       store((before) => {
         // A step without a claim was refused before it touched the device.
         const { claim, results } = job(jobId, execution) ?? { results: [] };
         const done = { execution, results: [...results, result] };
-        const mdevs = claim ? unmarked(before.mdevs, claim, result, seen) : before.mdevs;
-        return { ...withJob(before, jobId, done), mdevs };
+        const marks = claim ? unmarked(before, claim, result, seen) : {};
+        return { ...withJob(before, jobId, done), ...marks };
       }),
     finish: (jobId, execution, ended) =>
       store((before) => {
@@ -148,22 +183,26 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   };
 }
 
-/** Whether the mdev was created for a claim after the release of this epoch. */
-export function isMadeLater(mark: MdevMark | undefined, epoch: number | undefined): boolean {
-  return epoch !== undefined && mark?.epoch !== undefined && mark.epoch >= epoch;
+/** Whether a handle was prepared for a claim after the release of this epoch. */
+export function isPreparedLater(mark: PreparedMark | undefined, epoch: number): boolean {
+  return mark !== undefined && mark.epoch >= epoch;
 }
 
 /** @throws if the file can neither be read nor kept aside: the agent must not start without it */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
-  const nothing: State = { version: 1, boot_id: bootId, jobs: {}, mdevs: {}, released: [] };
+  const nothing: State = {
+    ...{ version: 2, boot_id: bootId },
+    ...{ jobs: {}, prepared: {}, lost: {}, cleaned: {}, released: [] },
+  };
   const text = await files.read(fileName);
   if (text === undefined) return nothing;
   try {
     const stored = state.parse(JSON.parse(text));
-    return stored.boot_id === bootId ? stored : nothing;
+    if (stored.boot_id === bootId) return stored;
+    return { ...nothing, lost: { ...stored.lost, ...stored.prepared }, cleaned: stored.cleaned };
   } catch (error) {
     const kept = await files.keepAside(fileName);
-    // Without marks all existing mdevs count as foreign: they stay until the host reboots.
+    // Without marks all existing objects count as foreign: they stay until the host reboots.
     log.error('Checkpoint unreadable, kept aside', {
       file: kept,
       reason: reasonOf(error),
@@ -183,25 +222,41 @@ function withJob(before: State, jobId: string, record: JobRecord): State {
   return { ...before, jobs: Object.fromEntries([...kept, [jobId, record]]) };
 }
 
-function marked(mdevs: State['mdevs'], intent: Intent): State['mdevs'] {
-  const { kind, uuid, address, type, epoch } = intent;
-  if (kind !== 'create-mdev' || !uuid || !address || !type) return mdevs;
-  const known = mdevs[uuid] ?? { address, type };
-  return { ...mdevs, [uuid]: { ...known, ...(epoch && { epoch: Number(epoch) }) } };
-}
-
 function unmarked(
-  mdevs: State['mdevs'],
-  claim: Claim,
+  before: State,
+  { intent }: Claim,
   result: StepResult,
   seen: 'absent' | undefined,
-): State['mdevs'] {
-  const { kind, uuid = '', epoch } = claim.intent;
-  const isKept = isMadeLater(mdevs[uuid], epoch === undefined ? undefined : Number(epoch));
-  const isRemoved = kind === 'remove-mdev' && result.failed === undefined && !isKept;
-  // A failed step proves nothing about the mdev: an earlier run of the step may have created it.
-  const isNotMade = kind === 'create-mdev' && seen === 'absent';
-  if (!isRemoved && !isNotMade) return mdevs;
-  const { [uuid]: _, ...others } = mdevs;
+): Partial<State> {
+  const { kind, uuid = '', epoch } = intent;
+  if (kind === 'prepare' && seen === 'absent') {
+    // A failed step alone proves nothing: an earlier run of it may have prepared the handle.
+    return { prepared: without(before.prepared, uuid) };
+  }
+  if (kind !== 'clean' || result.failed !== undefined) return {};
+  const isKept = isPreparedLater(before.prepared[uuid], Number(epoch));
+  return {
+    ...(!isKept && { prepared: without(before.prepared, uuid) }),
+    ...(result.evidence && {
+      cleaned: withCleaning(before.cleaned, uuid, {
+        epoch: Number(epoch),
+        evidence: result.evidence,
+      }),
+    }),
+  };
+}
+
+/** Adds it as the newest; the oldest is forgotten first. */
+function withCleaning(before: State['cleaned'], uuid: string, latest: Cleaning) {
+  const others = Object.entries(without(before, uuid));
+  return Object.fromEntries([...others.slice(1 - cleanedMax), [uuid, latest]]);
+}
+
+function own<T>(entries: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(entries, key) ? entries[key] : undefined;
+}
+
+function without<T>(entries: Readonly<Record<string, T>>, key: string): Record<string, T> {
+  const { [key]: _, ...others } = entries;
   return others;
 }

@@ -45,7 +45,7 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
         fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
         continue;
       }
-      for (const [address, device] of Object.entries(answer.value)) {
+      for (const [address, device] of Object.entries(answer.value.devices)) {
         const digest = digestOf(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);

@@ -6,7 +6,7 @@ import type { JobExecution } from './jobs-messages.ts';
 import type { JobsChannel, JobUpdate } from './jobs-protocol.ts';
 
 /** AWS takes at most 1,024 characters and no control characters. */
-const reasonLengthMax = 1024;
+const detailLengthMax = 1024;
 
 export interface Execution {
   readonly jobId: string;
@@ -45,11 +45,13 @@ export function holdExecution(
   }
 
   async function answer(outcome: JobOutcome): Promise<boolean> {
-    const { status, reason, fault, left } = outcome;
+    const { status, reason, fault, left, prepared, evidence } = outcome;
     const details = {
       ...(reason !== undefined && { reason: printable(reason) }),
       ...(fault && { fault }),
       ...(left && { left }),
+      ...(prepared && { prepared: fittingJson(prepared) }),
+      ...(evidence && { evidence: fittingJson(evidence) }),
     };
     for (;;) {
       const channel = channelNow();
@@ -65,6 +67,19 @@ export function holdExecution(
   return { jobId, identity: `${executionNumber}@${queuedAt}`, update, answer };
 }
 
+/** JSON of as many entries as fit. */
+function fittingJson(entries: Readonly<Record<string, unknown>>): string {
+  let text = '{}';
+  const fitting: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(entries)) {
+    fitting[name] = value;
+    const longer = JSON.stringify(fitting).replaceAll(/\p{C}/gu, ' ');
+    if (longer.length > detailLengthMax) break;
+    text = longer;
+  }
+  return text;
+}
+
 function printable(reason: string): string {
-  return reason.slice(0, reasonLengthMax).replaceAll(/\p{C}/gu, ' ') || 'unknown';
+  return reason.slice(0, detailLengthMax).replaceAll(/\p{C}/gu, ' ') || 'unknown';
 }

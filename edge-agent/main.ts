@@ -12,7 +12,6 @@ import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
 import { createDriver } from './drivers/index.ts';
-import { checkImage } from './image-check.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
@@ -57,7 +56,6 @@ async function main(): Promise<void> {
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint: await openCheckpoint({ files, bootId, log }),
-    checkImage,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,

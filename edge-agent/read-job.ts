@@ -57,9 +57,9 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
 /** Uuids in the kernel's spelling, whatever the document's. */
 function normal(step: JobStep): JobStep {
   const bind = step.bind_id && { bind_id: step.bind_id.toLowerCase() };
-  return 'uuid' in step
-    ? { ...step, ...bind, uuid: step.uuid.toLowerCase() }
-    : { ...step, ...bind };
+  if (!('handle' in step)) return { ...step, ...bind };
+  const handle = { ...step.handle, uuid: step.handle.uuid.toLowerCase() };
+  return { ...step, ...bind, handle };
 }
 
 function faultsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {

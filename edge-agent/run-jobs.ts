@@ -8,6 +8,7 @@
 // - The outcome of steps is recorded before it is answered; if recording fails, that failure is
 //   the answer.
 
+import type { JobStep } from '#core/contracts/job-document.ts';
 import type { JobOutcome } from './checkpoint.ts';
 import { createDeviceLocks } from './device-locks.ts';
 import { type Execution, holdExecution } from './job-execution.ts';
@@ -16,10 +17,10 @@ import type { JobExecution, PendingJob } from './jobs-messages.ts';
 import { hasEnded, type JobsChannel, type JobsDeps, openJobs } from './jobs-protocol.ts';
 import { reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
+import { JobStopped } from './prepare-region.ts';
 import { type Job, type Recipient, readJob } from './read-job.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
-import { JobStopped, runSteps, type StepsDeps } from './run-steps.ts';
-import { leavesNothing } from './step-looks.ts';
+import { leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
 
 /** Notifications are not guaranteed; this limits how long a job waits after a lost one. */
 const askAgainMs = 5 * 60_000;
@@ -102,7 +103,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const read = readJob(jobDocument, deps);
     // The control plane has cleared what it knows of a programmed region, so the next report
     // describes all devices, even unchanged ones.
-    const isProgram = 'job' in read && read.job.steps.some(({ kind }) => kind === 'program');
+    const isProgram = 'job' in read && read.job.steps.some(writesRegion);
     const answer = async (outcome: JobOutcome) => {
       answering.add(jobId);
       if (!(await handle.answer(outcome))) return;
@@ -197,6 +198,10 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       }
     },
   };
+}
+
+function writesRegion(step: JobStep): boolean {
+  return 'content' in step && 'image' in step.content;
 }
 
 function rejectsOn(stopped: AbortSignal): Promise<never> {

@@ -24,11 +24,6 @@ const rules: readonly Rule[] = [
   lacks('subnetIds', 'securityGroupIds', 'functions in subnets need a security group'),
   lacks('securityGroupIds', 'subnetIds', 'a security group needs subnets'),
   {
-    isBroken: (given) =>
-      given.mdevOwner !== undefined && !listOf(given.attachTypes).includes('MDEV'),
-    fault: 'mdevOwner: has no effect unless attachTypes contains MDEV',
-  },
-  {
     isBroken: (given) => given.requireServiceToken !== 'false' && isEmpty(given.serviceTokenRoles),
     fault: 'serviceTokenRoles: must not be empty, or every service token and bind is refused',
   },

@@ -62,7 +62,6 @@ const passedOn = {
   policy: 'CYBORG_POLICY',
   eventStyle: 'CYBORG_EVENT_STYLE',
   attachTypes: 'CYBORG_ATTACH_TYPES',
-  mdevOwner: 'CYBORG_MDEV_OWNER',
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { pciAddress } from './inventory-report.ts';
+import { attachedAs, checkInfo, driverName, pciAddress } from './inventory-report.ts';
 import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
@@ -30,64 +30,67 @@ export const jobImage = z.object({
  */
 const ofBind = { bind_id: z.guid().optional() };
 
-const programStep = z.object({
-  kind: z.literal('program'),
+/** Where the step's device is. The agent asks this driver alone. */
+const place = {
   ...ofBind,
+  driver: driverName,
   address: pciAddress,
-  /** Name of the region in the device's report. */
-  region: name,
-  image: jobImage,
-  /** The region's interface; an image for another interface is refused. */
-  region_type_uuid: z.guid().optional(),
-});
-export type ProgramStep = z.infer<typeof programStep>;
-
-/** Fails unless the region holds the expected content; changes nothing. */
-const checkRegionStep = z.object({
-  kind: z.literal('check-region'),
-  ...ofBind,
-  address: pciAddress,
-  region: name,
-  /** Exactly one of the two is expected. */
-  bitstream_id: z.guid().optional(),
-  function_id: z.guid().optional(),
-});
-export type CheckRegionStep = z.infer<typeof checkRegionStep>;
-
-const mdev = {
-  ...ofBind,
-  /**
-   * The attach handle's epoch: at its claim, or after its release. A release removes no mdev that
-   * was created under this epoch or a later one: such a release is late.
-   */
-  epoch: z.number().int().optional(),
-  address: pciAddress,
-  uuid: z.guid(),
-  /** E.g. `nvidia-223`; the name of a directory in sysfs. */
-  type: name,
 };
 
-const createMdevStep = z.object({ kind: z.literal('create-mdev'), ...mdev });
-const removeMdevStep = z.object({ kind: z.literal('remove-mdev'), ...mdev });
-export type CreateMdevStep = z.infer<typeof createMdevStep>;
-export type RemoveMdevStep = z.infer<typeof removeMdevStep>;
+/** An attach handle as its host has reported it. */
+const stepHandle = z
+  .object({
+    uuid: z.guid(),
+    ...attachedAs,
+    /**
+     * At its claim, or after its release. What was prepared under this epoch or a later one is not
+     * cleaned: such a release is late.
+     */
+    epoch: z.number().int(),
+  })
+  .superRefine(checkInfo);
+export type StepHandle = z.infer<typeof stepHandle>;
 
-/** Does nothing. It runs in order, so earlier work on the device has ended when it is done. */
-const settleStep = z.object({
-  kind: z.literal('settle'),
-  ...ofBind,
-  address: pciAddress,
+/** What the region must hold afterwards: an image that is written, or content that is checked. */
+const regionContent = z.union([
+  z.object({
+    image: jobImage,
+    /** The region's interface; an image for another interface is refused. */
+    interface: z.guid().optional(),
+  }),
+  z.object({ bitstream_id: z.guid() }),
+  z.object({ function_id: z.guid() }),
+]);
+
+/** Makes a handle ready for one holder. */
+const prepareHandleStep = z.object({ kind: z.literal('prepare'), ...place, handle: stepHandle });
+/** Makes a region hold an image; without an image it changes nothing, and fails unless it does. */
+const prepareRegionStep = z.object({
+  kind: z.literal('prepare'),
+  ...place,
+  /** Name of the region in the device's report. */
+  region: name,
+  content: regionContent,
+});
+/**
+ * Cleans a handle after its holder, if its driver does. In any case it runs in order, so that
+ * earlier work on the device has ended when it is done.
+ */
+const cleanStep = z.object({
+  kind: z.literal('clean'),
+  ...place,
+  handle: stepHandle,
   /** The region that the bind no longer holds. */
   region: name.optional(),
 });
 
-export const jobStep = z.discriminatedUnion('kind', [
-  programStep,
-  checkRegionStep,
-  createMdevStep,
-  removeMdevStep,
-  settleStep,
-]);
+export type PrepareHandleStep = z.infer<typeof prepareHandleStep>;
+export type PrepareRegionStep = z.infer<typeof prepareRegionStep>;
+export type CleanStep = z.infer<typeof cleanStep>;
+
+export const prepareStep = z.union([prepareHandleStep, prepareRegionStep]);
+export const jobStep = z.union([prepareStep, cleanStep]);
+export type PrepareStep = z.infer<typeof prepareStep>;
 export type JobStep = z.infer<typeof jobStep>;
 
 const envelope = {
@@ -120,20 +123,18 @@ const documents = {
     steps: z.array(jobStep).min(1).max(64),
   }),
   /**
-   * Make ready again, after a boot, what instances are bound to. Unmarked mdevs stay untouched.
+   * Make ready again, after a boot, what instances are bound to. What others made stays untouched.
    */
   reprovision: z.object({
     action: z.literal(hostWork.reprovision.jobAction),
     ...envelope,
-    steps: z
-      .array(z.discriminatedUnion('kind', [createMdevStep, programStep, checkRegionStep]))
-      .max(128),
+    steps: z.array(prepareStep).max(128),
   }),
   /** Program a region for an operator. */
   program: z.object({
     action: z.literal(hostWork.program.jobAction),
     ...envelope,
-    steps: z.array(programStep).length(1),
+    steps: z.array(prepareRegionStep).length(1),
   }),
   /** Report all devices at once. */
   rediscover: z.object({ action: z.literal(hostWork.rediscover.jobAction), ...envelope }),
@@ -158,6 +159,16 @@ export const jobFault = z.literal('request');
 /** `nothing`: the host has checked that nothing of the job's target exists. */
 export const jobRemains = z.literal('nothing');
 
+/** `info` of an attach handle, as Nova gets it. */
+export const handleInfo = z.record(z.string().max(64), z.string().max(255));
+
+/** What a driver has verified after cleaning a handle: facts by name, for people to read. */
+export const evidence = z.record(
+  z.string().max(64),
+  z.union([z.string().max(255), z.number(), z.boolean()]),
+);
+export type Evidence = z.infer<typeof evidence>;
+
 /** AWS allows at most ten pairs, of at most 128 and 1,024 characters. */
 export const jobStatusDetails = z.object({
   /** `2/3`: the second step of three. */
@@ -168,6 +179,10 @@ export const jobStatusDetails = z.object({
   reason: z.string().max(1024).optional(),
   fault: jobFault.optional(),
   left: jobRemains.optional(),
+  /** JSON: `info` by the uuids of handles whose host has chosen it. */
+  prepared: z.string().max(1024).optional(),
+  /** JSON: what was verified after cleaning, by the uuids of handles. */
+  evidence: z.string().max(1024).optional(),
 });
 export type JobStatusDetails = z.infer<typeof jobStatusDetails>;
 

@@ -1,6 +1,6 @@
 // Accelerator requests (ARQs), their states, and the bindings of instances.
 
-import type { AttachType } from './device.ts';
+import type { AttachType, HandleCare } from './device.ts';
 import type { Group } from './device-profile.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 
@@ -35,7 +35,7 @@ export function mayBecome(from: ArqState, to: ArqState): boolean {
 }
 
 /** What Nova attaches: `info` holds e.g. domain, bus, device, function. */
-export interface Attachment {
+export interface Attachment extends HandleCare {
   readonly handleUuid: HandleUuid;
   readonly type: AttachType;
   readonly info: Readonly<Record<string, string>>;

@@ -108,7 +108,8 @@ export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
   const hasQuarantined =
     handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
-  return hasQuarantined ? handles : handles.filter(isWithheld);
+  const isKept = (each: AttachHandle) => isWithheld(each) || handleStateOf(each) === 'cleaning';
+  return hasQuarantined ? handles : handles.filter(isKept);
 }
 
 type StoredRegion = Pick<StoredProvider, 'deployable'>;
@@ -127,19 +128,14 @@ function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | un
   return regionKind && regionRules[regionKind];
 }
 
-/**
- * Which side creates mdevs: the agent at bind, or Nova's libvirt driver in releases that support
- * it.
- */
-export type MdevOwner = 'agent' | 'nova';
-
 /** Whether the host must do work before the claim is usable. */
-export function needsHost(
-  { arq, handle, isShared }: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>,
-  mdevOwner: MdevOwner,
-): boolean {
+export function needsHost({
+  arq,
+  handle,
+  isShared,
+}: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>): boolean {
   return (
-    needsCleaning(handle, mdevOwner) ||
+    handle.prepare === 'at-bind' ||
     handle.release !== undefined ||
     // Another bind may be programming the region; the host work checks that after the claim.
     isShared ||
@@ -163,11 +159,6 @@ export function needsProgram(group: Group, deployable: Deployable): boolean {
 /** Uuids are written with or without hyphens, in either case. */
 function plain(uuid: string): string {
   return uuid.toLowerCase().replaceAll('-', '');
-}
-
-/** Whether the host must clean up after a holder of this handle. */
-export function needsCleaning({ type }: Pick<AttachHandle, 'type'>, mdevOwner: MdevOwner): boolean {
-  return type === 'MDEV' && mdevOwner === 'agent';
 }
 
 function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {

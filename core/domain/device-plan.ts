@@ -7,6 +7,7 @@ import type {
   Device,
   DiscoveredDevice,
   DiscoveredRegion,
+  HandleCare,
   Offering,
 } from './device.ts';
 import {
@@ -27,6 +28,8 @@ export interface DevicePlan {
   readonly addHandles: readonly AttachHandle[];
   /** Reported again after they were gone. If their row was deleted, it is written like this. */
   readonly reviveHandles: readonly AttachHandle[];
+  /** Stored already; the host prepares or cleans them otherwise than before. */
+  readonly changeHandles: readonly AttachHandle[];
   readonly dropHandles: readonly AttachHandle[];
 }
 
@@ -88,6 +91,10 @@ export function planDevice(
     ],
     addHandles: handles.filter((handle) => !storedHandles.has(handle.uuid)),
     reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
+    changeHandles: handles.filter((handle) => {
+      const before = storedHandles.get(handle.uuid);
+      return before !== undefined && !isSameCare(before, handle);
+    }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
   };
 }
@@ -107,6 +114,7 @@ export function planRetirement(
     })),
     addHandles: [],
     reviveHandles: [],
+    changeHandles: [],
     dropHandles: stored.providers.flatMap((each) => each.handles.filter((h) => !h.isGone)),
   };
 }
@@ -118,6 +126,10 @@ export function deviceUuid(hostname: string, address: string): DeviceUuid {
 /** @param name of the resource provider, unique in the cloud */
 export function deployableUuid(name: string): DeployableUuid {
   return derivedUuid('deployable', name) as DeployableUuid;
+}
+
+function isSameCare(one: HandleCare, other: HandleCare): boolean {
+  return one.prepare === other.prepare && one.cleanSeconds === other.cleanSeconds;
 }
 
 interface WantedDeployable {
@@ -178,13 +190,16 @@ function wantedHandle(
   handle: Offering['attachHandles'][number],
   now: string,
 ): AttachHandle {
-  const info = Object.entries(handle.info).sort(([a], [b]) => (a < b ? -1 : 1));
-  const identity = [handle.type, ...info.flat()];
+  const { type, info, prepare, cleanSeconds } = handle;
+  const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));
+  const derived = derivedUuid('handle', deployable.providerUuid, type, ...sorted.flat());
   return {
-    uuid: derivedUuid('handle', deployable.providerUuid, ...identity) as HandleUuid,
+    uuid: (handle.uuid ?? derived) as HandleUuid,
     providerUuid: deployable.providerUuid,
-    type: handle.type,
-    info: handle.info,
+    type,
+    info,
+    ...(prepare && { prepare }),
+    ...(cleanSeconds !== undefined && { cleanSeconds }),
     // Higher than any epoch of an earlier row of this handle: releases are rarer than
     // milliseconds.
     epoch: Date.parse(now),

@@ -22,6 +22,29 @@ export type DeviceType = (typeof deviceTypes)[number];
 export const deviceStatuses = ['enabled', 'maintaining'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
+/** Whether a bind has the host prepare a handle, or the agent has done so before any bind. */
+export const preparations = ['at-bind', 'ahead'] as const;
+export type Preparation = (typeof preparations)[number];
+
+/** What the host does for the holders of an attach handle, as its driver declares it. */
+export interface HandleCare {
+  /**
+   * `at-bind`: by a job for each bind. `ahead`: the agent has made it before any bind, and makes it
+   * again after a boot. Absent where the hardware is ready as it is.
+   */
+  readonly prepare?: Preparation;
+  /** The longest time that the host cleans it after a holder; absent where it does not. */
+  readonly cleanSeconds?: number;
+}
+
+/** An attach handle as its host reports it. */
+export interface DiscoveredHandle extends HandleCare {
+  readonly type: AttachType;
+  readonly info: Readonly<Record<string, string>>;
+  /** Given by the host where the object that the handle stands for exists already. */
+  readonly uuid?: string;
+}
+
 /**
  * The allocatable part of a device or region: Placement's class, with one handle per accelerator.
  */
@@ -29,10 +52,7 @@ export interface Offering {
   readonly resourceClass: string;
   readonly numAccelerators: number;
   readonly traits: readonly string[];
-  readonly attachHandles: readonly {
-    readonly type: AttachType;
-    readonly info: Readonly<Record<string, string>>;
-  }[];
+  readonly attachHandles: readonly DiscoveredHandle[];
 }
 
 export interface DiscoveredRegion extends Offering {
@@ -157,7 +177,7 @@ export interface Deployable {
  * its host prepares nothing for it until it has confirmed that release. handle-state.ts derives
  * the state.
  */
-export interface AttachHandle {
+export interface AttachHandle extends HandleCare {
   readonly uuid: HandleUuid;
   readonly providerUuid: ProviderUuid;
   readonly type: AttachType;

@@ -1,6 +1,6 @@
 // The state of an attach handle. Every question about a handle's state is answered here.
 
-import type { AttachHandle } from './device.ts';
+import type { AttachHandle, HandleCare } from './device.ts';
 
 /** In order of precedence: a handle has the first state that applies. */
 export const handleStates = [
@@ -12,7 +12,12 @@ export const handleStates = [
   'claimed',
   /** The host no longer reports the handle. */
   'gone',
-  /** The host still cleans up behind the previous holder. */
+  /**
+   * The host cleans it after the previous holder, for longer than a bind may take: no bind waits
+   * for it.
+   */
+  'cleaning',
+  /** The host still cleans up after the previous holder; a bind may wait for it. */
   'releasing',
   'free',
 ] as const;
@@ -23,7 +28,15 @@ export function handleStateOf(handle: Omit<AttachHandle, 'uuid' | 'info'>): Hand
   if (handle.restoredAt !== undefined) return 'restored';
   if (handle.claim) return 'claimed';
   if (handle.isGone) return 'gone';
-  return handle.release === undefined ? 'free' : 'releasing';
+  if (handle.release === undefined) return 'free';
+  return takesLong(handle) ? 'cleaning' : 'releasing';
+}
+
+/** The host has this long to clean a handle for which a bind waits. */
+export const briefCleaningSeconds = 300;
+
+export function takesLong({ cleanSeconds = 0 }: HandleCare): boolean {
+  return cleanSeconds > briefCleaningSeconds;
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import type { InstanceBinding } from './arq.ts';
 import type { AttachHandle, Device } from './device.ts';
-import { isUnheld } from './handle-state.ts';
+import { handleStateOf, isUnheld } from './handle-state.ts';
 import type { HostProgram, HostRelease, JobNote, QueuedWorkKind } from './host-work.ts';
 import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
@@ -98,10 +98,16 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   // The host no longer reports the handle, and no claim or release holds it.
   if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
   if (!before) return [];
-  // Placement reserves handles that are in quarantine or restored. A restored handle comes with
+  // Placement reserves handles that are in quarantine, restored, or cleaned for long. A restored handle comes with
   // its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
-  return before.quarantine !== after.quarantine || isReleased ? syncOf(after.providerUuid) : [];
+  const isOther =
+    before.quarantine !== after.quarantine || isCleaning(before) !== isCleaning(after);
+  return isOther || isReleased ? syncOf(after.providerUuid) : [];
+}
+
+function isCleaning(handle: AttachHandle): boolean {
+  return handleStateOf(handle) === 'cleaning';
 }
 
 function syncOf(providerUuid: ProviderUuid | undefined, requestId?: string): FollowUp[] {

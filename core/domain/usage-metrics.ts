@@ -43,6 +43,8 @@ function useOf(handle: AttachHandle, device: Device): HandleUse | undefined {
   switch (state) {
     case 'gone':
       return handle.release && 'releasing';
+    case 'cleaning':
+      return 'releasing';
     case 'restored':
     case 'free':
       return restoredAt || device.status === 'maintaining' ? 'withheld' : 'free';

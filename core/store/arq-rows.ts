@@ -9,7 +9,7 @@ import {
   bindingStates,
   type InstanceBinding,
 } from '../domain/arq.ts';
-import { attachTypes } from '../domain/device.ts';
+import { attachTypes, preparations } from '../domain/device.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
 import { anId, camelNamed, parseRow, parseText, snakeNamed, texts } from './row-fields.ts';
 import { arqKey, instanceKey, type Row } from './rows.ts';
@@ -38,6 +38,8 @@ const storedAttachment = z.object({
   handle_uuid: anId<HandleUuid>(),
   handle_type: z.enum(attachTypes),
   handle_info: texts,
+  handle_prepare: z.enum(preparations).exactOptional(),
+  handle_clean_seconds: z.number().exactOptional(),
 });
 const storedInstance = z.object({
   instance_uuid: anId<InstanceUuid>(),
@@ -71,6 +73,8 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
   };
 }
 
+export const attachmentAttributes = Object.keys(storedAttachment.shape);
+
 /** What a bind sets on an ARQ's row, and an unbind removes from it. */
 export function bindingAttributes({ attachment, ...binding }: ArqBinding): Row {
   return {
@@ -78,6 +82,8 @@ export function bindingAttributes({ attachment, ...binding }: ArqBinding): Row {
     handle_uuid: attachment?.handleUuid,
     handle_type: attachment?.type,
     handle_info: attachment?.info,
+    handle_prepare: attachment?.prepare,
+    handle_clean_seconds: attachment?.cleanSeconds,
   };
 }
 
@@ -94,10 +100,18 @@ export function arqOf(row: Row): Arq {
 function bindingOf(row: Row): ArqBinding {
   const binding = camelNamed(parseRow(storedArqBinding, row));
   if (row.handle_uuid === undefined) return binding;
-  const { handle_uuid, handle_type, handle_info } = parseRow(storedAttachment, row);
+  const stored = parseRow(storedAttachment, row);
   return {
     ...binding,
-    attachment: { handleUuid: handle_uuid, type: handle_type, info: handle_info },
+    attachment: {
+      handleUuid: stored.handle_uuid,
+      type: stored.handle_type,
+      info: stored.handle_info,
+      ...(stored.handle_prepare && { prepare: stored.handle_prepare }),
+      ...(stored.handle_clean_seconds !== undefined && {
+        cleanSeconds: stored.handle_clean_seconds,
+      }),
+    },
   };
 }
 

@@ -2,10 +2,11 @@
 // change depends only on the instance's row: each change of an instance's ARQs changes that row,
 // so the ARQs and their handles are unchanged as long as the row is.
 
-import type { Arq, InstanceBinding } from '../domain/arq.ts';
+import type { Arq, Attachment, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
+import type { AttachHandle } from '../domain/device.ts';
 import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
-import { bindingAttributes } from './arq-rows.ts';
+import { attachmentAttributes, bindingAttributes } from './arq-rows.ts';
 import { arqKey, handleKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { setting, type TransactItem } from './writes.ts';
@@ -32,7 +33,7 @@ export function claimArq(
       instanceUuid: target.instanceUuid,
       hostname: target.hostname,
       providerUuid: target.providerUuid,
-      attachment: { handleUuid: handle.uuid, type: handle.type, info: handle.info },
+      attachment: attachmentOf(handle),
     }),
   });
   return {
@@ -45,6 +46,14 @@ export function claimArq(
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':was': arq.state },
     },
+  };
+}
+
+function attachmentOf({ uuid, type, info, prepare, cleanSeconds }: AttachHandle): Attachment {
+  return {
+    ...{ handleUuid: uuid, type, info },
+    ...(prepare && { prepare }),
+    ...(cleanSeconds !== undefined && { cleanSeconds }),
   };
 }
 
@@ -126,7 +135,7 @@ export function resolveArq(
   failure?: string,
 ): TransactItem {
   const set = setting({ state, updated_at: now, failure });
-  const taken = state === 'BindFailed' ? ' REMOVE handle_uuid, handle_type, handle_info' : '';
+  const taken = state === 'BindFailed' ? ` REMOVE ${attachmentAttributes.join(', ')}` : '';
   return {
     Update: {
       TableName: tables.arqs,

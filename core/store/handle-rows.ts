@@ -1,7 +1,7 @@
 // Rows of attach handles.
 
 import * as z from 'zod';
-import { type AttachHandle, attachTypes } from '../domain/device.ts';
+import { type AttachHandle, attachTypes, preparations } from '../domain/device.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 import { anId, camelNamed, parseRow, texts } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
@@ -12,6 +12,8 @@ const storedHandle = z.object({
   type: z.enum(attachTypes),
   info: texts,
   epoch: z.number(),
+  prepare: z.enum(preparations).exactOptional(),
+  clean_seconds: z.number().exactOptional(),
   is_gone: z.literal(true).exactOptional(),
   release_id: anId<ReleaseId>().exactOptional(),
   quarantine: z.string().exactOptional(),
@@ -28,6 +30,8 @@ export function handleRow(handle: AttachHandle): Row {
     type: handle.type,
     info: handle.info,
     epoch: handle.epoch,
+    prepare: handle.prepare,
+    clean_seconds: handle.cleanSeconds,
     ...(handle.isGone && { is_gone: true }),
     release_id: handle.release,
     quarantine: handle.quarantine,
@@ -43,6 +47,8 @@ export function handleOf(row: Row): AttachHandle {
     type: stored.type,
     info: stored.info,
     epoch: stored.epoch,
+    ...(stored.prepare && { prepare: stored.prepare }),
+    ...(stored.clean_seconds !== undefined && { cleanSeconds: stored.clean_seconds }),
     ...(row.arq_uuid !== undefined && { claim: camelNamed(parseRow(storedClaim, row)) }),
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),

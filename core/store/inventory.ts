@@ -66,6 +66,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       await forgetDigest(client, table, hostname, uuid);
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
+      await eachOf(plan.changeHandles, (handle) => changeHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
       // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
       // plain write would bring back a deleted device, or a deployable without its device.
@@ -206,6 +207,28 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
     ConditionExpression: 'attribute_exists(pk)',
   });
   if (!revived) await addHandle(client, table, handle);
+}
+
+/** Stores how the host prepares and cleans the handle from now on. */
+async function changeHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
+  const { prepare, cleanSeconds } = handle;
+  const set = setting({ prepare, clean_seconds: cleanSeconds });
+  const hasAny = Object.keys(set.values).length > 0;
+  const absent = [
+    ...(prepare ? [] : ['prepare']),
+    ...(cleanSeconds === undefined ? ['clean_seconds'] : []),
+  ];
+  const remove = absent.length > 0 ? `REMOVE ${absent.join(', ')}` : '';
+  await updateIf(client, {
+    TableName: table,
+    Key: handleKey(handle.providerUuid, handle.uuid),
+    UpdateExpression: `${hasAny ? set.expression : ''} ${remove}`,
+    ConditionExpression: 'attribute_exists(pk)',
+    ...(hasAny && {
+      ExpressionAttributeNames: set.names,
+      ExpressionAttributeValues: set.values,
+    }),
+  });
 }
 
 /**

@@ -1,71 +1,99 @@
-// The interface of a driver. A driver that only finds devices needs `discover`; each further
-// ability is an interface of its own.
+// The contract between the agent and its drivers. A driver knows one kind of hardware: it finds
+// the devices and, where a handle needs it, prepares the handle for a holder and cleans it after
+// the holder. The agent does everything else: claims, epochs, the checkpoint, resumption after a
+// crash, time limits and reports.
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
 
 export interface Driver {
   /** The name in reports and, with or without `_driver` appended, in the agent's settings. */
   readonly name: string;
   /**
-   * The devices of this host, by the PCI address of their physical function. Rejects if discovery
-   * failed: a device that is missing in the answer counts as gone.
+   * Finds the devices of this host. Rejects if discovery failed: a device that is missing in the
+   * answer counts as gone. Changes nothing.
    */
-  discover(): Promise<Readonly<Record<string, ReportedDevice>>>;
-}
-
-/** A driver with a cheap check, every few seconds, for changes of its devices. */
-export interface NoticesChange {
-  /** The text changes whenever the devices change. */
-  signature(): string;
-}
-
-export function noticesChange(driver: Driver): driver is Driver & NoticesChange {
-  return 'signature' in driver;
-}
-
-/** A driver of devices with regions that take images. */
-export interface Programs {
+  discover(): Promise<Discovery>;
+  /** A cheap text, asked for every few seconds, that changes whenever the devices change. */
+  signature?(): string;
   /**
-   * Called after the image was checked against the region. Resolves when the region holds the
-   * image and reports it. May be called again after a crash: the content of the region is then
-   * unknown, and the driver writes all of it.
+   * Brings the host to the state that the settings ask for. Called before each discovery until it
+   * answers without a fault, and again after a boot; touches nothing that is in use.
+   *
+   * @returns a sentence for each part that the host does not have
    */
-  program(work: Programming, onProgress: (percent: number) => void): Promise<void>;
+  setUp?(): Promise<readonly string[]>;
+  /**
+   * Makes ready what a handle stands for. Only for handles that `discover` reports with `prepare:
+   * 'at-bind'`, after `find` has not found it. Rejects with the kernel's error.
+   */
+  prepare?(handle: HandleWork): Promise<Prepared>;
+  /**
+   * Erases what the last holder may have left. Only for handles that `discover` reports with
+   * `clean_seconds`. May be called again after a crash. Rejects unless the handle is clean.
+   */
+  clean?(handle: HandleWork, onProgress: (percent: number) => void): Promise<Evidence>;
+  /**
+   * What exists on this host under the handle's uuid, whichever program made it. Without it the
+   * handle stands for hardware, which is always there.
+   */
+  find?(handle: HandleWork): Promise<Found>;
+  /** For devices with regions that take images. */
+  readonly images?: Images;
 }
 
-export interface Programming {
+export interface Discovery {
+  /** By the PCI address of their physical function. */
+  readonly devices: Readonly<Record<string, ReportedDevice>>;
+  /** What the settings name, and why it is not offered. */
+  readonly notOffered?: readonly NotOffered[];
+}
+
+export interface NotOffered {
+  readonly address: string;
+  /** A clause that completes "The device at <address> ...": `has a mounted file system`. */
+  readonly reason: string;
+}
+
+/** An attach handle of one of the driver's devices. */
+export interface HandleWork {
+  /** The device's key in `discover`. */
+  readonly address: string;
+  /** Lower case. */
+  readonly uuid: string;
+  readonly type: ReportedHandleType;
+  readonly info: Readonly<Record<string, string>>;
+}
+
+type Offering = NonNullable<ReportedDevice['offers']>;
+export type ReportedHandleType = Offering['attach_handles'][number]['type'];
+
+export interface Prepared {
+  /** The handle's `info` from now on, where the host has chosen the object that carries it. */
+  readonly info?: Readonly<Record<string, string>>;
+}
+
+export type Found =
+  | { readonly state: 'absent' }
+  | ({ readonly state: 'ready' } & Prepared)
+  /** Another object has the uuid. */
+  | { readonly state: 'other'; readonly what: string };
+
+export interface Images {
+  /** Rejects an image that is not for the region's interface; reads nothing else. */
+  check(imagePath: string, interfaceUuid: string): Promise<unknown>;
+  /**
+   * Resolves when the region holds the image and reports it. May be called again after a crash:
+   * the content of the region is then unknown, and the driver writes all of it.
+   */
+  write(image: RegionImage, onProgress: (percent: number) => void): Promise<void>;
+}
+
+export interface RegionImage {
   readonly address: string;
   /** The region's name in the device's report. */
   readonly region: string;
   /** The region's `bitstream-id` after programming. */
   readonly imageId: string;
   readonly imagePath: string;
-}
-
-/** A driver of devices that can be divided into mediated devices. */
-export interface MakesMdevs {
-  /** Rejects with the kernel's error: EEXIST also if another device has the uuid. */
-  createMdev(mdev: Mdev): Promise<void>;
-  /** Rejects also if a guest still uses it. */
-  removeMdev(mdev: Mdev): Promise<void>;
-  /**
-   * All mdevs of this host that the driver can see, including those that another program created.
-   */
-  listMdevs(): Promise<readonly Mdev[]>;
-}
-
-export interface Mdev {
-  /** The parent's PCI address. */
-  readonly address: string;
-  readonly type: string;
-  /** Lower case. */
-  readonly uuid: string;
-}
-
-export function programs(driver: Driver): driver is Driver & Programs {
-  return 'program' in driver;
-}
-
-export function makesMdevs(driver: Driver): driver is Driver & MakesMdevs {
-  return 'createMdev' in driver;
 }

@@ -2,9 +2,9 @@
 // handle is TEST_PCI, which hypervisors ignore.
 
 import * as z from 'zod';
-import { readGbs } from '#agent/image-check.ts';
+import { checkImage, readGbs } from '#agent/image-check.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
-import type { Driver, Programs } from './driver.ts';
+import type { Driver } from './driver.ts';
 import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardware.ts';
 
 const address = '0000:0d:00.0';
@@ -15,25 +15,30 @@ const regionTypeUuid = '9926ab6d-6c92-5a68-aabc-a7d84c545738';
 const form = z.object({ imageId: z.string().optional(), functionUuid: z.string().optional() });
 type State = z.infer<typeof form>;
 
-export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver & Programs {
+export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver {
   const hardware = openFakeHardware<State>(deps, 'fpga', form, {});
   return {
     name: 'fake_fpga',
     discover: async () => {
       await hardware.touch('discover');
-      return { [address]: describe(hardware.read()) };
+      return { devices: { [address]: describe(hardware.read()) } };
     },
-    program: async (work, onProgress) => {
-      if (work.address !== address || work.region !== region) throw errorOf('ENODEV', 'program');
-      const { functionUuid } = await readGbs(work.imagePath);
-      onProgress(0);
-      await hardware.operate(
-        'program',
-        () => ({ imageId: work.imageId, functionUuid }),
-        // Like real hardware, the region has no function while it is programmed.
-        () => ({}),
-      );
-      onProgress(100);
+    images: {
+      check: checkImage,
+      write: async (image, onProgress) => {
+        if (image.address !== address || image.region !== region) {
+          throw errorOf('ENODEV', 'program');
+        }
+        const { functionUuid } = await readGbs(image.imagePath);
+        onProgress(0);
+        await hardware.operate(
+          'program',
+          () => ({ imageId: image.imageId, functionUuid }),
+          // Like real hardware, the region has no function while it is programmed.
+          () => ({}),
+        );
+        onProgress(100);
+      },
     },
   };
 }

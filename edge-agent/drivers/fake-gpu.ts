@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
-import type { Driver, MakesMdevs, Mdev } from './driver.ts';
+import type { Driver, Found, HandleWork } from './driver.ts';
 import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardware.ts';
 
 const address = '0000:0e:00.0';
@@ -11,37 +11,56 @@ const poolSize = 4;
 /** Parts of the pool that one mdev of the type takes. */
 const sizes: Readonly<Record<string, number>> = { 'fake-1': 1, 'fake-2': 2 };
 
-const form = z.object({
-  mdevs: z.array(z.object({ address: z.string(), type: z.string(), uuid: z.string() })),
-});
+const mdev = z.object({ address: z.string(), type: z.string(), uuid: z.string() });
+type Mdev = z.infer<typeof mdev>;
+const form = z.object({ mdevs: z.array(mdev) });
 type State = z.infer<typeof form>;
 
-export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver & MakesMdevs {
+export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver {
   const hardware = openFakeHardware<State>(deps, 'gpu', form, { mdevs: [] });
   return {
     name: 'fake_gpu',
     discover: async () => {
       await hardware.touch('discover');
-      return { [address]: describe(hardware.read()) };
+      return { devices: { [address]: describe(hardware.read()) } };
     },
-    listMdevs: async () => hardware.read().mdevs,
-    createMdev: (mdev) => hardware.operate('create-mdev', (before) => withMdev(before, mdev)),
-    removeMdev: (mdev) => hardware.operate('remove-mdev', (before) => withoutMdev(before, mdev)),
+    find: async (handle) => foundIn(hardware.read(), mdevOf(handle)),
+    prepare: async (handle) => {
+      await hardware.operate('prepare', (before) => withMdev(before, mdevOf(handle)));
+      return {};
+    },
+    clean: async (handle) => {
+      await hardware.operate('clean', (before) => withoutMdev(before, mdevOf(handle)));
+      return { removed: handle.uuid };
+    },
   };
 }
 
-/** Refuses as the kernel and mtty do. */
-function withMdev({ mdevs }: State, mdev: Mdev): State {
-  const size = sizes[mdev.type];
-  if (mdev.address !== address || size === undefined) throw errorOf('ENOENT', 'create-mdev');
-  if (mdevs.some(({ uuid }) => uuid === mdev.uuid)) throw errorOf('EEXIST', 'create-mdev');
-  if (freeOf(mdevs) < size) throw errorOf('ENOSPC', 'create-mdev');
-  return { mdevs: [...mdevs, mdev] };
+function mdevOf({ address: parent, uuid, info }: HandleWork): Mdev {
+  return { address: parent, type: info.asked_type ?? '', uuid };
 }
 
-function withoutMdev({ mdevs }: State, mdev: Mdev): State {
-  const left = mdevs.filter(({ uuid }) => uuid !== mdev.uuid);
-  if (left.length === mdevs.length) throw errorOf('ENODEV', 'remove-mdev');
+function foundIn({ mdevs }: State, wanted: Mdev): Found {
+  const found = mdevs.find(({ uuid }) => uuid === wanted.uuid);
+  if (!found) return { state: 'absent' };
+  const isSame = found.type === wanted.type && found.address === wanted.address;
+  return isSame
+    ? { state: 'ready' }
+    : { state: 'other', what: `an mdev of type ${found.type} on ${found.address}` };
+}
+
+/** Refuses as the kernel and mtty do. */
+function withMdev({ mdevs }: State, wanted: Mdev): State {
+  const size = sizes[wanted.type];
+  if (wanted.address !== address || size === undefined) throw errorOf('ENOENT', 'prepare');
+  if (mdevs.some(({ uuid }) => uuid === wanted.uuid)) throw errorOf('EEXIST', 'prepare');
+  if (freeOf(mdevs) < size) throw errorOf('ENOSPC', 'prepare');
+  return { mdevs: [...mdevs, wanted] };
+}
+
+function withoutMdev({ mdevs }: State, { uuid: unwanted }: Mdev): State {
+  const left = mdevs.filter(({ uuid }) => uuid !== unwanted);
+  if (left.length === mdevs.length) throw errorOf('ENODEV', 'clean');
   return { mdevs: left };
 }
 
@@ -65,7 +84,7 @@ function describe({ mdevs }: State): ReportedDevice {
 
 /** Offers existing mdevs of the type, and those that can still be created. */
 function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
-  const created = mdevs.filter((mdev) => mdev.type === type).length;
+  const created = mdevs.filter((each) => each.type === type).length;
   const count = created + Math.floor(freeOf(mdevs) / (sizes[type] ?? 1));
   return {
     name: type,
@@ -84,6 +103,8 @@ function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
         asked_type: type,
         vgpu_mark: `${type}_${index}`,
       },
+      prepare: 'at-bind',
+      clean_seconds: 300,
     })),
   };
 }

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { openStateFiles } from '#agent/state-files.ts';
 
 /** Operations that can be made to fail or to be slow. */
-export type Operation = 'discover' | 'program' | 'create-mdev' | 'remove-mdev';
+export type Operation = 'discover' | 'program' | 'prepare' | 'clean';
 
 const faults = z.object({
   /** Operation → error code, such as `ENOSPC`. */

@@ -8,7 +8,7 @@ const address = '0000:0c:00.0';
 const handleCount = 16;
 
 export function createFakeDriver(): Driver {
-  return { name: 'fake', discover: async () => ({ [address]: fakeDevice() }) };
+  return { name: 'fake', discover: async () => ({ devices: { [address]: fakeDevice() } }) };
 }
 
 function fakeDevice(): ReportedDevice {

@@ -12,7 +12,7 @@ import {
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
-import type { Driver, NoticesChange } from './driver.ts';
+import type { Driver } from './driver.ts';
 import type { AllowListEntry } from './pci-allow-list.ts';
 import { type Choice, choosePciFunctions } from './pci-choice.ts';
 import { pciTraits } from './pci-ids.ts';
@@ -23,7 +23,7 @@ export interface PciDriverDeps {
   readonly log: Log;
 }
 
-export function createPciDriver(deps: PciDriverDeps): Driver & NoticesChange {
+export function createPciDriver(deps: PciDriverDeps): Driver {
   let said: ReadonlyMap<string, string> = new Map();
   return {
     name: 'pci',
@@ -36,7 +36,7 @@ export function createPciDriver(deps: PciDriverDeps): Driver & NoticesChange {
         deps.log.warn('PCI function not offered', { address, reason });
       }
       said = refusals;
-      return devices;
+      return { devices };
     },
   };
 }

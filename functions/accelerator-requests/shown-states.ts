@@ -1,6 +1,5 @@
 import type { Deps } from '#core/deps.ts';
 import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq.ts';
-import { needsCleaning } from '#core/domain/bind-plan.ts';
 import type { Host } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import { isLost } from '#core/domain/presence.ts';
@@ -18,7 +17,7 @@ export async function shownStates(
   arqs: readonly Arq[],
   binding?: InstanceBinding,
 ): Promise<ReadonlyMap<string, ShownState>> {
-  const made = arqs.filter((arq) => isMade(deps, arq));
+  const made = arqs.filter(isMade);
   const hosts = new Map<string, Host>();
   for (const hostname of new Set(made.map((arq) => String(arq.binding?.hostname)))) {
     hosts.set(hostname, (await deps.store.inventory.host(hostname)).host);
@@ -32,10 +31,10 @@ export async function shownStates(
   return new Map(arqs.map((arq) => [arq.uuid, shown(arq)]));
 }
 
-/** An agent makes it: an mdev, or the image of a region. */
-function isMade(deps: Deps, { state, binding, group }: Arq): boolean {
+/** The agent makes it: an mdev, or the image of a region. */
+function isMade({ state, binding, group }: Arq): boolean {
   if (!binding?.attachment || (state !== 'Bound' && state !== 'provisioning')) return false;
-  return needsCleaning(binding.attachment, deps.settings.mdevOwner) || !!wantedImage(group);
+  return binding.attachment.prepare !== undefined || !!wantedImage(group);
 }
 
 function isOfEarlierBoot(host: Host, binding: InstanceBinding | undefined): boolean {

@@ -79,7 +79,6 @@ describe('the deployment', () => {
     ['leave out projectName', { applicationCredentialId: 'a', projectName: 'service' }],
     ['leave out userDomainName', { applicationCredentialId: 'a', userDomainName: 'Default' }],
     ['leave out projectDomainName', { applicationCredentialId: 'a', projectDomainName: 'D' }],
-    ['mdevOwner: has no effect unless', { mdevOwner: 'nova' }],
     ['serviceTokenRoles: must not be empty', { serviceTokenRoles: [] }],
     ['attachTypes: must not be empty', { attachTypes: [] }],
     [
@@ -99,7 +98,7 @@ describe('the deployment', () => {
       { domainName: 'accelerator.cloud.test', certificateArn },
       { domainName: 'a.cloud.test', certificateArn, truststoreUri: 's3://authorities/all.pem' },
       { subnetIds: ['subnet-01234567', 'subnet-01234568'], securityGroupIds: 'sg-01234567' },
-      { mdevOwner: 'nova', attachTypes: 'PCI,MDEV' },
+      { attachTypes: 'PCI,MDEV' },
       { requireServiceToken: 'false', serviceTokenRoles: [] },
       { 'cli-telemetry': false, '@aws-cdk/core:checkSecretUsage': true },
     ];

@@ -64,7 +64,7 @@ async function bindOnce(
   const claims = await claimsOrReplace(deps, instanceUuid, targets, arqs, providers);
   if (!claims) return contended;
   const first = claims[0]?.arq as Arq;
-  const isForHost = claims.some((claim) => needsHost(claim, deps.settings.mdevOwner));
+  const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
   const now = new Date(deps.clock()).toISOString();
   const binding: InstanceBinding = {

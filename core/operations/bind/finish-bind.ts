@@ -53,7 +53,7 @@ export async function failBind(
 ): Promise<void> {
   const isDone = await resolve(deps, binding, (current, arqs) => {
     const ending = { binding: current, arqs, isWhole: true, requestId: deps.requestId };
-    const plan = left ? undefined : planCleaning({ ...ending, mdevOwner: deps.settings.mdevOwner });
+    const plan = left ? undefined : planCleaning(ending);
     return deps.store.bindings.fail(current, failure, {
       arqs,
       fate: 'unbound',

@@ -1,18 +1,19 @@
 // What a bind needs of a region: nothing, a check of what it holds, or an image. Pure:
 // program-steps.ts finds and stages the image.
 
-import type { CheckRegionStep } from '../../contracts/job-document.ts';
+import type { PrepareRegionStep } from '../../contracts/job-document.ts';
 import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
-import type { AttachHandle } from '../../domain/device.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
 import { type Group, type ImageQuery, wantedImage } from '../../domain/device-profile.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import { isBeingProgrammed } from '../bind/share-region.ts';
+import { placeOf } from './step-place.ts';
 
-/** A resource provider, and the PCI address by which its host knows the device. */
+/** A resource provider and its device. */
 export interface Place {
   readonly provider: StoredProvider;
-  readonly address: string;
+  readonly device: Device;
 }
 
 /** An ARQ of the bind, with the handle that it has claimed. */
@@ -72,12 +73,16 @@ export function planProgram(
 
 /** The step that fails unless the region holds the image or function. */
 export function checkStep(
-  { provider, address }: Place,
+  { provider, device }: Place,
   { by, value }: ImageQuery,
-): CheckRegionStep {
-  const step = { kind: 'check-region', address, region: provider.deployable.region ?? '' } as const;
+): PrepareRegionStep {
   const uuid = withHyphens(value);
-  return by === 'function_id' ? { ...step, function_id: uuid } : { ...step, bitstream_id: uuid };
+  return {
+    kind: 'prepare',
+    ...placeOf(device),
+    region: provider.deployable.region ?? '',
+    content: by === 'function_id' ? { function_id: uuid } : { bitstream_id: uuid },
+  };
 }
 
 /** Profiles may spell uuids without hyphens. */

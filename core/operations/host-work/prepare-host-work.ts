@@ -3,9 +3,9 @@
 
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../../contracts/job-document.ts';
+import type { PrepareHandleStep, PrepareStep } from '../../contracts/job-document.ts';
 import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
-import { handlesShareContent, needsCleaning } from '../../domain/bind-plan.ts';
+import { handlesShareContent } from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
@@ -14,12 +14,13 @@ import type { HostInventory } from '../../store/hosts.ts';
 import { boundArqs } from '../bind/bound-arqs.ts';
 import type { Place, PlacedArq } from './plan-programs.ts';
 import { programSteps } from './program-steps.ts';
+import { placeOf, stepHandleOf } from './step-place.ts';
 
 const behindReleaseSeconds = 1;
 
 export interface PreparedWork {
   /** Empty where the host has nothing to do. */
-  readonly steps: readonly (ProgramStep | CheckRegionStep | CreateMdevStep)[];
+  readonly steps: readonly PrepareStep[];
   /** Providers whose regions the steps program. */
   readonly programs: readonly ProviderUuid[];
 }
@@ -62,9 +63,9 @@ export async function prepareHostWork(
     },
   );
   return {
-    steps: [...regions.map(({ step }) => step), ...placed.flatMap((each) => mdevSteps(deps, each))],
+    steps: [...regions.map(({ step }) => step), ...placed.flatMap(handleSteps)],
     programs: regions.flatMap(({ providerUuid, step }) =>
-      step.kind === 'program' ? [providerUuid] : [],
+      'image' in step.content ? [providerUuid] : [],
     ),
   };
 }
@@ -75,13 +76,13 @@ async function placesOf(
   devices: readonly Device[],
 ): Promise<Map<ProviderUuid, Place>> {
   const present = devices.filter(({ isGone }) => !isGone);
-  const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
+  const byUuid = new Map(present.map((device) => [device.uuid, device]));
   const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
   const providers = await deps.store.inventory.providers(uuids);
   return new Map(
     providers.flatMap((provider) => {
-      const address = addresses.get(provider.deployable.deviceUuid);
-      return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
+      const device = byUuid.get(provider.deployable.deviceUuid);
+      return device ? [[provider.deployable.providerUuid, { provider, device }] as const] : [];
     }),
   );
 }
@@ -119,13 +120,8 @@ function checkHandles(handles: readonly AttachHandle[]): void {
   }
 }
 
-function mdevSteps(deps: ConsumerDeps, { arq, handle, place }: PlacedArq): CreateMdevStep[] {
-  if (!needsCleaning(handle, deps.settings.mdevOwner)) return [];
-  const type = handle.info.asked_type;
-  if (!type) {
-    throw new WorkImpossible('device', `Attach handle ${handle.uuid} says no type of mdev.`);
-  }
-  const { bindId } = arq.binding;
-  const { uuid, epoch } = handle;
-  return [{ kind: 'create-mdev', bind_id: bindId, address: place.address, uuid, type, epoch }];
+function handleSteps({ arq, handle, place }: PlacedArq): PrepareHandleStep[] {
+  if (handle.prepare !== 'at-bind') return [];
+  const step = { kind: 'prepare', bind_id: arq.binding.bindId } as const;
+  return [{ ...step, ...placeOf(place.device), handle: stepHandleOf(handle) }];
 }

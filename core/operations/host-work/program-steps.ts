@@ -4,9 +4,9 @@
 import { type GlanceImage, ImageUnusable } from '../../clients/glance.ts';
 import { RequestRefused, ServiceUnavailable } from '../../clients/http.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { CheckRegionStep, ProgramStep } from '../../contracts/job-document.ts';
+import type { PrepareRegionStep } from '../../contracts/job-document.ts';
 import { isProgrammable } from '../../domain/bind-plan.ts';
-import type { Deployable } from '../../domain/device.ts';
+import type { Deployable, Device } from '../../domain/device.ts';
 import type { ImageQuery } from '../../domain/device-profile.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
@@ -20,11 +20,12 @@ import {
   type Share,
   sharesOf,
 } from './plan-programs.ts';
+import { placeOf } from './step-place.ts';
 
 /** For one region: what it is to hold, or that it holds it. */
 export interface RegionStep {
   readonly providerUuid: ProviderUuid;
-  readonly step: ProgramStep | CheckRegionStep;
+  readonly step: PrepareRegionStep;
 }
 
 const serviceAwaySeconds = 5;
@@ -58,7 +59,7 @@ async function resolve(
   share: Share,
   neighbours: readonly BoundArq[],
   plan: ProgramPlan,
-): Promise<ProgramStep | CheckRegionStep | undefined> {
+): Promise<PrepareRegionStep | undefined> {
   if (plan.need === 'nothing') return undefined;
   if (plan.need === 'wait') throw behindOthers();
   if (plan.need === 'check') return checkStep(share, plan.expected);
@@ -74,19 +75,19 @@ async function resolve(
       restoreRetrySeconds,
     );
   }
-  return untilAvailable(deps, stagedStep(deps, deployable, image, share.address));
+  return untilAvailable(deps, stagedStep(deps, deployable, image, share.device));
 }
 
 /** The step for one image, whatever the region holds. @throws ImageUnusable, RetryLater */
 export async function imageStep(
   deps: ConsumerDeps,
   deployable: Deployable,
-  address: string,
+  device: Device,
   imageId: string,
-): Promise<ProgramStep> {
+): Promise<PrepareRegionStep> {
   const query = { by: 'bitstream_id', value: imageId } as const;
   const work = async () =>
-    stagedStep(deps, deployable, await deps.clients.glance.findImage(query), address);
+    stagedStep(deps, deployable, await deps.clients.glance.findImage(query), device);
   return untilAvailable(deps, work());
 }
 
@@ -108,19 +109,21 @@ async function stagedStep(
   deps: ConsumerDeps,
   deployable: Deployable,
   image: GlanceImage,
-  address: string,
-): Promise<ProgramStep> {
+  device: Device,
+): Promise<PrepareRegionStep> {
   const { name, region, regionTypeUuid } = deployable;
   if (region === undefined || !isProgrammable({ deployable })) {
     throw new ImageUnusable(`${name} is not a reconfigurable region.`);
   }
   const staged = await deps.clients.staging.stage(image);
   return {
-    kind: 'program',
-    address,
+    kind: 'prepare',
+    ...placeOf(device),
     region,
-    image: { id: image.id, ...staged },
-    ...(regionTypeUuid && { region_type_uuid: regionTypeUuid }),
+    content: {
+      image: { id: image.id, ...staged },
+      ...(regionTypeUuid && { interface: regionTypeUuid }),
+    },
   };
 }
 

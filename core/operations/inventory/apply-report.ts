@@ -174,7 +174,12 @@ function planOf(
     failedDrivers: report.failed_drivers,
     refused: report.refused ?? {},
   };
-  return planReport(host, devices, manifest, report.devices.map(discoveredDevice));
+  return planReport(
+    host,
+    devices,
+    manifest,
+    report.devices.map((device) => discoveredDevice(device, report.manifest[device.address] ?? '')),
+  );
 }
 
 function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport {

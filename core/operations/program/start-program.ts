@@ -43,7 +43,7 @@ export async function startProgram(deps: ConsumerDeps, programId: string): Promi
   if (!isKept(provider, program)) return giveUp(otherHolder);
   try {
     const { deployable } = provider;
-    const step = await imageStep(deps, deployable, device.address, program.imageId);
+    const step = await imageStep(deps, deployable, device, program.imageId);
     // Staging takes time: the program may have ended meanwhile.
     const current = await deps.store.releases.program(program.id);
     if (!current || current.quarantine) return;

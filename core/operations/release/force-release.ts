@@ -38,7 +38,7 @@ export async function forceRelease(
   word: ForceWord,
 ): Promise<Forced> {
   const held = (await handlesOf(deps, device.providers)).filter(isWithheld);
-  if (!word.isCleaned && held.some((handle) => isForHost(deps, handle))) {
+  if (!word.isCleaned && held.some((handle) => isForHost(handle))) {
     await refuseWithoutHost(deps, device);
   }
   for (const id of new Set(
@@ -64,8 +64,8 @@ export async function forceRelease(
 }
 
 /** Whether the host may still have something of an earlier holder. */
-function isForHost(deps: Deps, handle: AttachHandle): boolean {
-  return handle.quarantine !== undefined || isDirty(deps, handle);
+function isForHost(handle: AttachHandle): boolean {
+  return handle.quarantine !== undefined || isDirty(handle);
 }
 
 async function refuseWithoutHost(deps: Deps, { uuid, hostname }: Device): Promise<void> {

@@ -1,5 +1,4 @@
 import type { InstanceBinding } from '../../domain/arq.ts';
-import { needsCleaning } from '../../domain/bind-plan.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import type { ReleasePlan } from './new-release.ts';
@@ -12,7 +11,6 @@ interface Ending {
   readonly isWhole: boolean;
   /** The request that ends them; undefined where none does. */
   readonly requestId: string | undefined;
-  readonly mdevOwner: 'agent' | 'nova';
 }
 
 /**
@@ -20,13 +18,13 @@ interface Ending {
  * While a bind is under way each handle needs cleaning: the host may be working on it.
  */
 export function planCleaning(ending: Ending): ReleasePlan | undefined {
-  const { binding, arqs, isWhole, mdevOwner } = ending;
+  const { binding, arqs, isWhole } = ending;
   const isUnderWay = binding.state === 'BindStarted' || binding.state === 'provisioning';
   const handles = arqs.flatMap((arq) => {
     const { attachment, providerUuid } = arq.binding;
     if (!attachment) return [];
-    const wasMadeReady = isUnderWay || needsCleaning(attachment, mdevOwner);
-    return wasMadeReady ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
+    const isCleaned = isUnderWay || attachment.cleanSeconds !== undefined;
+    return isCleaned ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
   });
   if (handles.length === 0) return undefined;
   // Without a request that ended the ARQs, the release follows from the request that bound them.

@@ -50,7 +50,6 @@ async function releaseOnce(
     arqs,
     isWhole: left.length === 0,
     requestId: deps.requestId,
-    mdevOwner: deps.settings.mdevOwner,
   });
   const nowMs = deps.clock();
   const outcome = await deps.store.bindings.release(binding, {

@@ -6,6 +6,7 @@ import type { Device } from '../../domain/device.ts';
 import type { HostRelease, HostWorkKind } from '../../domain/host-work.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { mustWait } from '../host-work/must-wait.ts';
+import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
 
 /**
  * Asks the host to clean up behind an instance. The job that prepares the instance may be under
@@ -50,24 +51,27 @@ async function stepsFor(
   release: HostRelease,
   devices: readonly Device[],
 ): Promise<JobStep[]> {
-  const addresses = new Map(devices.map((device) => [device.uuid as string, device.address]));
+  const byUuid = new Map(devices.map((device) => [device.uuid, device]));
   const steps = await Promise.all(
     release.handles.map(async ({ providerUuid, handleUuid }): Promise<JobStep[]> => {
       const provider = await deps.store.inventory.provider(providerUuid);
       const handle = provider?.handles.find(({ uuid }) => uuid === handleUuid);
-      const address = addresses.get(provider?.deployable.deviceUuid ?? '');
+      const device = provider && byUuid.get(provider.deployable.deviceUuid);
       // The host no longer has the device, or the handle waits for another release.
-      if (!handle || !address || handle.release !== release.id) return [];
+      if (!handle || !device || handle.release !== release.id) return [];
       // The holder of a restored handle is not known. reinstate-handles.ts has it cleaned up when
       // it is free.
       if (handle.restoredAt !== undefined) return [];
-      const step = { address, ...(release.bindId && { bind_id: release.bindId }) };
-      const type = handle.info.asked_type;
-      if (handle.type === 'MDEV' && type !== undefined) {
-        return [{ kind: 'remove-mdev', ...step, uuid: handle.uuid, type, epoch: handle.epoch }];
-      }
-      const region = provider && (await regionLeft(deps, provider, release));
-      return [{ kind: 'settle', ...step, ...(region && { region }) }];
+      const region = await regionLeft(deps, provider, release);
+      return [
+        {
+          kind: 'clean',
+          ...placeOf(device),
+          ...(release.bindId && { bind_id: release.bindId }),
+          handle: stepHandleOf(handle),
+          ...(region && { region }),
+        },
+      ];
     }),
   );
   return steps.flat();

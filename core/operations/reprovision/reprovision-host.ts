@@ -1,11 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
-import {
-  isProgrammable,
-  needsCleaning,
-  needsProgram,
-  type StoredProvider,
-} from '../../domain/bind-plan.ts';
+import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
 import { workDueAt } from '../../domain/deadlines.ts';
 import { wantedImage } from '../../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
@@ -27,7 +22,7 @@ export async function reprovisionHost(
   host: StoredHost,
   undescribed: ReadonlySet<string>,
 ): Promise<void> {
-  const lost: Lost = { mdevs: new Map(), programs: new Set(), kept: new Set() };
+  const lost: Lost = { handles: new Map(), programs: new Set(), kept: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
   for (const device of devices) {
     for (const uuid of device.providers) {
@@ -39,7 +34,8 @@ export async function reprovisionHost(
     }
   }
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
-  for (const instance of lost.kept) if (!lost.mdevs.has(instance)) await keep(deps, host, instance);
+  for (const instance of lost.kept)
+    if (!lost.handles.has(instance)) await keep(deps, host, instance);
 }
 
 /** Makes ready again what one instance is bound to, by a job of its own. */
@@ -53,9 +49,9 @@ export async function reprovisionInstance(
   await provision(deps, host, [instanceUuid]);
 }
 
-/** What the boot took from instances: mdevs by count, and images of regions. */
+/** What the boot took from instances: prepared handles by count, and images of regions. */
 interface Lost {
-  readonly mdevs: Map<InstanceUuid, number>;
+  readonly handles: Map<InstanceUuid, number>;
   readonly programs: Set<InstanceUuid>;
   /** Instances whose region still holds the image. */
   readonly kept: Set<InstanceUuid>;
@@ -87,12 +83,12 @@ async function withoutFunction(deps: Deps, provider: StoredProvider): Promise<St
 async function noteLost(
   deps: Deps,
   { deployable, handles }: StoredProvider,
-  { mdevs, programs, kept }: Lost,
+  { handles: prepared, programs, kept }: Lost,
 ): Promise<void> {
-  const claimed = handles.flatMap(({ claim, type }) => (claim ? [{ ...claim, type }] : []));
-  for (const { instanceUuid, type } of claimed) {
-    if (!needsCleaning({ type }, deps.settings.mdevOwner)) continue;
-    mdevs.set(instanceUuid, (mdevs.get(instanceUuid) ?? 0) + 1);
+  const claimed = handles.flatMap(({ claim, prepare }) => (claim ? [{ ...claim, prepare }] : []));
+  for (const { instanceUuid, prepare } of claimed) {
+    if (prepare !== 'at-bind') continue;
+    prepared.set(instanceUuid, (prepared.get(instanceUuid) ?? 0) + 1);
   }
   if (!isProgrammable({ deployable })) return;
   const arqs = await deps.store.arqs.byUuids(claimed.map(({ arqUuid }) => arqUuid));
@@ -106,12 +102,13 @@ async function noteLost(
 }
 
 /**
- * One job makes the mdevs of several instances. An instance with an image gets a job of its own.
+ * One job prepares the handles of several instances. An instance with an image gets a job of its
+ * own.
  */
-function groupsOf({ mdevs, programs }: Lost): InstanceUuid[][] {
+function groupsOf({ handles, programs }: Lost): InstanceUuid[][] {
   const groups: InstanceUuid[][] = [...programs].map((instance) => [instance]);
   let steps = stepsPerJob;
-  for (const [instance, count] of [...mdevs].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [instance, count] of [...handles].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (programs.has(instance)) continue;
     steps += count;
     if (steps <= stepsPerJob) groups.at(-1)?.push(instance);

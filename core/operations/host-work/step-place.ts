@@ -1,0 +1,12 @@
+// How a step of a job names a device and an attach handle.
+
+import type { StepHandle } from '../../contracts/job-document.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
+
+export function placeOf({ driver, address }: Pick<Device, 'driver' | 'address'>) {
+  return { driver, address };
+}
+
+export function stepHandleOf({ uuid, type, info, epoch }: AttachHandle): StepHandle {
+  return { uuid, type, info, epoch };
+}
