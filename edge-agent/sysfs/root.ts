@@ -25,7 +25,9 @@ export interface Sysfs {
    * absent.
    */
   writeAttribute(path: string, text: string): Promise<void>;
-  /** The last part of a link's target, without following the link. */
+  /** A link's target as it is written, without following the link. */
+  linkTarget(path: string): string | undefined;
+  /** The last part of a link's target. */
   linkName(path: string): string | undefined;
   /** The absolute path with all links followed. @throws SysfsPathRefused if it leaves the root */
   resolve(path: string): string;
@@ -45,6 +47,7 @@ export function openSysfs(root: string): Sysfs {
     if (!resolved.startsWith(`${realpathSync.native(root)}/`)) throw refusal(path);
     return resolved;
   };
+  const linkTarget = (path: string) => unlessAbsent(() => readlinkSync(absolute(path)));
   return {
     resolve,
     list: (directory) => unlessAbsent(() => readdirSync(absolute(directory))),
@@ -59,8 +62,9 @@ export function openSysfs(root: string): Sysfs {
         await file.close();
       }
     },
+    linkTarget,
     linkName: (path) => {
-      const target = unlessAbsent(() => readlinkSync(absolute(path)));
+      const target = linkTarget(path);
       return target?.slice(target.lastIndexOf('/') + 1);
     },
   };

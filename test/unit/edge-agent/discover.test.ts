@@ -124,3 +124,30 @@ describe('discovery', () => {
     },
   );
 });
+
+describe('a driver', () => {
+  it('is asked once at a time, and once for all that asked meanwhile', async () => {
+    const answers: ((found: Record<string, ReportedDevice>) => void)[] = [];
+    const driver: Driver = {
+      name: 'one',
+      discover: () => new Promise((resolve) => answers.push(resolve)),
+    };
+    const { discover, clock } = discoveryOf(driver);
+
+    // Act
+    const first = discover();
+    await clock.advance(0);
+    const later = [discover(), discover()];
+    await clock.advance(0);
+    const askedAtOnce = answers.length;
+    answers[0]?.({});
+    await clock.advance(0);
+    answers[1]?.({ [gpu.address]: { ...gpu, driver: 'one' } });
+
+    // Assess
+    expect(askedAtOnce).toBe(1);
+    expect((await first).devices).toHaveLength(0);
+    expect((await Promise.all(later)).map(({ devices }) => devices.length)).toEqual([1, 1]);
+    expect(answers).toHaveLength(2);
+  });
+});

@@ -1,0 +1,145 @@
+// The one way to what may block in the kernel or in a device: each operation is a child process
+// that runs a standard program (coreutils or busybox), without a shell. What the kernel answers
+// from its own memory (links, directories, uevent) is read in process, by sysfs/root.ts.
+
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '#agent/clock.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { createDeviceQueue, type Health, type QueueLimits } from './device-queue.ts';
+import { codeOf, HardwareError } from './errno.ts';
+import { type BatchDeps, type DeviceFile, readStarts } from './read-starts.ts';
+import { type ChildGiven, type ChildResult, type StartChild, startChild } from './watched-child.ts';
+
+/** `device` is the key under which a hanging operation blocks others, as a rule its address. */
+export interface Hardware {
+  /** The first bytes of a file below the sysfs root. @throws HardwareError */
+  readBytes(device: string, path: string, count: number): Promise<Buffer>;
+  /** An attribute without the newline at its end. @throws HardwareError */
+  readText(device: string, path: string): Promise<string>;
+  /**
+   * The first bytes of one file of each of many devices, with few children. EBUSY for a device
+   * that another operation uses.
+   */
+  readStarts(files: readonly DeviceFile[]): Promise<readonly (Buffer | HardwareError)[]>;
+  /** One write(2). @throws HardwareError with the kernel's code */
+  writeText(device: string, path: string, text: string, limitMs?: number): Promise<void>;
+  /**
+   * Runs a vendor's tool: an absolute path, or a name in the system's folders for programs.
+   * @throws HardwareError if it cannot be started, is late or prints too much
+   */
+  exec(device: string, tool: string, args: readonly string[], limitMs?: number): Promise<Answer>;
+  healthOf(device: string): Health;
+}
+
+export interface Answer {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface HardwareDeps {
+  readonly sysfs: Sysfs;
+  readonly clock: Clock;
+  readonly limits?: Partial<QueueLimits & { readonly readMs: number }>;
+  readonly start?: StartChild;
+}
+
+const directories = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'] as const;
+const environment = { LC_ALL: 'C', PATH: directories.join(':') } as const;
+
+/** A page, the length of the longest attribute. */
+const textMax = 4096;
+const toolOutputMax = 64 * 1024;
+/** An unbind or a reset waits for the device; the kernel gives up after some 60 seconds. */
+const writeMs = 90_000;
+
+export function openHardware({ sysfs, clock, limits, start = startChild }: HardwareDeps): Hardware {
+  const { childrenMax = 32, abandonedMax = 16, readMs = 5_000 } = limits ?? {};
+  const queue = createDeviceQueue({ childrenMax, abandonedMax }, clock.wallMs);
+
+  async function run(device: string, given: Omit<ChildGiven, 'environment'>) {
+    const result = await queue.run(device, () => start({ ...given, environment }));
+    return checked(result, device, given);
+  }
+
+  async function readBytes(device: string, path: string, count: number): Promise<Buffer> {
+    const args = ['-c', String(count), resolved(sysfs, path)];
+    const given = { program: programAt('head'), args, limitMs: readMs, outputMax: count };
+    const { exitCode, stdout, stderr } = await run(device, given);
+    if (exitCode !== 0) throw new HardwareError(codeOf(stderr), `${path} cannot be read`);
+    return stdout;
+  }
+
+  const batches: BatchDeps = {
+    queue,
+    readAlone: readBytes,
+    startHead: (args, outputMax) =>
+      start({ program: programAt('head'), args, environment, limitMs: readMs, outputMax }),
+    resolve: (path) => resolved(sysfs, path),
+  };
+  return {
+    readBytes,
+    readText: async (device, path) =>
+      (await readBytes(device, path, textMax)).toString('latin1').trimEnd(),
+    readStarts: (files) => readStarts(batches, files),
+    writeText: async (device, path, text, limitMs = writeMs) => {
+      if (text.length === 0 || text.length > textMax) {
+        throw new HardwareError('EINVAL', `${path}: the text must have 1 to ${textMax} characters`);
+      }
+      // One block is one read from the pipe and one write(2), as the kernel requires.
+      const args = [`of=${resolved(sysfs, path)}`, `bs=${textMax}`, 'count=1', 'conv=notrunc'];
+      const given = { program: programAt('dd'), args, stdin: text, limitMs, outputMax: textMax };
+      const { exitCode, stderr } = await run(device, given);
+      if (exitCode !== 0) throw new HardwareError(codeOf(stderr), `${path} cannot be written`);
+    },
+    exec: async (device, tool, args, limitMs = writeMs) => {
+      const given = { program: programAt(tool), args, limitMs, outputMax: toolOutputMax };
+      const { exitCode, stdout, stderr } = await run(device, given);
+      return { exitCode, stdout: stdout.toString('utf8'), stderr };
+    },
+    healthOf: queue.healthOf,
+  };
+}
+
+function checked(result: ChildResult, device: string, given: { program: string; limitMs: number }) {
+  const { end, stderr } = result;
+  if (end === 'exited') return result;
+  const reasons = {
+    late: ['ETIMEDOUT', `no answer within ${given.limitMs / 1000} s`],
+    loud: ['EFBIG', `${given.program} printed too much`],
+    failed: ['EIO', `${given.program} did not run: ${stderr || 'a signal ended it'}`],
+  } as const;
+  const [code, reason] = reasons[end];
+  throw new HardwareError(code, `${device}: ${reason}`);
+}
+
+/** @throws HardwareError ENOENT for an absent file: dd would create it in a trial's tree */
+function resolved(sysfs: Sysfs, path: string): string {
+  try {
+    return sysfs.resolve(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new HardwareError(code, `${path} cannot be opened`);
+  }
+}
+
+function programAt(tool: string): string {
+  if (tool.startsWith('/')) return tool;
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9._-]*$/.test(tool)) {
+    throw new HardwareError('EINVAL', `${JSON.stringify(tool)} is not the name of a program`);
+  }
+  const found = directories.map((each) => join(each, tool)).find(isExecutable);
+  if (!found) throw new HardwareError('ENOENT', `${tool} is in none of ${directories.join(', ')}`);
+  return found;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
