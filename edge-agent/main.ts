@@ -11,7 +11,7 @@ import { systemClock } from './clock.ts';
 import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
-import { createDriver } from './drivers/index.ts';
+import { openHardware } from './hardware/port.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
@@ -45,23 +45,32 @@ async function main(): Promise<void> {
   const directory = config.stateDirectory;
   await lockState(directory, log);
   const files = openStateFiles(directory);
-  const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
-  const drivers = config.drivers.map((name) =>
-    createDriver(name, { sysfs, pciAllowList: config.pciAllowList, fakeHardware, log }),
-  );
   const thing = thingName(config.stage, config.hostname);
   const clock = systemClock;
   const random = Math.random;
   const looks = createRediscoverRequests();
+  const checkpoint = await openCheckpoint({ files, bootId, log });
+  const hardware = openHardware({ sysfs, clock });
+  const drivers = config.drivers.map(({ name, create }) =>
+    create({
+      ...{ sysfs, hardware, thing, bootId, clock, log },
+      directory: join(directory, 'drivers', name),
+      isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+    }),
+  );
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
-    checkpoint: await openCheckpoint({ files, bootId, log }),
+    checkpoint,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,
     }),
   });
-  log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
+  log.info('Starting.', {
+    version: agentVersion,
+    thing,
+    drivers: config.drivers.map(({ name }) => name),
+  });
   await runAgent(
     {
       stage: config.stage,

@@ -90,6 +90,11 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
   };
 }
 
+/** One function; undefined if it is not there. @throws if its data is invalid */
+export function readPciFunctionAt(sysfs: Sysfs, address: string): PciFunction | undefined {
+  return readPciFunction(sysfs, address, address);
+}
+
 export interface PciDetails {
   readonly revision: string;
   /** -1 if the firmware does not say. */

@@ -4,7 +4,7 @@
 import { systemClock } from '#agent/clock.ts';
 import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import { createDiscovery } from '#agent/discover.ts';
-import { createDriver } from '#agent/drivers/index.ts';
+import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
 import { createLog } from '#agent/log.ts';
 import { keepMemoryLow } from '#agent/low-memory.ts';
@@ -20,10 +20,9 @@ export interface Looked {
 keepMemoryLow();
 const [sysfsRoot = '', allowListText = '[]'] = process.argv.slice(2);
 const log = createLog('error', (line) => process.stderr.write(line));
-const driver = createDriver('pci', {
+const driver = createPciDriver({
   sysfs: openSysfs(sysfsRoot),
-  pciAllowList: pciAllowList.parse(JSON.parse(allowListText)),
-  fakeHardware: { directory: '', bootId: '' },
+  allowList: pciAllowList.parse(JSON.parse(allowListText)),
   log,
 });
 const discover = createDiscovery({ drivers: [driver], clock: systemClock, log });

@@ -60,11 +60,7 @@ interface Lost {
 }
 
 /** Ends the jobs from before the boot: the agent refuses them. */
-async function endWork(
-  deps: Deps,
-  host: StoredHost,
-  { handles }: StoredProvider,
-): Promise<void> {
+async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider): Promise<void> {
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
     const work = await deps.store.releases.awaited(id);
     if (!work || !isEndedByBoot(work, host)) continue;

@@ -127,7 +127,7 @@ describe('discovery', () => {
 
 describe('a driver', () => {
   it('is asked once at a time, and once for all that asked meanwhile', async () => {
-    const answers: ((found: Record<string, ReportedDevice>) => void)[] = [];
+    const answers: ((found: Discovery) => void)[] = [];
     const driver: Driver = {
       name: 'one',
       discover: () => new Promise((resolve) => answers.push(resolve)),
@@ -140,9 +140,9 @@ describe('a driver', () => {
     const later = [discover(), discover()];
     await clock.advance(0);
     const askedAtOnce = answers.length;
-    answers[0]?.({});
+    answers[0]?.({ devices: {} });
     await clock.advance(0);
-    answers[1]?.({ [gpu.address]: { ...gpu, driver: 'one' } });
+    answers[1]?.({ devices: { [gpu.address]: { ...gpu, driver: 'one' } } });
 
     // Assess
     expect(askedAtOnce).toBe(1);
