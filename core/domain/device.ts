@@ -226,6 +226,14 @@ export interface Host {
   readonly conflict?: IdentityConflict;
 }
 
+/** A device that the settings of its host name, and that the host does not offer. */
+export interface NotOffered {
+  readonly address: string;
+  readonly driver: string;
+  /** A clause that completes "The device at <address> ...". */
+  readonly reason: string;
+}
+
 /** Consecutive jobs that the host could not do. */
 export interface FailedJobs {
   readonly count: number;

@@ -38,7 +38,7 @@ export function createMdevDriver(settings: MdevSettings, context: DriverContext)
       readMdevParents(sysfs)
         .map(({ address }) => address)
         .join(),
-    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context) : []),
+    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context, recreated) : []),
     discover: async () => discover(settings, context, recreated),
     find: async (handle) => find(context, handle),
     prepare: (handle) => prepare(settings, context, handle),
@@ -151,7 +151,11 @@ function handleOf(
 }
 
 /** Makes every mdev that fits; what fails is tried again at the next discovery. */
-async function makeAhead(settings: MdevSettings, context: DriverContext): Promise<string[]> {
+async function makeAhead(
+  settings: MdevSettings,
+  context: DriverContext,
+  recreated: ReadonlySet<string>,
+): Promise<string[]> {
   const faults: string[] = [];
   const { cards } = cardsOf(settings, context);
   const existing = readMdevs(context.sysfs);
@@ -159,7 +163,7 @@ async function makeAhead(settings: MdevSettings, context: DriverContext): Promis
     if (usedByOthers(settings, context, card, existing)) continue;
     for (const parent of card.parents) {
       try {
-        await fill(context, parent, card.pool.type);
+        await fill(context, parent, card.pool.type, recreated);
       } catch (error) {
         faults.push(`${parent.address}: ${error instanceof Error ? error.message : error}.`);
       }

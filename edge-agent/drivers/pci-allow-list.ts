@@ -50,7 +50,7 @@ const entry = z
 
 /** One entry or a list of entries, as in Cyborg. */
 export const pciAllowList = z.preprocess(
-  (given) => (Array.isArray(given) ? given : [given]),
+  (given) => (Array.isArray(given) || given === undefined ? (given ?? []) : [given]),
   z.array(entry).max(256),
 );
 export type AllowListEntry = z.infer<typeof entry>;
