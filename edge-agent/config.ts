@@ -87,6 +87,7 @@ const settings = z.strictObject({
     .max(3600, 'must be at most 3600')
     .default(60),
   SYSFS_ROOT: absolutePath.default('/sys'),
+  PROC_ROOT: absolutePath.default('/proc'),
   STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
@@ -105,6 +106,7 @@ export interface Config {
   readonly pciAllowList: readonly AllowListEntry[];
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
+  readonly procRoot: string;
   readonly stateDirectory: string;
   readonly bootIdFile: string;
   readonly logLevel: (typeof logLevels)[number];
@@ -148,6 +150,7 @@ export function loadConfig(sources: ConfigSources): Config {
     pciAllowList: parsed.data.PCI_ALLOW_LIST ?? [],
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
+    procRoot: parsed.data.PROC_ROOT,
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
     logLevel: parsed.data.LOG_LEVEL,

@@ -12,6 +12,10 @@ import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
 import { createDriver } from './drivers/index.ts';
+import { openGuards } from './guards/guards.ts';
+import { openOfferedBefore } from './guards/offered-before.ts';
+import { openProc } from './guards/proc.ts';
+import { openHardware } from './hardware/port.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
@@ -46,11 +50,17 @@ async function main(): Promise<void> {
   await lockState(directory, log);
   const files = openStateFiles(directory);
   const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
+  const clock = systemClock;
+  const hardware = openHardware({ sysfs, clock });
+  const guards = openGuards({
+    ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
+    offeredBefore: await openOfferedBefore(files, log),
+  });
+  const { pciAllowList } = config;
   const drivers = config.drivers.map((name) =>
-    createDriver(name, { sysfs, pciAllowList: config.pciAllowList, fakeHardware, log }),
+    createDriver(name, { sysfs, hardware, guards, pciAllowList, fakeHardware, log }),
   );
   const thing = thingName(config.stage, config.hostname);
-  const clock = systemClock;
   const random = Math.random;
   const looks = createRediscoverRequests();
   const jobs = createJobRunner({

@@ -1,5 +1,7 @@
 // The list of drivers. A new driver is a file in this folder and a line here.
 
+import type { Guards } from '#agent/guards/guards.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Driver } from './driver.ts';
@@ -12,6 +14,8 @@ import type { AllowListEntry } from './pci-allow-list.ts';
 
 export interface DriverDeps {
   readonly sysfs: Sysfs;
+  readonly hardware: Hardware;
+  readonly guards: Guards;
   readonly pciAllowList: readonly AllowListEntry[];
   readonly fakeHardware: FakeHardwareDeps;
   readonly log: Log;
@@ -22,7 +26,7 @@ export type DriverName = (typeof driverNames)[number];
 
 const constructors: Readonly<Record<DriverName, (deps: DriverDeps) => Driver>> = {
   fake: createFakeDriver,
-  pci: ({ sysfs, pciAllowList, log }) => createPciDriver({ sysfs, allowList: pciAllowList, log }),
+  pci: ({ pciAllowList, ...deps }) => createPciDriver({ ...deps, allowList: pciAllowList }),
   fake_fpga: ({ fakeHardware }) => createFakeFpgaDriver(fakeHardware),
   fake_gpu: ({ fakeHardware }) => createFakeGpuDriver(fakeHardware),
 };

@@ -42,6 +42,7 @@ describe('settings of the agent', () => {
       pciAllowList: [],
       intervalSeconds: 60,
       sysfsRoot: '/sys',
+      procRoot: '/proc',
       stateDirectory: '/var/lib/cyborg-agent',
       bootIdFile: '/proc/sys/kernel/random/boot_id',
       logLevel: 'info',
