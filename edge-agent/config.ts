@@ -3,8 +3,8 @@
 
 import * as z from 'zod';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
-import { type DriverName, driverNames } from './drivers/index.ts';
-import { type AllowListEntry, pciAllowList } from './drivers/pci-allow-list.ts';
+import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
+import { ownDrivers } from './drivers/index.ts';
 import { faultOfSource } from './image-source.ts';
 import { logLevels } from './log.ts';
 
@@ -20,22 +20,9 @@ const commaList = z
   .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''));
 
 // Accepts Cyborg's names `fake_driver` and `pci_driver` too, also with hyphens.
-const drivers = commaList
+const driverList = commaList
   .transform((names) => names.map((name) => name.replaceAll('-', '_').replace(/_driver$/, '')))
-  .pipe(
-    z
-      .array(
-        z.enum(driverNames, {
-          error: ({ input }) =>
-            `unknown driver ${JSON.stringify(input)}; valid are ${driverNames.join(', ')}`,
-        }),
-      )
-      .min(1, `name at least one of ${driverNames.join(', ')}`)
-      .refine(
-        (names) => new Set(names).size === names.length,
-        'must not name a driver more than once',
-      ),
-  );
+  .refine((names) => new Set(names).size === names.length, 'must not name a driver more than once');
 
 const endpoint = z
   .string()
@@ -72,14 +59,7 @@ const settings = z.strictObject({
       if (message) context.addIssue({ code: 'custom', message });
     })
     .optional(),
-  DRIVERS: drivers,
-  PCI_ALLOW_LIST: z
-    .union(
-      [jsonText, z.array(z.unknown()), z.record(z.string(), z.unknown())],
-      'must be a JSON list of entries',
-    )
-    .pipe(pciAllowList)
-    .optional(),
+  DRIVERS: driverList,
   INTERVAL_SECONDS: z.coerce
     .number('must be a number of seconds')
     .int('must be a whole number of seconds')
@@ -102,8 +82,7 @@ export interface Config {
   readonly authorityFile?: string;
   readonly proxy?: string;
   readonly imageSource?: string;
-  readonly drivers: readonly DriverName[];
-  readonly pciAllowList: readonly AllowListEntry[];
+  readonly drivers: readonly ConfiguredDriver[];
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
   readonly procRoot: string;
@@ -121,6 +100,8 @@ export interface ConfigSources {
   /** Hostname according to the operating system. */
   readonly hostname: string;
   readonly isReadable: (path: string) => boolean;
+  /** Drivers of the operator, beside the agent's own. */
+  readonly modules?: readonly DriverModule[];
 }
 
 /** @throws ConfigInvalid with one sentence for each missing or invalid setting */
@@ -130,12 +111,15 @@ export function loadConfig(sources: ConfigSources): Config {
     ...fromFile(sources),
     ...fromEnvironment(sources),
   };
-  const parsed = settings.safeParse(given);
+  const modules = [...ownDrivers, ...(sources.modules ?? [])];
+  const [ofDrivers, ofAgent] = parted(given, (key) => modules.some((each) => keyOf(each) === key));
+  const parsed = settings.safeParse(ofAgent);
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => sentence(issue, given));
     throw new ConfigInvalid(faults.join(' '));
   }
-  const faults = contradictions(parsed.data, sources);
+  const { drivers, faults: ofSettings } = configured(parsed.data.DRIVERS, modules, ofDrivers);
+  const faults = [...unreadable(parsed.data, sources), ...ofSettings];
   if (faults.length > 0) throw new ConfigInvalid(faults.join(' '));
   return {
     hostname: parsed.data.HOSTNAME,
@@ -146,8 +130,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...(parsed.data.CA && { authorityFile: parsed.data.CA }),
     ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
     ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
-    drivers: parsed.data.DRIVERS,
-    pciAllowList: parsed.data.PCI_ALLOW_LIST ?? [],
+    drivers,
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
     procRoot: parsed.data.PROC_ROOT,
@@ -175,23 +158,68 @@ function fromFile({ file }: ConfigSources): Record<string, unknown> {
   );
 }
 
-function contradictions(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
+function unreadable(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
   const files = [
     ['CERTIFICATE', given.CERTIFICATE],
     ['KEY', given.KEY],
     ['CA', given.CA],
   ] as const;
-  const faults = files
+  return files
     .filter(([, path]) => path !== undefined && !isReadable(path))
     .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
-  const usesPci = given.DRIVERS.includes('pci');
-  if (usesPci && !given.PCI_ALLOW_LIST?.length) {
-    faults.push(`${prefix}PCI_ALLOW_LIST must say which devices driver pci may offer.`);
+}
+
+function keyOf({ name }: DriverModule): string {
+  return name.toUpperCase();
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given] {
+  const entries = Object.entries(given);
+  return [
+    Object.fromEntries(entries.filter(([key]) => isFirst(key))),
+    Object.fromEntries(entries.filter(([key]) => !isFirst(key))),
+  ];
+}
+
+/** The named drivers with their settings. */
+function configured(names: readonly string[], modules: readonly DriverModule[], given: Given) {
+  const known = modules.map(({ name }) => name).join(', ');
+  const drivers: ConfiguredDriver[] = [];
+  const faults: string[] = [];
+  if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${known}.`);
+  for (const name of names) {
+    const own = modules.find((each) => each.name === name);
+    if (!own) {
+      faults.push(`${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${known}.`);
+      continue;
+    }
+    const read = readDriverSettings(given[keyOf(own)]);
+    const made =
+      'fault' in read
+        ? { faults: [{ path: [], message: read.fault }] }
+        : own.configure(read.settings);
+    if ('create' in made) drivers.push(made);
+    else faults.push(...made.faults.map((fault) => driverSentence(own, fault)));
   }
-  if (!usesPci && given.PCI_ALLOW_LIST) {
-    faults.push(`${prefix}PCI_ALLOW_LIST has no effect: ${prefix}DRIVERS lacks pci.`);
+  for (const own of modules) {
+    if (given[keyOf(own)] === undefined || names.includes(own.name)) continue;
+    faults.push(`${prefix}${keyOf(own)} has no effect: ${prefix}DRIVERS lacks ${own.name}.`);
   }
-  return faults;
+  return { drivers, faults };
+}
+
+/** The environment has them as JSON. */
+function readDriverSettings(given: unknown): { readonly settings: unknown } | { fault: string } {
+  if (typeof given !== 'string') return { settings: given };
+  const parsed = jsonText.safeParse(given);
+  return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
+}
+
+function driverSentence(own: DriverModule, { path, message }: SettingFault): string {
+  const place = path.length > 0 ? ` (at ${path.join('.')})` : '';
+  return `${prefix}${keyOf(own)}${place}: ${message}.`;
 }
 
 function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {

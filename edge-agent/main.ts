@@ -11,7 +11,6 @@ import { systemClock } from './clock.ts';
 import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
-import { createDriver } from './drivers/index.ts';
 import { openGuards } from './guards/guards.ts';
 import { openOfferedBefore } from './guards/offered-before.ts';
 import { openProc } from './guards/proc.ts';
@@ -49,29 +48,36 @@ async function main(): Promise<void> {
   const directory = config.stateDirectory;
   await lockState(directory, log);
   const files = openStateFiles(directory);
-  const fakeHardware = { directory: join(directory, 'fake-hardware'), bootId };
   const clock = systemClock;
+  const thing = thingName(config.stage, config.hostname);
+  const random = Math.random;
+  const looks = createRediscoverRequests();
+  const checkpoint = await openCheckpoint({ files, bootId, log });
   const hardware = openHardware({ sysfs, clock });
   const guards = openGuards({
     ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
     offeredBefore: await openOfferedBefore(files, log),
   });
-  const { pciAllowList } = config;
-  const drivers = config.drivers.map((name) =>
-    createDriver(name, { sysfs, hardware, guards, pciAllowList, fakeHardware, log }),
+  const drivers = config.drivers.map(({ name, create }) =>
+    create({
+      ...{ sysfs, hardware, guards, thing, bootId, clock, log },
+      directory: join(directory, 'drivers', name),
+      isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+    }),
   );
-  const thing = thingName(config.stage, config.hostname);
-  const random = Math.random;
-  const looks = createRediscoverRequests();
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
-    checkpoint: await openCheckpoint({ files, bootId, log }),
+    checkpoint,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,
     }),
   });
-  log.info('Starting.', { version: agentVersion, thing, drivers: config.drivers });
+  log.info('Starting.', {
+    version: agentVersion,
+    thing,
+    drivers: config.drivers.map(({ name }) => name),
+  });
   await runAgent(
     {
       stage: config.stage,

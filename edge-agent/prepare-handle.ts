@@ -1,5 +1,5 @@
 // Prepares one attach handle for one holder. The driver makes the object; this file makes sure
-// that the object was made for this holder and for nobody before.
+// that the object was made for this holder, and not for an earlier one.
 
 import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
 import type { Checkpoint, PreparedMark } from './checkpoint.ts';

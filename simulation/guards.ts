@@ -1,12 +1,12 @@
 // The guards of the product, and mutants: the product without one guard. A guard is stripped from
 // the outside, by the simulated services; the product has no switch for it.
 
-import type { Checkpoint } from '#agent/checkpoint.ts';
+import type { Checkpoint, PreparedMark } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { DueKind } from '#core/store/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
-import { foreignMdev } from './host.ts';
+import { gpuAddress, mdevType } from './host.ts';
 
 /** A mutant, which lacks one guard, or the whole product. */
 export interface Strip {
@@ -185,12 +185,21 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   },
 };
 
+/** The mark of an agent that takes every mdev for its own. */
+const foreignMark: PreparedMark = {
+  driver: 'sim_gpu',
+  address: gpuAddress,
+  type: 'MDEV',
+  info: { asked_type: mdevType },
+  epoch: 0,
+};
+
 const weakenedCheckpoint: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {
   'agent claims before it acts': (checkpoint) => ({ ...checkpoint, claim: async () => {} }),
   'agent records outcomes': (checkpoint) => ({ ...checkpoint, record: async () => {} }),
   'agent removes only its own mdevs': (checkpoint) => ({
     ...checkpoint,
-    mdev: (uuid) => checkpoint.mdev(uuid) ?? foreignMdev(uuid),
+    prepared: (uuid) => checkpoint.prepared(uuid) ?? foreignMark,
   }),
   'agent remembers released binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
 };

@@ -5,13 +5,14 @@ import { type AgentDeps, runAgent } from '#agent/agent.ts';
 import { openCheckpoint } from '#agent/checkpoint.ts';
 import type { Clock } from '#agent/clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
-import type { Driver, MakesMdevs, Mdev, Programs } from '#agent/drivers/driver.ts';
+import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
 import { ImageRefused } from '#agent/image-check.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
 import type { StateFiles } from '#agent/state-files.ts';
-import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { silentLog } from '#test/support/agent.ts';
 import type { Faults } from './faults.ts';
@@ -28,6 +29,12 @@ export const fpgaAddress = '0000:0d:00.0';
 export const nicAddress = '0000:0c:00.0';
 export const mdevType = 'sim-1';
 export const regionInterface = '69528db6-eb31-577a-8c36-68f9faa081f6';
+
+export interface Mdev {
+  readonly address: string;
+  readonly type: string;
+  readonly uuid: string;
+}
 
 /** The state of the hardware; it survives the agent. */
 export interface Hardware {
@@ -200,12 +207,6 @@ async function runHostAgent(
           }),
         ),
     },
-    checkImage: async (path, interfaceUuid) => {
-      const image = parts.images.find(({ id }) => id === path);
-      const isWrong = image?.interfaceUuid !== interfaceUuid;
-      if (isWrong && !strip.isStripped('agent checks images'))
-        throw new ImageRefused('for another interface');
-    },
   });
   const deps: AgentDeps = {
     ...{ stage, thing, bootId, drivers, jobs, looks, random: random01, clock, log },
@@ -254,7 +255,7 @@ const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
   name: 'sim_nic',
   discover: () =>
     timeline.effect(process, 'device read', () =>
-      only(hardware, nicAddress, {
+      discoveryOf(hardware, nicAddress, {
         ...described(nicAddress, 'sim_nic', 'NIC', '0x15b3'),
         offers: {
           resource_class: 'CUSTOM_NIC',
@@ -272,11 +273,11 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
       if (isBlind || faults.happens('device cannot be read')) throw new Error('EIO');
       return found();
     });
-  const driver: Driver & MakesMdevs = {
+  const driver: Driver = {
     name: 'sim_gpu',
     discover: () =>
       look(() =>
-        only(hardware, gpuAddress, {
+        discoveryOf(hardware, gpuAddress, {
           ...described(gpuAddress, 'sim_gpu', 'GPU', '0x10de'),
           offers: {
             resource_class: 'VGPU',
@@ -284,37 +285,48 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
             attach_handles: Array.from({ length: handles.gpu }, (_, index) => ({
               type: 'MDEV' as const,
               info: { domain: '0000', bus: '0e', asked_type: mdevType, vgpu_mark: `${index}` },
+              prepare: 'at-bind' as const,
+              clean_seconds: 300,
             })),
           },
         }),
       ),
-    listMdevs: () => look(() => [...hardware.mdevs.values()]),
-    createMdev: (mdev) =>
+    find: (handle) =>
+      look(() => {
+        const found = hardware.mdevs.get(handle.uuid);
+        if (!found) return { state: 'absent' };
+        const isSame = found.type === mdevOf(handle).type && found.address === handle.address;
+        return isSame ? { state: 'ready' } : { state: 'other', what: `type ${found.type}` };
+      }),
+    prepare: (handle) =>
       timeline.effect(process, 'device mdev create', () => {
+        const mdev = mdevOf(handle);
         if (!hardware.present.has(gpuAddress)) throw new Error('ENODEV');
         if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
         if (hardware.mdevs.has(mdev.uuid)) throw new Error('EEXIST');
         // The GPU has room for one mdev more than handles: the foreign one.
         if (hardware.mdevs.size > handles.gpu) throw new Error('ENOSPC');
-        hardware.mdevs.set(mdev.uuid, { ...mdev });
+        hardware.mdevs.set(mdev.uuid, mdev);
+        return {};
       }),
-    removeMdev: (mdev) =>
+    clean: ({ uuid }) =>
       timeline.effect(process, 'device mdev remove', () => {
         if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EBUSY');
-        if (!hardware.mdevs.delete(mdev.uuid)) throw new Error('ENODEV');
+        if (!hardware.mdevs.delete(uuid)) throw new Error('ENODEV');
+        return { removed: uuid };
       }),
   };
   return driver;
 };
 
 const fpgaDriver: MakeDriver = (process, hardware, parts) => {
-  const { timeline, faults, handles, images, violate } = parts;
-  const driver: Driver & Programs = {
+  const { timeline, faults, handles, images, violate, strip } = parts;
+  const driver: Driver = {
     name: 'sim_fpga',
     discover: () =>
       timeline.effect(process, 'device read', () => {
         const image = images.find(({ id }) => id === hardware.image);
-        return only(hardware, fpgaAddress, {
+        return discoveryOf(hardware, fpgaAddress, {
           ...described(fpgaAddress, 'sim_fpga', 'FPGA', '0x8086'),
           regions: [
             {
@@ -329,21 +341,29 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
           ],
         });
       }),
-    program: ({ imageId, imagePath }) =>
-      timeline.effect(process, 'device program', () => {
+    images: {
+      check: async (imagePath, interfaceUuid) => {
         const image = images.find(({ id }) => id === imagePath);
-        if (image?.interfaceUuid !== regionInterface) {
-          violate('I9', `image ${imageId} was written without a check`);
-        }
-        for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
-          if (status === 'ACTIVE' && !hasLostArqs)
-            violate('I9', `image ${imageId} is written while server ${uuid} uses the region`);
-        }
-        // An interrupted write leaves no valid image.
-        hardware.image = undefined;
-        if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
-        hardware.image = imageId;
-      }),
+        const isWrong = image?.interfaceUuid !== interfaceUuid;
+        if (isWrong && !strip.isStripped('agent checks images'))
+          throw new ImageRefused('for another interface');
+      },
+      write: ({ imageId, imagePath }) =>
+        timeline.effect(process, 'device program', () => {
+          const image = images.find(({ id }) => id === imagePath);
+          if (image?.interfaceUuid !== regionInterface) {
+            violate('I9', `image ${imageId} was written without a check`);
+          }
+          for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
+            if (status === 'ACTIVE' && !hasLostArqs)
+              violate('I9', `image ${imageId} is written while server ${uuid} uses the region`);
+          }
+          // An interrupted write leaves no valid image.
+          hardware.image = undefined;
+          if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EIO');
+          hardware.image = imageId;
+        }),
+    },
   };
   return driver;
 };
@@ -357,8 +377,12 @@ function described(
   return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
 }
 
-function only(hardware: Hardware, address: string, device: ReportedDevice) {
-  return hardware.present.has(address) ? { [address]: device } : {};
+function discoveryOf(hardware: Hardware, address: string, device: ReportedDevice) {
+  return { devices: hardware.present.has(address) ? { [address]: device } : {} };
+}
+
+function mdevOf({ address, uuid, info }: HandleWork): Mdev {
+  return { address, type: info.asked_type ?? '', uuid };
 }
 
 function pciHandles(count: number, bus: string): ReportedHandle[] {

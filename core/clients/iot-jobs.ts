@@ -17,10 +17,11 @@ export interface IotJobs {
    * Creates the job unless it exists. A job's document never changes, so an existing one is
    * equal.
    *
+   * @param minutes how long it may be in progress, if longer than others of its kind
    * @throws JobTooLarge
    * @throws RetryLater while the service throttles
    */
-  create(jobId: string, document: JobDocument): Promise<void>;
+  create(jobId: string, document: JobDocument, minutes?: number): Promise<void>;
   /** Does nothing if the job does not exist or has ended. @throws RetryLater */
   cancel(jobId: string, reason: string): Promise<void>;
   /** E.g. `QUEUED`, `SUCCEEDED`; undefined if the host has no such job. */
@@ -46,7 +47,7 @@ export function createIotJobs(options: {
     return own;
   };
   return {
-    async create(jobId, document) {
+    async create(jobId, document, minutes = 0) {
       const text = JSON.stringify(jobDocument.parse(document));
       if (Buffer.byteLength(text) > jobDocumentBytesMax) {
         throw new JobTooLarge(
@@ -59,7 +60,10 @@ export function createIotJobs(options: {
         document: text,
         targetSelection: 'SNAPSHOT',
         timeoutConfig: {
-          inProgressTimeoutInMinutes: hostWork[kindOfAction(document.action)].inProgressMinutes,
+          inProgressTimeoutInMinutes: Math.max(
+            minutes,
+            hostWork[kindOfAction(document.action)].inProgressMinutes,
+          ),
         },
       });
       await unless(client().send(command), ['ResourceAlreadyExistsException']);

@@ -3,14 +3,7 @@
 // heartbeat. Keys of regions have hyphens, as in the agent-driver specification.
 
 import * as z from 'zod';
-import {
-  attachTypes,
-  type DiscoveredDevice,
-  type DiscoveredHandle,
-  deviceTypes,
-  type Offering,
-  preparations,
-} from '../domain/device.ts';
+import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
 import {
   isOfferedClass,
   isOfferedTrait,
@@ -18,6 +11,12 @@ import {
   standardClasses,
 } from '../domain/placement-names.ts';
 import { regionKinds } from '../domain/region-kinds.ts';
+import {
+  attachHandle,
+  discoveredHandle,
+  pciAddress,
+  type ReportedHandle,
+} from './attach-handle.ts';
 import { canonicalJson } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
@@ -25,9 +24,6 @@ export const reportBytesMax = 128 * 1024;
 
 /** Interval of heartbeats of an unchanged host. */
 export const heartbeatSeconds = 300;
-
-/** `DDDD:BB:DD.F`, lower case; the domain may have more than four digits (VMD, Hyper-V). */
-export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$/);
 
 /** The name of a driver. */
 export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
@@ -44,65 +40,6 @@ const resourceClass = z.string().refine(isOfferedClass, {
 function shown(input: unknown): string {
   return JSON.stringify(String(input).slice(0, 64));
 }
-
-const pciInfo = z.object({
-  domain: z.string().regex(/^[0-9a-f]{4,8}$/),
-  bus: z.string().regex(/^[0-9a-f]{2}$/),
-  device: z.string().regex(/^[0-9a-f]{1,2}$/),
-  function: z.string().regex(/^[0-7]$/),
-});
-const mdevInfo = z.object({
-  domain: pciInfo.shape.domain.optional(),
-  bus: pciInfo.shape.bus.optional(),
-  device: pciInfo.shape.device.optional(),
-  function: pciInfo.shape.function.optional(),
-  asked_type: z.string('an MDEV handle must have asked_type').regex(/^[a-zA-Z0-9_-]{1,64}$/),
-  /** Distinguishes the mdevs of one type. */
-  vgpu_mark: z
-    .string()
-    .regex(/^[a-zA-Z0-9_.:-]{1,64}$/)
-    .optional(),
-});
-
-/** AWS IoT ends a job that is in progress for seven days. */
-export const cleanSecondsMax = 5 * 24 * 3600;
-
-/** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
-const testInfo = pciInfo.extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
-const handleInfo = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
-
-interface Attached {
-  readonly type: keyof typeof handleInfo;
-  readonly info: Readonly<Record<string, string>>;
-}
-
-/** What Nova attaches. `info` is Cyborg's `attach_handle_info`. */
-export const attachedAs = {
-  type: z.enum(attachTypes),
-  info: z.record(z.string().max(64), shortText),
-};
-
-/** Adds an issue for each part of `info` that the type requires otherwise. */
-export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): void {
-  const { error } = handleInfo[type].safeParse(info);
-  for (const { path, message } of error?.issues ?? []) {
-    context.addIssue({ code: 'custom', path: ['info', ...path], message });
-  }
-}
-
-/** Gives a hypervisor one accelerator. */
-export const attachHandle = z
-  .object({
-    ...attachedAs,
-    /** Of an object that exists already, for example an mdev; otherwise the cloud gives it one. */
-    uuid: z.guid().optional(),
-    /** Whether a job prepares it for each bind, or the agent has made it before any bind. */
-    prepare: z.enum(preparations).optional(),
-    /** The longest time that the host cleans it after a holder; absent if it does not. */
-    clean_seconds: z.number().int().min(1).max(cleanSecondsMax).optional(),
-  })
-  .superRefine(checkInfo);
-export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
 const offering = {
@@ -281,22 +218,5 @@ function discoveredOffering(reported: NonNullable<ReportedDevice['offers']>): Of
     numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
     traits: reported.traits,
     attachHandles: reported.attach_handles.map(discoveredHandle),
-  };
-}
-
-/** `info` without the keys that its type does not have: a newer agent may send more. */
-function knownInfo({ type, info }: ReportedHandle): Record<string, string> {
-  const known = Object.keys(handleInfo[type].shape);
-  return Object.fromEntries(Object.entries(info).filter(([name]) => known.includes(name)));
-}
-
-function discoveredHandle(reported: ReportedHandle): DiscoveredHandle {
-  const { type, uuid, prepare, clean_seconds: cleanSeconds } = reported;
-  return {
-    type,
-    info: knownInfo(reported),
-    ...(uuid && { uuid: uuid.toLowerCase() }),
-    ...(prepare && { prepare }),
-    ...(cleanSeconds !== undefined && { cleanSeconds }),
   };
 }

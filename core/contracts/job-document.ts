@@ -3,7 +3,8 @@
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { attachedAs, checkInfo, driverName, pciAddress } from './inventory-report.ts';
+import { attachedAs, checkInfo, pciAddress } from './attach-handle.ts';
+import { driverName } from './inventory-report.ts';
 import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
@@ -185,6 +186,15 @@ export const jobStatusDetails = z.object({
   evidence: z.string().max(1024).optional(),
 });
 export type JobStatusDetails = z.infer<typeof jobStatusDetails>;
+
+/** A detail that is JSON; undefined where it is absent, or not as its form says. */
+export function readDetail<T>(form: z.ZodType<T>, text: string | undefined): T | undefined {
+  try {
+    return form.safeParse(JSON.parse(text ?? '')).data;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * The end of a job's execution.

@@ -1,7 +1,7 @@
 // When the sweep must take what has a deadline. The sweep runs once a minute, so an item is due if
 // it would expire before the next run.
 
-import { type ExpiringWorkKind, hostWork } from './host-work.ts';
+import { type ExpiringWorkKind, type HostRelease, hostWork } from './host-work.ts';
 import { backoffSeconds } from './retry-later.ts';
 
 export const sweepSeconds = 60;
@@ -39,6 +39,16 @@ export function workDueMs(kind: ExpiringWorkKind, settings: BindDeadline): numbe
 /** When host work that starts now is due; ISO 8601. */
 export function workDueAt(kind: ExpiringWorkKind, settings: BindDeadline, nowMs: number): string {
   return new Date(nowMs + workDueMs(kind, settings)).toISOString();
+}
+
+/** When a release that starts now is due: its driver may need longer than others; ISO 8601. */
+export function releaseDueAt(
+  { cleanSeconds = 0 }: Pick<HostRelease, 'cleanSeconds'>,
+  settings: BindDeadline,
+  nowMs: number,
+): string {
+  const ms = Math.max(workDueMs('release', settings), cleanSeconds * 1000);
+  return new Date(nowMs + ms).toISOString();
 }
 
 /** Until when an ARQ that is bound to no instance is kept; ISO 8601. */

@@ -37,6 +37,13 @@ export interface HandleCare {
   readonly cleanSeconds?: number;
 }
 
+/** The end of a cleaning, with facts by name that the driver has verified. */
+export interface Cleaning {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly evidence: Readonly<Record<string, string | number | boolean>>;
+}
+
 /** An attach handle as its host reports it. */
 export interface DiscoveredHandle extends HandleCare {
   readonly type: AttachType;
@@ -191,6 +198,8 @@ export interface AttachHandle extends HandleCare {
    * The release that its host has not confirmed: the previous holder's data may still be there.
    */
   readonly release?: ReleaseId;
+  /** What its host last verified after cleaning it. */
+  readonly lastCleaning?: Cleaning;
   /** Why it is in quarantine: its release was not confirmed in time. */
   readonly quarantine?: string;
   /**

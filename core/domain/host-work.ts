@@ -153,6 +153,8 @@ export interface HostRelease extends HandleWork {
   readonly reprovisionJob?: string;
   /** The bind continues: the instance keeps some of its ARQs. */
   readonly isPart?: true;
+  /** How long the host may take for the handle that takes longest, if its driver says. */
+  readonly cleanSeconds?: number;
 }
 
 /** A region that an operator has programmed; its handles cannot be claimed meanwhile. */

@@ -134,7 +134,9 @@ export function resolveArq(
   now: string,
   failure?: string,
 ): TransactItem {
-  const set = setting({ state, updated_at: now, failure });
+  const { attachment } = arq.binding;
+  const info = state === 'Bound' ? attachment?.info : undefined;
+  const set = setting({ state, updated_at: now, failure, handle_info: info });
   const taken = state === 'BindFailed' ? ` REMOVE ${attachmentAttributes.join(', ')}` : '';
   return {
     Update: {

@@ -54,7 +54,7 @@ export interface BindingStore {
   /** Sets when the sweep looks at the binding again. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /**
-   * Makes the whole binding Bound. False if the binding has changed or is resolved, or if its host
+   * Makes the whole binding Bound, with what each ARQ's hypervisor attaches. False if the binding has changed or is resolved, or if its host
    * has booted again after the boot in which it was made ready.
    */
   succeed(

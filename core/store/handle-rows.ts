@@ -6,6 +6,7 @@ import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from 
 import { anId, camelNamed, parseRow, texts } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
 
+const facts = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const storedHandle = z.object({
   pk: z.string(),
   sk: z.string(),
@@ -14,6 +15,7 @@ const storedHandle = z.object({
   epoch: z.number(),
   prepare: z.enum(preparations).exactOptional(),
   clean_seconds: z.number().exactOptional(),
+  last_cleaning: z.object({ at: z.string(), evidence: facts }).exactOptional(),
   is_gone: z.literal(true).exactOptional(),
   release_id: anId<ReleaseId>().exactOptional(),
   quarantine: z.string().exactOptional(),
@@ -30,8 +32,8 @@ export function handleRow(handle: AttachHandle): Row {
     type: handle.type,
     info: handle.info,
     epoch: handle.epoch,
-    prepare: handle.prepare,
-    clean_seconds: handle.cleanSeconds,
+    ...(handle.prepare && { prepare: handle.prepare }),
+    ...(handle.cleanSeconds !== undefined && { clean_seconds: handle.cleanSeconds }),
     ...(handle.isGone && { is_gone: true }),
     release_id: handle.release,
     quarantine: handle.quarantine,
@@ -49,6 +51,7 @@ export function handleOf(row: Row): AttachHandle {
     epoch: stored.epoch,
     ...(stored.prepare && { prepare: stored.prepare }),
     ...(stored.clean_seconds !== undefined && { cleanSeconds: stored.clean_seconds }),
+    ...(stored.last_cleaning && { lastCleaning: stored.last_cleaning }),
     ...(row.arq_uuid !== undefined && { claim: camelNamed(parseRow(storedClaim, row)) }),
     ...(stored.release_id && { release: stored.release_id }),
     ...(stored.quarantine && { quarantine: stored.quarantine }),

@@ -31,6 +31,7 @@ const storedRelease = z.object({
     bind_id: anId<BindId>().exactOptional(),
     reprovision_job: z.string().exactOptional(),
     is_part: z.literal(true).exactOptional(),
+    clean_seconds: z.number().exactOptional(),
   }),
 });
 const storedProgram = z.object({

@@ -2,7 +2,7 @@
 // waits for, and the confirmation of any other changes nothing.
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
-import type { AttachHandle, Device, ForceNote } from '../domain/device.ts';
+import type { AttachHandle, Cleaning, Device, ForceNote } from '../domain/device.ts';
 import type { AwaitedWork, HandleRef, HostProgram, HostRelease } from '../domain/host-work.ts';
 import type { BindingTables } from './binding-items.ts';
 import type { Documents } from './documents.ts';
@@ -30,8 +30,16 @@ export interface ReleaseStore {
   program(id: string): Promise<HostProgram | undefined>;
   /** The work that a handle waits for. */
   awaited(id: string): Promise<AwaitedWork | undefined>;
-  /** Frees the handles that still wait for it, or only the given ones. Repeatable. */
-  confirm(work: AwaitedWork, some?: readonly HandleRef[]): Promise<void>;
+  /**
+   * Frees the handles that still wait for it, or only the given ones. Repeatable.
+   *
+   * @param cleanings what the host has verified, by the handles' uuids
+   */
+  confirm(
+    work: AwaitedWork,
+    some?: readonly HandleRef[],
+    cleanings?: Readonly<Record<string, Cleaning>>,
+  ): Promise<void>;
   /**
    * Keeps its handles from being claimed until it is confirmed after all. Repeatable.
    *
@@ -112,9 +120,14 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       return row.pk === releaseKey(id).pk ? releaseOf(row) : programOf(row);
     },
 
-    async confirm(work, some) {
+    async confirm(work, some, cleanings = {}) {
       const { id, handles } = work;
-      await eachHandle({ id, handles: some ?? handles }, 'REMOVE release_id, quarantine');
+      const free = 'REMOVE release_id, quarantine';
+      for (const handle of some ?? handles) {
+        const cleaning = cleanings[handle.handleUuid];
+        const update = cleaning ? `SET last_cleaning = :cleaning ${free}` : free;
+        await eachHandle({ id, handles: [handle] }, update, cleaning && { ':cleaning': cleaning });
+      }
       if (!some) await deleteRow(work);
     },
 

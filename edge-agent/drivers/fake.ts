@@ -1,7 +1,8 @@
 // One simulated FPGA, to try the system without hardware. As with Cyborg's fake driver,
 // hypervisors ignore TEST_PCI handles, so instances start without an accelerator.
 
-import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Driver } from './driver.ts';
 
 const address = '0000:0c:00.0';

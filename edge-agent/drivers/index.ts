@@ -1,36 +1,44 @@
-// The list of drivers. A new driver is a file in this folder and a line here.
+// The agent's own drivers. A new driver is a file in this folder and a line here.
 
-import type { Guards } from '#agent/guards/guards.ts';
-import type { Hardware } from '#agent/hardware/port.ts';
-import type { Log } from '#agent/log.ts';
-import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Driver } from './driver.ts';
+import { dirname, join } from 'node:path';
+import * as z from 'zod';
+import { type DriverContext, type DriverModule, defineDriver } from './define-driver.ts';
 import { createFakeDriver } from './fake.ts';
 import { createFakeFpgaDriver } from './fake-fpga.ts';
 import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
+import { createMdevDriver } from './mdev.ts';
+import { mdevSettings } from './mdev-settings.ts';
 import { createPciDriver } from './pci.ts';
-import type { AllowListEntry } from './pci-allow-list.ts';
+import { pciAllowList } from './pci-allow-list.ts';
 
-export interface DriverDeps {
-  readonly sysfs: Sysfs;
-  readonly hardware: Hardware;
-  readonly guards: Guards;
-  readonly pciAllowList: readonly AllowListEntry[];
-  readonly fakeHardware: FakeHardwareDeps;
-  readonly log: Log;
+const pciSettings = z.strictObject({
+  allow_list: pciAllowList.refine(
+    (entries) => entries.length > 0,
+    'must say which devices driver pci may offer',
+  ),
+});
+
+/** One folder for all fakes, because one file has the faults of all. */
+function fakeHardware({ directory, bootId }: DriverContext): FakeHardwareDeps {
+  return { directory: join(dirname(directory), 'fake-hardware'), bootId };
 }
 
-export const driverNames = ['fake', 'pci', 'fake_fpga', 'fake_gpu'] as const;
-export type DriverName = (typeof driverNames)[number];
-
-const constructors: Readonly<Record<DriverName, (deps: DriverDeps) => Driver>> = {
-  fake: createFakeDriver,
-  pci: ({ pciAllowList, ...deps }) => createPciDriver({ ...deps, allowList: pciAllowList }),
-  fake_fpga: ({ fakeHardware }) => createFakeFpgaDriver(fakeHardware),
-  fake_gpu: ({ fakeHardware }) => createFakeGpuDriver(fakeHardware),
-};
-
-export function createDriver(name: DriverName, deps: DriverDeps): Driver {
-  return constructors[name](deps);
-}
+export const ownDrivers: readonly DriverModule[] = [
+  defineDriver({ name: 'fake', create: createFakeDriver }),
+  defineDriver({
+    name: 'pci',
+    settings: pciSettings,
+    create: ({ allow_list: allowList }, { sysfs, hardware, guards, log }) =>
+      createPciDriver({ sysfs, hardware, guards, allowList, log }),
+  }),
+  defineDriver({ name: 'mdev', settings: mdevSettings, create: createMdevDriver }),
+  defineDriver({
+    name: 'fake_fpga',
+    create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),
+  }),
+  defineDriver({
+    name: 'fake_gpu',
+    create: (_, given) => createFakeGpuDriver(fakeHardware(given)),
+  }),
+];

@@ -14,7 +14,8 @@ import {
 } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedDevice, ReportedHandle } from '#core/contracts/inventory-report.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { type Choice, choosePciFunctions, readWishes, type Wish } from './pci-choice.ts';

@@ -17,7 +17,7 @@ export interface AgentOptions {
   readonly hostname: string;
   readonly drivers: string;
   readonly sysfsRoot?: string;
-  readonly pciAllowList?: unknown;
+  readonly pci?: { readonly allow_list: unknown };
   readonly intervalSeconds?: number;
   /** Only {@link System.start} starts it. */
   readonly startsLater?: boolean;
@@ -203,8 +203,8 @@ function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, s
     CYBORG_AGENT_DRIVERS: agent.drivers,
     CYBORG_AGENT_STATE_DIR: join(layout.directory, 'agents', agent.hostname),
     ...(agent.sysfsRoot && { CYBORG_AGENT_SYSFS_ROOT: agent.sysfsRoot }),
-    ...(agent.pciAllowList !== undefined && {
-      CYBORG_AGENT_PCI_ALLOW_LIST: JSON.stringify(agent.pciAllowList),
+    ...(agent.pci && {
+      CYBORG_AGENT_PCI: JSON.stringify(agent.pci),
     }),
     ...(agent.intervalSeconds && {
       CYBORG_AGENT_INTERVAL_SECONDS: String(agent.intervalSeconds),

@@ -101,7 +101,7 @@ export async function aJobsHost(): Promise<JobsHost> {
   await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
   const { port } = images.address() as AddressInfo;
   const agents: AgentProcess[] = [];
-  const hardware = join(directory, 'state/fake-hardware');
+  const hardware = join(directory, 'state/drivers/fake-hardware');
   const bootIdFile = join(directory, 'boot_id');
   mkdirSync(hardware, { recursive: true });
   writeFileSync(bootIdFile, `${bootId}\n`);

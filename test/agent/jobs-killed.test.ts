@@ -17,7 +17,14 @@ const [uuid, other] = [
 ];
 const bind_id = '3b1f3a9e-5c5d-4c0e-8c0f-1c9a5f2b7d11';
 const forever = 3_600_000;
-const createStep = { kind: 'create-mdev', address: gpu, uuid, type: 'fake-1' };
+const createStep = {
+  kind: 'prepare',
+  driver: 'fake_gpu',
+  address: gpu,
+  handle: { uuid, type: 'MDEV', info: { asked_type: 'fake-1' }, epoch: 1 },
+};
+const cleanStep = { ...createStep, kind: 'clean', handle: { ...createStep.handle, epoch: 2 } };
+const otherStep = { ...createStep, handle: { ...createStep.handle, uuid: other } };
 
 const uuids = () => host.gpu().state.mdevs.map((mdev) => mdev.uuid);
 
@@ -34,26 +41,24 @@ interface Action {
 const actions: readonly Action[] = [
   {
     name: 'making an mdev',
-    operation: 'create-mdev',
+    operation: 'prepare',
     document: () => host.document('prepare', { bind_id, steps: [createStep] }),
     isTouched: () => uuids().includes(uuid),
     expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[uuid], 1]),
   },
   {
     name: 'removing an mdev',
-    operation: 'remove-mdev',
+    operation: 'clean',
     before: () => host.document('prepare', { bind_id, steps: [createStep] }),
-    document: () =>
-      host.document('release', { bind_id, steps: [{ ...createStep, kind: 'remove-mdev' }] }),
+    document: () => host.document('release', { bind_id, steps: [cleanStep] }),
     isTouched: () => uuids().length === 0,
     expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[], 2]),
   },
   {
     name: 'restoring mdevs after a boot',
-    operation: 'create-mdev',
+    operation: 'prepare',
     before: () => host.document('prepare', { bind_id, steps: [createStep] }),
-    document: () =>
-      host.document('reprovision', { steps: [createStep, { ...createStep, uuid: other }] }),
+    document: () => host.document('reprovision', { steps: [createStep, otherStep] }),
     isTouched: () => uuids().includes(other),
     expectDone: () => expect([uuids(), host.gpu().writes]).toEqual([[uuid, other], 2]),
   },
@@ -62,7 +67,12 @@ const actions: readonly Action[] = [
     operation: 'program',
     document: () =>
       host.document('program', {
-        steps: [{ kind: 'program', address: fpga, region: 'region0', image: host.image }],
+        steps: [
+          {
+            ...{ kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' },
+            content: { image: host.image },
+          },
+        ],
       }),
     isTouched: () => host.fpga().state.imageId === imageId,
     expectDone: () => expect(host.fpga().state).toEqual({ imageId, functionUuid: aFunction }),
@@ -200,7 +210,7 @@ describe('an agent that ends while it fetches an image', () => {
 
 it('refuses jobs from before a reboot, and its hardware is empty', async () => {
   const agent = host.start();
-  host.setFaults({ lingerMs: { 'create-mdev': forever } });
+  host.setFaults({ lingerMs: { prepare: forever } });
   const jobId = await host.model.create(host.document('prepare', { bind_id, steps: [createStep] }));
   await eventually(() => uuids()).toEqual([uuid]);
   await agent.killHard();

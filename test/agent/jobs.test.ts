@@ -13,20 +13,25 @@ afterEach(() => host.stop());
 
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
 const bind = () => ({ bind_id: randomUUID() });
-const create = (given: object = {}) => ({
-  kind: 'create-mdev',
-  address: gpu,
-  uuid,
-  type: 'fake-1',
-  ...given,
+interface StepOptions {
+  readonly driver: string;
+  readonly address: string;
+  readonly uuid: string;
+  readonly type: string;
+  readonly epoch: number;
+}
+const create = (given: Partial<StepOptions> = {}) => {
+  const { driver = 'fake_gpu', address = gpu, type = 'fake-1', epoch = 1 } = given;
+  const handle = { uuid: given.uuid ?? uuid, type: 'MDEV', info: { asked_type: type }, epoch };
+  return { kind: 'prepare', driver, address, handle };
+};
+const remove = (given: Partial<StepOptions> = {}) => ({
+  ...create({ epoch: 2, ...given }),
+  kind: 'clean',
 });
-const remove = (given: object = {}) => ({ ...create(given), kind: 'remove-mdev' });
 const programStep = (given: object = {}) => ({
-  kind: 'program',
-  address: fpga,
-  region: 'region0',
-  image: host.image,
-  ...given,
+  ...{ kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' },
+  content: { image: { ...host.image, ...given } },
 });
 
 const statusOf = (jobId: string) => host.model.job(jobId).status;
@@ -112,7 +117,7 @@ describe('a job', () => {
   });
 
   it('reports its progress', async () => {
-    host.setFaults({ delayMs: { 'create-mdev': 3000 } });
+    host.setFaults({ delayMs: { prepare: 3000 } });
     host.start();
     const steps = [create(), create({ uuid: randomUUID() })];
     const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));
@@ -121,7 +126,7 @@ describe('a job', () => {
   });
 
   it('stops between two steps when it is cancelled, and undoes nothing', async () => {
-    host.setFaults({ lingerMs: { 'create-mdev': 1500 } });
+    host.setFaults({ lingerMs: { prepare: 1500 } });
     const agent = host.start();
     const steps = [create(), create({ uuid: randomUUID() })];
     const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));
@@ -133,10 +138,10 @@ describe('a job', () => {
   });
 
   it('fails with the reason of the hardware', async () => {
-    host.setFaults({ fail: { 'create-mdev': 'EIO' } });
+    host.setFaults({ fail: { prepare: 'EIO' } });
     host.start();
     const jobId = await done(host.document('prepare', { ...bind(), steps: [create()] }), 'FAILED');
-    expect(reasonOf(jobId)).toBe('Step 1/1: EIO: create-mdev');
+    expect(reasonOf(jobId)).toBe('Step 1/1: EIO: prepare');
   });
 
   it('prepares nothing for a bind that was released before', async () => {
@@ -166,14 +171,14 @@ describe('the agent refuses', () => {
     await done(host.document('prepare', { ...bind(), steps: [create()] }));
     const steps = [remove({ type: 'fake-2' }), remove({ address: fpga })];
     const jobId = await done(host.document('release', { ...bind(), steps }), 'FAILED');
-    expect(reasonOf(jobId)).toContain('Step 2/2: Driver fake_fpga does not support mdevs.');
+    expect(reasonOf(jobId)).toContain(`Step 1/2: ${uuid} exists on the host as an mdev of type`);
+    expect(reasonOf(jobId)).toContain(`Step 2/2: Driver fake_gpu finds no device at ${fpga}.`);
     expect(host.gpu().state.mdevs).toHaveLength(1);
   });
 
   it('an image that is not what the job says', async () => {
     host.start();
-    const image = { ...host.image, sha256: '0'.repeat(64) };
-    const ask = { steps: [programStep({ image })] };
+    const ask = { steps: [programStep({ sha256: '0'.repeat(64) })] };
     const jobId = await done(host.document('program', ask), 'FAILED');
     expect(reasonOf(jobId)).toContain('SHA-256');
     expect(host.fpga().writes).toBe(0);

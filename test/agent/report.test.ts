@@ -77,10 +77,9 @@ function anAgent(settings: Readonly<Record<string, string>> = {}, program?: stri
 
 const pci = {
   CYBORG_AGENT_DRIVERS: 'fake,pci',
-  CYBORG_AGENT_PCI_ALLOW_LIST: JSON.stringify([
-    { vendor_id: '10de', virtual_functions: true },
-    { vendor_id: '10de' },
-  ]),
+  CYBORG_AGENT_PCI: JSON.stringify({
+    allow_list: [{ vendor_id: '10de', virtual_functions: true }, { vendor_id: '10de' }],
+  }),
 };
 
 function eventually<T>(read: () => T) {

@@ -7,7 +7,10 @@ import { aJobsHost, eventually, gpu } from './jobs-host.ts';
 
 it('a job takes as many messages as the cost model has', async () => {
   const host = await aJobsHost();
-  const mdev = { kind: 'create-mdev', address: gpu, uuid: randomUUID(), type: 'fake-1' };
+  const mdev = () => ({
+    ...{ kind: 'prepare', driver: 'fake_gpu', address: gpu },
+    handle: { uuid: randomUUID(), type: 'MDEV', info: { asked_type: 'fake-1' }, epoch: 1 },
+  });
   const bind = (steps: object[]) => host.document('prepare', { bind_id: randomUUID(), steps });
   const done = async (document: object) => {
     const jobId = await host.model.create(document);
@@ -16,10 +19,10 @@ it('a job takes as many messages as the cost model has', async () => {
   try {
     host.start();
     // After the first job the agent is idle.
-    await done(bind([mdev]));
+    await done(bind([mdev()]));
     await eventually(() => host.traffic.toHost.at(-1)).toMatch(/notify$/);
     const before = { from: host.traffic.fromHost.length, to: host.traffic.toHost.length };
-    await done(bind([{ ...mdev, uuid: randomUUID() }]));
+    await done(bind([mdev()]));
     await eventually(() => ({
       fromHost: host.traffic.fromHost.length - before.from,
       toHost: host.traffic.toHost.length - before.to,

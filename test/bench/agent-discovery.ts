@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '#agent/clock.ts';
 import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import { createDiscovery } from '#agent/discover.ts';
-import { createDriver } from '#agent/drivers/index.ts';
+import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openProc } from '#agent/guards/proc.ts';
@@ -26,15 +26,14 @@ const [sysfsRoot = '', allowListText = '[]'] = process.argv.slice(2);
 const log = createLog('error', (line) => process.stderr.write(line));
 const sysfs = openSysfs(sysfsRoot);
 const hardware = openHardware({ sysfs, clock: systemClock });
-const driver = createDriver('pci', {
+const driver = createPciDriver({
   sysfs,
   hardware,
   guards: openGuards({
     ...{ sysfs, hardware, proc: openProc('/proc'), ownPid: String(process.pid) },
     offeredBefore: { of: () => new Set(), has: () => false, replace: async () => {} },
   }),
-  pciAllowList: pciAllowList.parse(JSON.parse(allowListText)),
-  fakeHardware: { directory: '', bootId: '' },
+  allowList: pciAllowList.parse(JSON.parse(allowListText)),
   log,
 });
 const discover = createDiscovery({ drivers: [driver], clock: systemClock, log });

@@ -102,7 +102,7 @@ async function measureAgent(scratch: string, sysfsRoot: string): Promise<number>
       CYBORG_AGENT_KEY: files.keyFile,
       CYBORG_AGENT_CA: files.authorityFile,
       CYBORG_AGENT_DRIVERS: 'pci',
-      CYBORG_AGENT_PCI_ALLOW_LIST: JSON.stringify(allowList),
+      CYBORG_AGENT_PCI: JSON.stringify({ allow_list: allowList }),
       CYBORG_AGENT_SYSFS_ROOT: sysfsRoot,
       CYBORG_AGENT_STATE_DIR: join(scratch, 'state'),
       CYBORG_AGENT_INTERVAL_SECONDS: '1',

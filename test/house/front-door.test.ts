@@ -2,10 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makesMdevs, programs } from '#agent/drivers/driver.ts';
-import { createDriver, type DriverDeps, driverNames } from '#agent/drivers/index.ts';
+import type { DriverContext } from '#agent/drivers/define-driver.ts';
+import { ownDrivers } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { deviceTypes } from '#core/domain/device.ts';
+import { silentLog } from '#test/support/agent.ts';
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -106,13 +107,18 @@ describe('the support matrix of README.md', () => {
     .trim()
     .split('\n')
     .map((line) => line.slice(2, -2).split(' | '));
-  const noLog = { debug() {}, info() {}, warn() {}, error() {} } as unknown as DriverDeps['log'];
-  const deps = {
+  const context = {
     sysfs: openSysfs('/nowhere'),
-    pciAllowList: [],
-    fakeHardware: { directory: '/nowhere', bootId: 'x', log: noLog },
-    log: noLog,
-  } as unknown as DriverDeps;
+    directory: '/nowhere/state',
+    bootId: 'x',
+    log: silentLog,
+  } as unknown as DriverContext;
+  /** Settings of each driver that needs some. */
+  const settings: Readonly<Record<string, unknown>> = {
+    pci: { allow_list: { vendor_id: '10de' } },
+    mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
+  };
+  const driverNames = ownDrivers.map(({ name }) => name);
 
   it('has the drivers that there are', () => {
     expect([...new Set(rows.map(([, driver]) => driver))].sort()).toEqual(
@@ -121,14 +127,16 @@ describe('the support matrix of README.md', () => {
   });
 
   it.each(driverNames)('says of %s whether it makes mdevs and programs', (name) => {
-    const driver = createDriver(name, deps);
-    const isFake = name !== 'pci';
+    const made = ownDrivers.find((each) => each.name === name)?.configure(settings[name]);
+    if (!made || 'faults' in made) throw new Error(JSON.stringify(made));
+    const driver = made.create(context);
+    const isFake = name.startsWith('fake');
     const yes = isFake ? 'fake driver only' : 'yes';
     for (const row of rows.filter(([, each]) => each === `\`${name}\``)) {
       const [, , discover, , , mdev, program, seenOn] = row;
       expect(discover).toBe(yes);
-      expect(mdev).toBe(makesMdevs(driver) ? yes : 'no');
-      expect(program).toBe(programs(driver) ? yes : 'no');
+      expect(mdev).toBe(driver.prepare ? yes : 'no');
+      expect(program).toBe(driver.images ? yes : 'no');
       expect(isFake ? seenOn : 'no hardware').toBe('no hardware');
     }
   });

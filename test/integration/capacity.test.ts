@@ -77,7 +77,7 @@ describe('a handle in quarantine', () => {
     await sweep(inMinutes(1.1));
     await cmp1.startReleases();
     expect([...cmp1.jobs.values()]).toMatchObject([
-      { action: 'release', steps: [{ kind: 'remove-mdev' }] },
+      { action: 'release', steps: [{ kind: 'clean' }] },
     ]);
     expect(await quarantined()).toHaveLength(1);
     await cmp1.end('release');

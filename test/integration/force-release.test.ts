@@ -130,7 +130,7 @@ it('a device is cleaned by its host before it is freed by force', async () => {
 
   await startRelease(deps, held?.release ?? '');
   expect(asked).toMatchObject([
-    { action: 'release', steps: [{ kind: 'remove-mdev', uuid, address: addresses[0] }] },
+    { action: 'release', steps: [{ kind: 'clean', handle: { uuid }, address: addresses[0] }] },
   ]);
   const release = await deps.store.releases.awaited(held?.release ?? '');
   if (!release) throw new Error('The release is missing.');

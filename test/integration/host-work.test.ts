@@ -27,7 +27,11 @@ describe('a bind that needs the host', () => {
         action: 'prepare',
         host: 'cmp1',
         steps: [
-          { kind: 'create-mdev', address: '0000:0e:00.0', uuid: handle?.uuid, type: 'fake-1' },
+          {
+            kind: 'prepare',
+            address: '0000:0e:00.0',
+            handle: { uuid: handle?.uuid, info: { asked_type: 'fake-1' } },
+          },
         ],
       },
     ]);
@@ -90,7 +94,7 @@ describe('a release', () => {
     await cmp1.startReleases();
     await cmp1.startReleases();
     expect([...cmp1.jobs.values()]).toMatchObject([
-      { action: 'release', steps: [{ kind: 'remove-mdev', type: 'fake-1' }] },
+      { action: 'release', steps: [{ kind: 'clean', handle: { info: { asked_type: 'fake-1' } } }] },
     ]);
     await cmp1.end('release');
     expect((await cmp1.handles()).filter(({ release, claim }) => release || claim)).toEqual([]);

@@ -94,7 +94,7 @@ describe('a host that reboots', () => {
     await cmp1.boot({ bitstream: id });
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
     await cmp1.reprovisionFor(instance);
-    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: id });
+    expect(cmp1.theOnlyStep()).toMatchObject({ content: { bitstream_id: id } });
     await cmp1.end('succeeded');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });

@@ -77,7 +77,7 @@ describe('a bind that names an image', () => {
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction });
     const { instance } = await cmp1.bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
     await cmp1.startBindOf(instance);
-    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region', bitstream_id: loadedId });
+    expect(cmp1.theOnlyStep()).toMatchObject({ content: { bitstream_id: loadedId } });
     await cmp1.end('succeeded');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
     await cmp1.remove(instance);
@@ -85,7 +85,9 @@ describe('a bind that names an image', () => {
     const plain = loadedFunction.replaceAll('-', '');
     const byFunction = await cmp1.bind({ 'accel:function_id': plain });
     await cmp1.startBindOf(byFunction.instance);
-    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region', function_id: loadedFunction });
+    expect(cmp1.theOnlyStep()).toMatchObject({
+      content: { function_id: loadedFunction },
+    });
     await cmp1.end('failed');
     expect(await cmp1.stateOf(byFunction.instance)).toBe(409);
   });

@@ -85,7 +85,7 @@ describe('after a restore', () => {
     expect([device_uuid, attach_handles]).toEqual([deviceUuid('cmp1', gpu.address), []]);
     await cmp1.startReleases();
     const steps = [...cmp1.jobs.values()].flatMap((job) => ('steps' in job ? job.steps : []));
-    expect(steps.map(({ kind }) => kind)).toEqual(['remove-mdev', 'remove-mdev', 'remove-mdev']);
+    expect(steps.map(({ kind }) => kind)).toEqual(['clean', 'clean', 'clean']);
     await cmp1.end('release');
     expect(
       (await cmp1.handles()).filter(({ release, restoredAt }) => release || restoredAt),

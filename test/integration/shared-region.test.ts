@@ -91,7 +91,7 @@ describe('a host that reboots', () => {
     await cmp1.end('succeeded');
     cmp1.jobs.clear();
     await cmp1.reprovisionFor(high);
-    expect(cmp1.theOnlyStep()).toMatchObject({ kind: 'check-region' });
+    expect(cmp1.theOnlyStep()).not.toHaveProperty('content.image');
     await cmp1.end('succeeded');
     expect([await cmp1.stateOf(low), await cmp1.stateOf(high)]).toEqual(['Bound', 'Bound']);
   });

@@ -75,7 +75,7 @@ export async function openStage(
 ): Promise<Stage> {
   const url = acceleratorUrl(layout);
   const hardware = cloud.plan.computeHosts.map((host) =>
-    join(layout.directory, 'agents', host, 'fake-hardware'),
+    join(layout.directory, 'agents', host, 'drivers', 'fake-hardware'),
   );
   let brief: Promise<string> | undefined;
   return {

@@ -310,7 +310,9 @@ it("keeps the named certificate, if it is one of the host's", async () => {
 it('refuses settings with which the agent would not start', () => {
   const host = { stage, hostname: 'cmp1', endpoint: 'x:443', at: '/etc/cyborg-agent' };
   expect(() => agentSettings(host, '{}')).toThrow('CYBORG_AGENT_DRIVERS is missing.');
-  expect(() => agentSettings(host, '{"drivers":["pci"]}')).toThrow('PCI_ALLOW_LIST');
+  expect(() => agentSettings(host, '{"drivers":["pci"]}')).toThrow(
+    'CYBORG_AGENT_PCI (at allow_list)',
+  );
   expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
 });
 

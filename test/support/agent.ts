@@ -32,7 +32,7 @@ export function aReportedDevice(given: Partial<ReportedDevice> = {}): ReportedDe
 /** A fake driver that finds these devices, all with its name. */
 export function aDriver(name: string, ...devices: ReportedDevice[]): Driver {
   const found = devices.map((device) => [device.address, { ...device, driver: name }]);
-  return { name, discover: async () => Object.fromEntries(found) };
+  return { name, discover: async () => ({ devices: Object.fromEntries(found) }) };
 }
 
 /** A clock that a test moves, and that wakes sleepers when it is moved. */

@@ -216,7 +216,9 @@ export class FpgaHost {
 
   theStep() {
     const step = this.theOnlyStep();
-    if (step?.kind !== 'program') throw new Error(`not to program, but to ${step?.kind}`);
-    return step;
+    if (!step || !('content' in step) || !('image' in step.content)) {
+      throw new Error(`not to program, but to ${step?.kind}`);
+    }
+    return { ...step, image: step.content.image };
   }
 }

@@ -5,8 +5,7 @@ import { expect } from 'vitest';
 import { openCheckpoint } from '#agent/checkpoint.ts';
 import { type Clock, systemClock } from '#agent/clock.ts';
 import { createDownloads } from '#agent/download.ts';
-import type { Driver, MakesMdevs, Mdev } from '#agent/drivers/driver.ts';
-import { checkImage } from '#agent/image-check.ts';
+import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
@@ -20,6 +19,16 @@ export const secondGpu = '0000:0f:00.0';
 export const uuid = (number: number) =>
   `91ac1606-427e-44bb-8233-${String(number).padStart(12, '0')}`;
 
+interface Mdev {
+  readonly address: string;
+  readonly type: string;
+  readonly uuid: string;
+}
+
+export function mdevOf({ address, uuid: handle, info }: HandleWork): Mdev {
+  return { address, type: info.asked_type ?? '', uuid: handle };
+}
+
 /** A driver of two GPUs that make mdevs; a test can hold a creation. */
 function aGpuDriver() {
   const mdevs: Mdev[] = [];
@@ -29,27 +38,36 @@ function aGpuDriver() {
     [gpu]: aReportedDevice({ address: gpu, driver: 'gpus' }),
     [secondGpu]: aReportedDevice({ address: secondGpu, driver: 'gpus' }),
   };
-  const driver: Driver & MakesMdevs = {
+  const driver: Driver = {
     name: 'gpus',
     discover: async () => {
       await hooks.beforeLook();
-      return found;
+      return { devices: found };
     },
-    listMdevs: async () => {
+    find: async (handle) => {
       await hooks.beforeLook();
-      return [...mdevs];
+      const there = mdevs.find((mdev) => mdev.uuid === handle.uuid);
+      if (!there) return { state: 'absent' };
+      const { address, type } = mdevOf(handle);
+      const isSame = there.type === type && there.address === address;
+      return isSame
+        ? { state: 'ready' }
+        : { state: 'other', what: `an mdev of type ${there.type} on ${there.address}` };
     },
-    createMdev: async (mdev) => {
+    prepare: async (handle) => {
+      const mdev = mdevOf(handle);
       calls.push(`create ${mdev.uuid}`);
       await hooks.beforeCreate(mdev);
       mdevs.push(mdev);
+      return {};
     },
-    removeMdev: async (mdev) => {
+    clean: async (mdev) => {
       calls.push(`remove ${mdev.uuid}`);
       mdevs.splice(
         mdevs.findIndex((each) => each.uuid === mdev.uuid),
         1,
       );
+      return { removed: mdev.uuid };
     },
   };
   return { driver, mdevs, calls, hooks };
@@ -80,7 +98,6 @@ export async function aJobHost(
     stop: stop.signal,
     drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),
-    checkImage,
     downloads: createDownloads(join(directory, 'images'), silentLog),
   });
   let served: Promise<void> = Promise.resolve();
@@ -103,11 +120,26 @@ export const document = (action: string, given: object = {}) => ({
   ...(action === 'prepare' && { bind_id: uuid(99) }),
   ...given,
 });
-export const create = (number: number, given: object = {}) => ({
-  ...{ kind: 'create-mdev', address: gpu, type: 'a', uuid: uuid(number) },
+/** A step about the mdev of that number. */
+export const create = (
+  number: number,
+  { address = gpu, epoch = 1, type = 'a', ...given }: Partial<StepOptions> = {},
+) => ({
+  ...{ kind: 'prepare', driver: 'gpus', address },
+  handle: { uuid: uuid(number), type: 'MDEV', info: { asked_type: type }, epoch },
   ...given,
 });
-export const remove = (number: number) => ({ ...create(number), kind: 'remove-mdev' });
+export const remove = (number: number, given: Partial<StepOptions> = {}) => ({
+  ...create(number, { epoch: 2, ...given }),
+  kind: 'clean',
+});
+
+interface StepOptions {
+  readonly address: string;
+  readonly epoch: number;
+  readonly type: string;
+  readonly bind_id: string;
+}
 
 export function eventually<T>(read: () => T) {
   return expect.poll(read, { ...patience, interval: 5 });

@@ -47,7 +47,7 @@ export function aDevice(
 }
 
 export function discovered(device: ReportedDevice): DiscoveredDevice {
-  return discoveredDevice(device);
+  return discoveredDevice(device, digestOf(device));
 }
 
 export const bootId = '11111111-1111-4111-8111-111111111111';

@@ -2,25 +2,15 @@
 // else is real.
 
 import { expect } from 'vitest';
-
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
-
 import type { AttachHandle, Presence } from '#core/domain/device.ts';
-
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
-
 import { startBind } from '#core/operations/bind/start-bind.ts';
-
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
-
 import { startRelease } from '#core/operations/release/start-release.ts';
-
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
-
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
@@ -43,6 +33,8 @@ export const gpu = aDevice({
       attach_handles: [1, 2, 3].map((index) => ({
         type: 'MDEV',
         info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+        prepare: 'at-bind' as const,
+        clean_seconds: 300,
       })),
     },
   ],

@@ -1,3 +1,4 @@
+import { validInfo } from '../../contracts/attach-handle.ts';
 import type { Deps } from '../../deps.ts';
 import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
@@ -17,19 +18,34 @@ const roundsMax = 30;
  * Resolves a binding that its host has made ready.
  *
  * @param bootId the boot in which the host has; undefined where it had nothing to do
+ * @param prepared what hypervisors attach, where the host has chosen it
  * @throws RetryLater where the host has booted again
  */
 export async function succeedBind(
   deps: Deps,
   binding: InstanceBinding,
   bootId?: string,
+  prepared: PreparedInfo = {},
 ): Promise<void> {
   const isDone = await resolve(deps, binding, async (current, arqs) => {
-    if (await deps.store.bindings.succeed(current, arqs, nowOf(deps), bootId)) return true;
+    const ready = arqs.map((arq) => withPrepared(arq, prepared));
+    if (await deps.store.bindings.succeed(current, ready, nowOf(deps), bootId)) return true;
     if (bootId !== undefined) await refuseOtherBoot(deps, current.hostname, bootId);
     return false;
   });
   if (isDone) deps.log.info('Bound.', namesOf(binding));
+}
+
+/** By the handles' uuids. */
+export type PreparedInfo = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** The ARQ with the `info` that its host has chosen, if it is valid for the type. */
+function withPrepared(arq: BoundArq, prepared: PreparedInfo): BoundArq {
+  const { attachment } = arq.binding;
+  const given = attachment && prepared[attachment.handleUuid];
+  const info = given && validInfo({ type: attachment.type, info: given });
+  if (!info) return arq;
+  return { ...arq, binding: { ...arq.binding, attachment: { ...attachment, info } } };
 }
 
 /** @throws RetryLater where the host has booted since */

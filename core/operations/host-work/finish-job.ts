@@ -1,7 +1,9 @@
+import * as z from 'zod';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { JobEvent } from '../../contracts/job-document.ts';
+import { evidence, handleInfo, type JobEvent, readDetail } from '../../contracts/job-document.ts';
 import { readJobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
+import type { Cleaning } from '../../domain/device.ts';
 import {
   type HostRelease,
   type HostWorkKind,
@@ -11,7 +13,7 @@ import {
 import type { StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
-import { failBind, failOvertaken, succeedBind } from '../bind/finish-bind.ts';
+import { failBind, failOvertaken, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
 import { endProgram, quarantineProgram } from '../program/end-program.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
 import { reprovisionInstance } from '../reprovision/reprovision-host.ts';
@@ -55,7 +57,7 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
       return;
     }
     if (event.operation === 'succeeded') {
-      await deps.store.releases.confirm(release);
+      await deps.store.releases.confirm(release, undefined, cleaningsOf(deps, event));
       deps.log.info('Release confirmed.', namesOf(release));
       if (inventory) await noteSuccess(deps, inventory);
       return;
@@ -98,7 +100,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     if (host.conflict) await finishInConflict(deps, binding);
     else if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
     else if (event.operation === 'succeeded') {
-      await succeedBind(deps, binding, note.bootId);
+      await succeedBind(deps, binding, note.bootId, preparedBy(event));
       if (host.failedJobs) await noteSuccess(deps, inventory);
     } else if (note.instances.length === 1) {
       // Count the failure first: for the same event again the binding has failed already.
@@ -157,6 +159,20 @@ async function hostOfFailures(
 ): Promise<HostInventory | undefined> {
   const isUsual = operation === 'succeeded' && quarantine === undefined;
   return isUsual ? undefined : deps.store.inventory.host(hostname);
+}
+
+/** `info` that the host has chosen for handles, by their uuids. */
+function preparedBy({ statusDetails }: JobEvent): PreparedInfo {
+  return readDetail(z.record(z.string(), handleInfo), statusDetails?.prepared) ?? {};
+}
+
+/** What the host has verified, by the handles' uuids. */
+function cleaningsOf(deps: ConsumerDeps, { statusDetails }: JobEvent): Record<string, Cleaning> {
+  const told = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
+  const at = new Date(deps.clock()).toISOString();
+  return Object.fromEntries(
+    Object.entries(told).map(([handle, facts]) => [handle, { at, evidence: facts }]),
+  );
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {

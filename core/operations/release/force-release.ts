@@ -2,7 +2,7 @@ import type { Deps } from '../../deps.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import { CleaningImpossible } from '../../domain/errors.ts';
-import { isWithheld } from '../../domain/handle-state.ts';
+import { isWithheld, longestCleaning } from '../../domain/handle-state.ts';
 import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
@@ -94,6 +94,7 @@ async function cleanAgain(
     ...(isPart && { isPart }),
     hostname: old.hostname,
     handles,
+    ...longestCleaning(waiting),
     requestId: caller.requestId,
   });
   await deps.store.releases.cleanAgain(old, next, dueAt);

@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { workDueAt } from '../../domain/deadlines.ts';
+import { releaseDueAt } from '../../domain/deadlines.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
 import type { ReleaseId } from '../../domain/ids.ts';
 import type { Cleaning } from '../../store/bindings.ts';
@@ -14,6 +14,6 @@ export function newRelease(deps: Deps, plan: ReleasePlan): Cleaning {
   const startedAt = new Date(now).toISOString();
   return {
     release: { kind: 'release', id, ...plan, startedAt },
-    dueAt: workDueAt('release', deps.settings, now),
+    dueAt: releaseDueAt(plan, deps.settings, now),
   };
 }

@@ -1,4 +1,5 @@
 import type { InstanceBinding } from '../../domain/arq.ts';
+import { longestCleaning } from '../../domain/handle-state.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import type { ReleasePlan } from './new-release.ts';
@@ -24,7 +25,7 @@ export function planCleaning(ending: Ending): ReleasePlan | undefined {
     const { attachment, providerUuid } = arq.binding;
     if (!attachment) return [];
     const isCleaned = isUnderWay || attachment.cleanSeconds !== undefined;
-    return isCleaned ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
+    return isCleaned ? [{ providerUuid, attachment }] : [];
   });
   if (handles.length === 0) return undefined;
   // Without a request that ended the ARQs, the release follows from the request that bound them.
@@ -33,7 +34,11 @@ export function planCleaning(ending: Ending): ReleasePlan | undefined {
     bindId: binding.bindId,
     ...(isWhole ? reprovisionJobOf(binding) : { isPart: true as const }),
     hostname: binding.hostname,
-    handles,
+    handles: handles.map(({ providerUuid, attachment: { handleUuid } }) => ({
+      providerUuid,
+      handleUuid,
+    })),
+    ...longestCleaning(handles.map(({ attachment }) => attachment)),
     ...(requestId && { requestId }),
   };
 }

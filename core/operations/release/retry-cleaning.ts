@@ -75,9 +75,10 @@ function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   const { hostname, requestId, quarantine } = work;
   const common = { hostname, ...(requestId && { requestId }), ...(quarantine && { quarantine }) };
   if (work.kind === 'program') return common;
-  const { bindId, reprovisionJob, isPart } = work;
+  const { bindId, reprovisionJob, isPart, cleanSeconds } = work;
   return {
     ...common,
+    ...(cleanSeconds !== undefined && { cleanSeconds }),
     ...(bindId && { bindId }),
     ...(reprovisionJob && { reprovisionJob }),
     ...(isPart && { isPart }),

@@ -31,7 +31,8 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     await deps.store.releases.confirm(release);
     return;
   }
-  const asked = { uuid: release.id, hostname, bootId, requestId };
+  const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
+  const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
   await askHost(deps, 'release', asked, { ...(ended && { bind_id: ended }), steps });
 }
 

@@ -3,17 +3,19 @@ import type { InstanceBinding } from '../../domain/arq.ts';
 import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
 import { workDueAt } from '../../domain/deadlines.ts';
 import { wantedImage } from '../../domain/device-profile.ts';
+import type { HostRelease } from '../../domain/host-work.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { resolve } from '../bind/finish-bind.ts';
+import { newRelease } from '../release/new-release.ts';
 
 /** Steps of one job; well below the size that AWS allows for a document. */
 const stepsPerJob = 100;
 
 /**
- * Starts the work that follows from a boot: what the host had made is gone. Releases from before
- * the boot have nothing left to clean up, and what instances are bound to is made ready again.
- * Repeatable: bindings that this boot's jobs cover already stay as they are.
+ * Starts the work that follows from a boot: what the host had prepared is gone, or was prepared
+ * again without the cloud. The host is asked again for cleaning from before the boot, and what
+ * instances are bound to is made ready again. Repeatable: bindings that this boot's jobs cover already stay as they are.
  *
  * @param undescribed addresses of devices that the boot's reports have not described yet
  */
@@ -28,7 +30,7 @@ export async function reprovisionHost(
     for (const uuid of device.providers) {
       const provider = await deps.store.inventory.provider(uuid);
       if (!provider) continue;
-      await confirmReleases(deps, host, provider);
+      await endWork(deps, host, provider);
       const isKnown = !undescribed.has(device.address);
       await noteLost(deps, isKnown ? provider : await withoutFunction(deps, provider), lost);
     }
@@ -57,19 +59,25 @@ interface Lost {
   readonly kept: Set<InstanceUuid>;
 }
 
-async function confirmReleases(
-  deps: Deps,
-  host: StoredHost,
-  { handles }: StoredProvider,
-): Promise<void> {
+/** Ends the jobs from before the boot: the agent refuses them. */
+async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider): Promise<void> {
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
     const work = await deps.store.releases.awaited(id);
     if (!work || !isEndedByBoot(work, host)) continue;
     if (work.kind === 'program') {
       await deps.store.regions.endProgram(work, 'failed', 'The host has booted.');
     }
-    await deps.store.releases.confirm(work);
+    const isCleaned = work.kind === 'release' && work.cleanSeconds !== undefined;
+    if (isCleaned) await cleanUnderBoot(deps, work);
+    else await deps.store.releases.confirm(work);
   }
+}
+
+/** A boot erases no disk, and the agent prepares again what it had before. */
+async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<void> {
+  const { id: _id, kind: _kind, quarantine: _quarantine, retryAt: _at, ...plan } = work;
+  const { release, dueAt } = newRelease(deps, plan);
+  await deps.store.releases.replace(work, [release], dueAt);
 }
 
 /** Forgets what the region held before the boot: no report says yet what it holds now. */

@@ -1,5 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { AttachHandle } from '../../domain/device.ts';
+import { longestCleaning } from '../../domain/handle-state.ts';
 import { handlesPerReleaseMax } from '../../store/releases.ts';
 import { newRelease } from '../release/new-release.ts';
 
@@ -33,6 +34,7 @@ async function cleanUp(
     const some = handles.slice(from, from + handlesPerReleaseMax);
     const { release, dueAt } = newRelease(deps, {
       hostname,
+      ...longestCleaning(some),
       handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
     });
     await deps.store.releases.reinstateWhenClean(release, dueAt);

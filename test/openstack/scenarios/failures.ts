@@ -100,7 +100,7 @@ export const failures: readonly Scenario[] = [
 
 /** @param listed the status of nova-compute's list, which waits for up to 25 s */
 async function failAfter(stage: Stage, delayMs: number, listed: number): Promise<string> {
-  stage.setFaults({ fail: { 'create-mdev': 'EIO' }, delayMs: { 'create-mdev': delayMs } });
+  stage.setFaults({ fail: { prepare: 'EIO' }, delayMs: { prepare: delayMs } });
   const id = await create(stage, 'vgpu');
   const fault = await assertNeverActive(stage, id);
   assert.equal(firstList(stage), listed);

@@ -132,7 +132,7 @@ export const servers: readonly Scenario[] = [
     run: async (stage) => {
       const first = await build(stage, 'all-vgpus');
       await assertHas(stage, first, 2);
-      stage.setFaults({ delayMs: { 'remove-mdev': 4000 } });
+      stage.setFaults({ delayMs: { clean: 4000 } });
       await remove(stage, first.id);
       // Nova deletes the allocation before the host has cleaned the handles.
       assert.deepEqual(await allocationsOf(stage, first.id), {});

@@ -49,7 +49,7 @@ export const twoNodes: readonly Scenario[] = [
       const built = await build(stage, 'vgpu');
       await assertHas(stage, built, 1);
       assert.equal(await act(stage, built.id, { shelve: null }), 'SHELVED_OFFLOADED');
-      stage.setFaults({ fail: { 'create-mdev': 'EIO' } });
+      stage.setFaults({ fail: { prepare: 'EIO' } });
       assert.equal(await act(stage, built.id, { unshelve: null }), 'SHELVED_OFFLOADED');
       const left = await stage.demo.accelerator.try(
         'GET',

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openCheckpoint } from '#agent/checkpoint.ts';
 import { systemClock } from '#agent/clock.ts';
-import type { Driver, MakesMdevs, Mdev } from '#agent/drivers/driver.ts';
+import type { Driver } from '#agent/drivers/driver.ts';
 import type { Job } from '#agent/read-job.ts';
 import { runSteps } from '#agent/run-steps.ts';
 import { openStateFiles } from '#agent/state-files.ts';
@@ -16,16 +16,16 @@ import { aReportedDevice, silentLog } from '#test/support/agent.ts';
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const uuid = '91ac1606-427e-44bb-8233-000000000001';
 const address = '0000:0e:00.0';
-const mdev = { address, type: 'a', uuid };
 
 let directory: string;
-let mdevs: Map<string, Mdev>;
+/** Uuids. */
+let mdevs: Set<string>;
 let calls: string[];
 /** Thrown before the named action is done. */
 let fault: string | undefined;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'adopted-mdevs-'));
-  mdevs = new Map();
+  mdevs = new Set();
   calls = [];
   fault = undefined;
 });
@@ -37,28 +37,37 @@ function touch(what: string, then: () => void): void {
   then();
 }
 
-const driver: Driver & MakesMdevs = {
+const driver: Driver = {
   name: 'gpus',
-  discover: async () => ({ [address]: aReportedDevice({ address, driver: 'gpus' }) }),
-  listMdevs: async () => [...mdevs.values()],
-  createMdev: async (made) => touch('create', () => mdevs.set(made.uuid, made)),
-  removeMdev: async (made) => touch('remove', () => mdevs.delete(made.uuid)),
+  discover: async () => ({
+    devices: { [address]: aReportedDevice({ address, driver: 'gpus' }) },
+  }),
+  find: async (handle) => ({ state: mdevs.has(handle.uuid) ? 'ready' : 'absent' }),
+  prepare: async (handle) => {
+    touch('create', () => mdevs.add(handle.uuid));
+    return {};
+  },
+  clean: async (handle) => {
+    touch('remove', () => mdevs.delete(handle.uuid));
+    return {};
+  },
 };
 
 let jobs = 0;
 
 /** A job of one step, run by an agent that has just started. */
-async function run(action: Job['action'], kind: 'create-mdev' | 'remove-mdev', epoch?: number) {
+async function run(action: Job['action'], kind: 'prepare' | 'clean', epoch: number) {
   jobs += 1;
   const files = openStateFiles(join(directory, 'state'));
   const checkpoint = await openCheckpoint({ files, bootId, log: silentLog });
-  const step = { kind, ...mdev, ...(epoch !== undefined && { epoch }) };
+  const handle = { uuid, type: 'MDEV', info: { asked_type: 'a' }, epoch } as const;
+  const target = { driver: 'gpus', address, handle };
+  const step = kind === 'clean' ? { kind, ...target } : { kind, ...target };
   return runSteps(
     {
       drivers: [driver],
       checkpoint,
       downloads: { withImage: () => Promise.reject(new Error('There is no image.')) },
-      checkImage: async () => {},
       clock: systemClock,
       log: silentLog,
     },
@@ -74,47 +83,47 @@ async function run(action: Job['action'], kind: 'create-mdev' | 'remove-mdev', e
 
 describe('an mdev with the uuid of a handle', () => {
   it('is kept if it was made for the same claim', async () => {
-    await run('prepare', 'create-mdev', 6);
-    expect(await run('prepare', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
-    expect(await run('reprovision', 'create-mdev', 6)).toEqual({ status: 'SUCCEEDED' });
+    await run('prepare', 'prepare', 6);
+    expect(await run('prepare', 'prepare', 6)).toEqual({ status: 'SUCCEEDED' });
+    expect(await run('reprovision', 'prepare', 6)).toEqual({ status: 'SUCCEEDED' });
     expect(calls).toEqual(['create']);
   });
 
   it.each(['prepare', 'reprovision'] as const)(
     'is removed and recreated by a %s for another claim',
     async (action) => {
-      await run('prepare', 'create-mdev', 6);
-      expect(await run(action, 'create-mdev', 7)).toEqual({ status: 'SUCCEEDED' });
+      await run('prepare', 'prepare', 6);
+      expect(await run(action, 'prepare', 7)).toEqual({ status: 'SUCCEEDED' });
       expect(calls).toEqual(['create', 'remove', 'create']);
     },
   );
 
   it('is kept after a boot, and never removed or given to a bind, if it has no mark', async () => {
-    mdevs.set(uuid, mdev);
-    await run('reprovision', 'create-mdev', 6);
+    mdevs.add(uuid);
+    await run('reprovision', 'prepare', 6);
     rmSync(join(directory, 'state'), { recursive: true });
-    const reason = `Step 1/1: The mdev ${uuid} exists, and was not created by this agent.`;
-    expect(await run('prepare', 'create-mdev', 6)).toMatchObject({ status: 'FAILED', reason });
+    const reason = `Step 1/1: ${uuid} exists on the host, and was not made by this agent.`;
+    expect(await run('prepare', 'prepare', 6)).toMatchObject({ status: 'FAILED', reason });
     expect(calls).toEqual([]);
     expect(mdevs.size).toBe(1);
   });
 
   it('fails the job if it cannot be removed, and stays marked as one of the agent', async () => {
-    await run('prepare', 'create-mdev', 6);
+    await run('prepare', 'prepare', 6);
     fault = 'remove';
     const reason = 'Step 1/1: EBUSY: remove';
-    expect(await run('prepare', 'create-mdev', 7)).toEqual({ status: 'FAILED', reason });
+    expect(await run('prepare', 'prepare', 7)).toEqual({ status: 'FAILED', reason });
     fault = undefined;
-    expect(await run('release', 'remove-mdev', 8)).toEqual({ status: 'SUCCEEDED' });
+    expect(await run('release', 'clean', 8)).toMatchObject({ status: 'SUCCEEDED' });
     expect(mdevs.size).toBe(0);
   });
 
   it('is not kept because a job for the other claim failed or died before', async () => {
-    await run('prepare', 'create-mdev', 6);
+    await run('prepare', 'prepare', 6);
     fault = 'remove';
-    await run('prepare', 'create-mdev', 7);
+    await run('prepare', 'prepare', 7);
     fault = undefined;
-    expect(await run('prepare', 'create-mdev', 7)).toEqual({ status: 'SUCCEEDED' });
+    expect(await run('prepare', 'prepare', 7)).toEqual({ status: 'SUCCEEDED' });
     expect(calls).toEqual(['create', 'remove', 'create']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runAgent } from '#agent/agent.ts';
 import { createDiscovery } from '#agent/discover.ts';
-import type { Driver, NoticesChange } from '#agent/drivers/driver.ts';
+import type { Driver } from '#agent/drivers/driver.ts';
 import type { Session } from '#agent/mqtt.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
@@ -24,7 +24,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   let loseConnection = () => {};
   let broker: 'up' | 'down' = 'up';
 
-  const driver: Driver & NoticesChange = {
+  const driver: Driver = {
     name: 'a_driver',
     discover: () => aDriver('a_driver', ...host.devices).discover(),
     signature: () => {

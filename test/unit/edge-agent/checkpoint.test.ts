@@ -19,25 +19,25 @@ const open = (given: { bootId?: string; directory?: string } = {}) =>
     log: silentLog,
   });
 
-const mdev = { address: '0000:0e:00.0', type: 'fake-1', uuid: 'uuid-1' };
-const mark = { address: mdev.address, type: mdev.type };
-const making = { kind: 'create-mdev', ...mdev };
-const removing = { kind: 'remove-mdev', ...mdev };
+const place = { driver: 'fake_gpu', address: '0000:0e:00.0' };
+const mark = { ...place, type: 'MDEV' as const, info: { asked_type: 'fake-1' }, epoch: 1 };
+const making = { kind: 'prepare', ...place, uuid: 'uuid-1', epoch: '1' };
+const removing = { ...making, kind: 'clean', epoch: '2' };
 
 describe('after a crash', () => {
-  it('a claim is known, and that its mdev is ours', async () => {
-    await (await open()).claim('job', '1', making);
+  it('a claim is known, and that what it prepares is ours', async () => {
+    await (await open()).claim('job', '1', making, mark);
     const after = await open();
     expect(after.job('job', '1')).toMatchObject({
       claim: { step: 0, intent: making },
       results: [],
     });
-    expect(after.mdev('uuid-1')).toEqual(mark);
+    expect(after.prepared('uuid-1')).toEqual(mark);
   });
 
   it('results and the outcome are known', async () => {
     const before = await open();
-    await before.claim('job', '1', making);
+    await before.claim('job', '1', making, mark);
     await before.record('job', '1', {});
     await before.finish('job', '1', { status: 'FAILED', reason: 'why' });
     expect((await open()).job('job', '1')).toEqual({
@@ -60,43 +60,63 @@ describe('after a crash', () => {
   });
 });
 
-describe('an mdev', () => {
-  it('is ours until its removal is stored', async () => {
+describe('a prepared handle', () => {
+  it('is ours until its cleaning is stored', async () => {
     const checkpoint = await open();
-    await checkpoint.claim('job', '1', making);
+    await checkpoint.claim('job', '1', making, mark);
     await checkpoint.record('job', '1', {});
     await checkpoint.claim('job-2', '1', removing);
     await checkpoint.record('job-2', '1', { failed: 'EBUSY' });
-    expect(checkpoint.mdev('uuid-1')).toEqual(mark);
+    expect(checkpoint.prepared('uuid-1')).toEqual(mark);
     await checkpoint.claim('job-2', '1', removing);
     await checkpoint.record('job-2', '1', {});
-    expect((await open()).mdev('uuid-1')).toBeUndefined();
+    expect((await open()).prepared('uuid-1')).toBeUndefined();
   });
 
   it('stays ours when its step fails', async () => {
     const checkpoint = await open();
-    await checkpoint.claim('job', '1', making);
+    await checkpoint.claim('job', '1', making, mark);
     await checkpoint.record('job', '1', { failed: 'EIO' });
-    expect((await open()).mdev('uuid-1')).toEqual(mark);
+    expect((await open()).prepared('uuid-1')).toEqual(mark);
   });
 
   it('is no longer ours once a check has shown that it does not exist', async () => {
     const checkpoint = await open();
-    await checkpoint.claim('job', '1', making);
+    await checkpoint.claim('job', '1', making, mark);
     await checkpoint.record('job', '1', { failed: 'ENOSPC' }, 'absent');
-    expect((await open()).mdev('uuid-1')).toBeUndefined();
+    expect((await open()).prepared('uuid-1')).toBeUndefined();
   });
 });
 
 describe('the checkpoint', () => {
   it('is empty after a boot', async () => {
-    await (await open()).claim('job', '1', making);
+    await (await open()).claim('job', '1', making, mark);
     const after = await open({ bootId: 'boot-2' });
-    expect([after.job('job', '1'), after.mdev('uuid-1')]).toEqual([undefined, undefined]);
+    expect([after.job('job', '1'), after.prepared('uuid-1')]).toEqual([undefined, undefined]);
   });
 
-  const newer = JSON.stringify({ version: 2, boot_id: 'boot-1', marks: [] });
-  it.each(['', '{"version":1,"jo', '[]', '\0', newer])(
+  it('keeps what an earlier boot had prepared as lost, until it is prepared again', async () => {
+    await (await open()).claim('job', '1', making, mark);
+    await open({ bootId: 'boot-2' });
+    const later = await open({ bootId: 'boot-3' });
+    expect(later.lost()).toEqual({ 'uuid-1': mark });
+    await later.recover('uuid-1', mark);
+    const after = await open({ bootId: 'boot-3' });
+    expect([after.lost(), after.prepared('uuid-1')]).toEqual([{}, mark]);
+  });
+
+  it('keeps the last cleaning of each handle over boots', async () => {
+    const checkpoint = await open();
+    await checkpoint.claim('job', '1', removing);
+    await checkpoint.record('job', '1', { evidence: { method: 'flr' } });
+    expect((await open({ bootId: 'boot-2' })).cleaned('uuid-1')).toEqual({
+      epoch: 2,
+      evidence: { method: 'flr' },
+    });
+  });
+
+  const newer = JSON.stringify({ version: 3, boot_id: 'boot-1', marks: [] });
+  it.each(['', '{"version":2,"jo', '[]', '\0', newer])(
     'that this version cannot read is renamed and kept: %j',
     async (text) => {
       for (const number of [1, 2]) {
@@ -116,7 +136,7 @@ describe('the checkpoint', () => {
 
   it('is bounded, and drops the oldest ended entries first', async () => {
     const checkpoint = await open();
-    await checkpoint.claim('unfinished', '1', making);
+    await checkpoint.claim('unfinished', '1', making, mark);
     const ended = Array.from({ length: 300 }, (_, index) => `job-${index}`);
     for (const jobId of ended) await checkpoint.finish(jobId, '1', { status: 'SUCCEEDED' });
     const { jobs } = JSON.parse(readFileSync(join(directory, 'jobs.json'), 'utf8'));
@@ -135,7 +155,10 @@ describe('the checkpoint', () => {
   it('does not change if it cannot be stored', async () => {
     const checkpoint = await open({ directory: join(directory, 'below') });
     writeFileSync(join(directory, 'below'), '');
-    await expect(checkpoint.claim('job', '1', making)).rejects.toThrow();
-    expect([checkpoint.job('job', '1'), checkpoint.mdev('uuid-1')]).toEqual([undefined, undefined]);
+    await expect(checkpoint.claim('job', '1', making, mark)).rejects.toThrow();
+    expect([checkpoint.job('job', '1'), checkpoint.prepared('uuid-1')]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });

@@ -38,8 +38,7 @@ describe('settings of the agent', () => {
       endpoint: { host: 'iot.example', port: 8883 },
       certificateFile: '/etc/agent.pem',
       keyFile: '/etc/agent-key.pem',
-      drivers: ['fake'],
-      pciAllowList: [],
+      drivers: [{ name: 'fake', create: expect.any(Function) }],
       intervalSeconds: 60,
       sysfsRoot: '/sys',
       procRoot: '/proc',
@@ -51,10 +50,10 @@ describe('settings of the agent', () => {
 
   it('come from the file if the environment has none', () => {
     const file = JSON.stringify({ stage: 'file', interval_seconds: 30, drivers: ['pci', 'fake'] });
-    const environment = { CYBORG_AGENT_PCI_ALLOW_LIST: '{"vendor_id":"10DE"}' };
+    const environment = { CYBORG_AGENT_PCI: '{"allow_list":{"vendor_id":"10DE"}}' };
     const fromFile = configOf({ ...environment, CYBORG_AGENT_DRIVERS: '' }, { file });
-    expect(fromFile).toMatchObject({ stage: 'dev', intervalSeconds: 30, drivers: ['pci', 'fake'] });
-    expect(fromFile.pciAllowList).toMatchObject([{ vendor_id: '10de' }]);
+    expect(fromFile).toMatchObject({ stage: 'dev', intervalSeconds: 30 });
+    expect(fromFile.drivers.map(({ name }) => name)).toEqual(['pci', 'fake']);
   });
 
   it.each([
@@ -67,8 +66,15 @@ describe('settings of the agent', () => {
   });
 
   it("accept Cyborg's names of drivers", () => {
-    expect(configOf({ CYBORG_AGENT_DRIVERS: ' fake_driver' }).drivers).toEqual(['fake']);
+    expect(configOf({ CYBORG_AGENT_DRIVERS: ' fake_driver' }).drivers).toMatchObject([
+      { name: 'fake' },
+    ]);
   });
+});
+
+const pci = (settings: object | undefined) => ({
+  CYBORG_AGENT_DRIVERS: 'pci',
+  ...(settings && { CYBORG_AGENT_PCI: JSON.stringify(settings) }),
 });
 
 describe('wrong settings', () => {
@@ -89,15 +95,16 @@ describe('wrong settings', () => {
       { CYBORG_AGENT_DRIVERS: 'fake,fake' },
       'CYBORG_AGENT_DRIVERS: must not name a driver more than once',
     ],
-    [{ CYBORG_AGENT_DRIVERS: 'pci' }, 'CYBORG_AGENT_PCI_ALLOW_LIST must say which devices'],
-    [{ CYBORG_AGENT_PCI_ALLOW_LIST: '{' }, 'CYBORG_AGENT_PCI_ALLOW_LIST: must be a JSON list'],
+    [pci(undefined), 'CYBORG_AGENT_PCI (at allow_list): must say which devices'],
+    [{ ...pci(undefined), CYBORG_AGENT_PCI: '{' }, 'CYBORG_AGENT_PCI: must be JSON'],
+    [{ CYBORG_AGENT_FAKE: '{}' }, 'CYBORG_AGENT_FAKE: has no settings'],
     [
-      { CYBORG_AGENT_PCI_ALLOW_LIST: '[{"vendor_id":"10de"},{"vendor_id":"nvidia"}]' },
-      'CYBORG_AGENT_PCI_ALLOW_LIST (at 1.vendor_id): must be four hexadecimal digits',
+      pci({ allow_list: [{ vendor_id: '10de' }, { vendor_id: 'nvidia' }] }),
+      'CYBORG_AGENT_PCI (at allow_list.1.vendor_id): must be four hexadecimal digits',
     ],
     [
-      { CYBORG_AGENT_PCI_ALLOW_LIST: '{"vendor_id":"10de"}' },
-      'CYBORG_AGENT_PCI_ALLOW_LIST has no effect: CYBORG_AGENT_DRIVERS lacks pci.',
+      { CYBORG_AGENT_PCI: '{"allow_list":[]}' },
+      'CYBORG_AGENT_PCI has no effect: CYBORG_AGENT_DRIVERS lacks pci.',
     ],
     [{ CYBORG_AGENT_INTERVAL: '5' }, 'CYBORG_AGENT_INTERVAL is an unknown setting.'],
   ])('%j is answered by a sentence', (environment, sentence) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createDiscovery } from '#agent/discover.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
+import type { Discovery, Driver } from '#agent/drivers/driver.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
@@ -55,7 +55,7 @@ describe('discovery', () => {
   it('does not ask a hanging driver again, and asks it when it has returned', async () => {
     // Prepare
     let asked = 0;
-    let comeBack = (_: Record<string, ReportedDevice>) => {};
+    let comeBack = (_: Discovery) => {};
     const slow: Driver = {
       name: 'slow',
       discover: () => {
@@ -72,10 +72,10 @@ describe('discovery', () => {
     await clock.advance(30_000);
     await first;
     const second = await discover();
-    comeBack({});
+    comeBack({ devices: {} });
     await clock.advance(0);
     const third = discover();
-    comeBack({});
+    comeBack({ devices: {} });
 
     // Assess
     expect(second.failedDrivers).toEqual(['slow']);
@@ -115,7 +115,7 @@ describe('discovery', () => {
     'leaves out a device with %s, and counts its driver as failed',
     async (_what, wrong, fault) => {
       const found = { ...gpu, driver: 'one', ...wrong };
-      const driver = { name: 'one', discover: async () => ({ [gpu.address]: found }) };
+      const driver = { name: 'one', discover: async () => ({ devices: { [gpu.address]: found } }) };
       const { discover, log } = discoveryOf(driver);
       expect(await discover()).toEqual({ devices: [], failedDrivers: ['one'] });
       expect(log.lines).toEqual([
@@ -127,7 +127,7 @@ describe('discovery', () => {
 
 describe('a driver', () => {
   it('is asked once at a time, and once for all that asked meanwhile', async () => {
-    const answers: ((found: Record<string, ReportedDevice>) => void)[] = [];
+    const answers: ((found: Discovery) => void)[] = [];
     const driver: Driver = {
       name: 'one',
       discover: () => new Promise((resolve) => answers.push(resolve)),
@@ -140,9 +140,9 @@ describe('a driver', () => {
     const later = [discover(), discover()];
     await clock.advance(0);
     const askedAtOnce = answers.length;
-    answers[0]?.({});
+    answers[0]?.({ devices: {} });
     await clock.advance(0);
-    answers[1]?.({ [gpu.address]: { ...gpu, driver: 'one' } });
+    answers[1]?.({ devices: { [gpu.address]: { ...gpu, driver: 'one' } } });
 
     // Assess
     expect(askedAtOnce).toBe(1);

@@ -31,11 +31,11 @@ describe('an mdev', () => {
     return [status, statusDetails.reason];
   };
 
-  it('that exists as the job wants it is taken over, and may be removed later', async () => {
+  it('that exists after a boot as the job wants it is taken over, and may be removed', async () => {
     const host = await aHost();
     host.connect();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
-    expect(await outcomeOf(host, document('prepare', { steps: [create(1)] }))).toEqual([
+    expect(await outcomeOf(host, document('reprovision', { steps: [create(1)] }))).toEqual([
       'SUCCEEDED',
       undefined,
     ]);
@@ -52,7 +52,7 @@ describe('an mdev', () => {
       const [status, reason] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
       expect([status, reason]).toEqual([
         'FAILED',
-        expect.stringContaining('exists, but with type'),
+        expect.stringContaining('exists on the host as an mdev of type'),
       ]);
       const [released] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
       expect([released, host.gpus.calls]).toEqual(['FAILED', []]);
@@ -65,7 +65,7 @@ describe('an mdev', () => {
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
     expect(await outcomeOf(host, document('release', { steps: [remove(1)] }))).toEqual([
       'FAILED',
-      `Step 1/1: The mdev ${uuid(1)} was not created by this agent.`,
+      `Step 1/1: ${uuid(1)} exists on the host, and was not made by this agent.`,
     ]);
   });
 
@@ -77,9 +77,9 @@ describe('an mdev', () => {
       await eventually(() => service.job(id).status).toBe('SUCCEEDED');
     };
     await run('prepare', create(1, { epoch: 6 }));
-    await run('release', { ...remove(1), epoch: 6 });
+    await run('release', remove(1, { epoch: 6 }));
     expect(gpus.mdevs).toHaveLength(1);
-    await run('release', { ...remove(1), epoch: 7 });
+    await run('release', remove(1, { epoch: 7 }));
     expect(gpus.mdevs).toEqual([]);
   });
 
@@ -95,7 +95,7 @@ describe('an mdev', () => {
     host.connect();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
     await outcomeOf(host, document('prepare', { steps: [create(2)] }));
-    const steps = [remove(1), remove(2), { kind: 'settle', address: gpu }];
+    const steps = [remove(1), remove(2), remove(3)];
     const [status] = await outcomeOf(host, document('release', { steps }));
     expect(status).toBe('FAILED');
     expect(host.gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1)]);
@@ -179,7 +179,7 @@ describe('an mdev', () => {
     host.connect();
     const steps = [create(1, { address: '0000:17:00.0' })];
     const [status, reason] = await outcomeOf(host, document('prepare', { steps }));
-    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('No driver finds')]);
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('finds no device at')]);
   });
 
   it('that exists counts as made, even if the driver reported an error', async () => {

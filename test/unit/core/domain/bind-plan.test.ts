@@ -115,7 +115,7 @@ describe('planning a bind', () => {
     expect(() => planBind(facts({ ...region, handles }, asking))).toThrow('uses its region');
     expect(planBind(facts({ ...region, handles }))).toHaveLength(1);
     const [planned] = planBind(facts(region, asking));
-    expect(planned && needsHost(planned, 'agent')).toBe(true);
+    expect(planned && needsHost(planned)).toBe(true);
   });
 
   it('uses the other vGPUs of a type that has one in quarantine', () => {
@@ -126,9 +126,10 @@ describe('planning a bind', () => {
       handles: [quarantined, second],
     };
     const given = { ...facts(type), attachTypes: ['MDEV'] as const };
+    // Nova makes the mdevs of this host: its agent prepares none.
     const [planned] = planBind(given);
     expect(planned?.handle).toEqual(second);
-    expect(planned && needsHost(planned, 'nova')).toBe(false);
+    expect(planned && needsHost(planned)).toBe(false);
     expect(withheldOf(type)).toEqual([quarantined]);
   });
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Driver, HandleWork, RegionImage } from '#agent/drivers/driver.ts';
 import { createFakeFpgaDriver } from '#agent/drivers/fake-fpga.ts';
 import { createFakeGpuDriver } from '#agent/drivers/fake-gpu.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
@@ -17,30 +18,39 @@ const gpu = '0000:0e:00.0';
 const fpga = '0000:0d:00.0';
 const aGpu = (bootId = 'boot-1') => createFakeGpuDriver({ directory, bootId });
 const anFpga = (bootId = 'boot-1') => createFakeFpgaDriver({ directory, bootId });
-const mdev = (number: number, type = 'fake-1') => ({ address: gpu, type, uuid: `uuid-${number}` });
+const mdev = (number: number, type = 'fake-1') => ({
+  ...{ address: gpu, uuid: `uuid-${number}`, type: 'MDEV' as const },
+  info: { asked_type: type },
+});
+/** The parts of a driver that the fake GPU has. */
+const calls = ({ find, prepare, clean }: Driver) => ({
+  find: async (handle: HandleWork) => find?.(handle),
+  create: async (handle: HandleWork) => prepare?.(handle),
+  remove: async (handle: HandleWork) => clean?.(handle, () => {}),
+});
 
 async function counts(driver = aGpu()) {
-  const device = (await driver.discover())[gpu];
+  const device = (await driver.discover()).devices[gpu];
   expect(reportedDevice.parse(device)).toEqual(device);
   return device?.regions.map(({ name, num_accelerators: count }) => `${count} ${name}`);
 }
 
 describe('the fake GPU', () => {
   it('has two types that share one pool', async () => {
-    const driver = aGpu();
+    const driver = calls(aGpu());
     expect(await counts()).toEqual(['4 fake-1', '2 fake-2']);
-    await driver.createMdev(mdev(1));
+    await driver.create(mdev(1));
     expect(await counts()).toEqual(['4 fake-1', '1 fake-2']);
-    await driver.createMdev(mdev(2, 'fake-2'));
+    await driver.create(mdev(2, 'fake-2'));
     expect(await counts()).toEqual(['2 fake-1', '1 fake-2']);
-    await driver.createMdev(mdev(3));
-    await expect(driver.createMdev(mdev(4))).rejects.toMatchObject({ code: 'ENOSPC' });
-    await driver.removeMdev(mdev(2));
+    await driver.create(mdev(3));
+    await expect(driver.create(mdev(4))).rejects.toMatchObject({ code: 'ENOSPC' });
+    await driver.remove(mdev(2));
     expect(await counts()).toEqual(['4 fake-1', '1 fake-2']);
   });
 
   it('names each handle as the vGPU specification does', async () => {
-    const [region] = (await aGpu().discover())[gpu]?.regions ?? [];
+    const [region] = (await aGpu().discover()).devices[gpu]?.regions ?? [];
     expect(region?.traits).toEqual(['CUSTOM_ABCD_9B01_FAKE_1']);
     expect(region?.attach_handles[3]).toEqual({
       type: 'MDEV',
@@ -52,34 +62,38 @@ describe('the fake GPU', () => {
         asked_type: 'fake-1',
         vgpu_mark: 'fake-1_3',
       },
+      prepare: 'at-bind',
+      clean_seconds: 300,
     });
   });
 
   it('fails like a kernel', async () => {
-    const driver = aGpu();
-    await driver.createMdev(mdev(1));
-    await expect(driver.createMdev(mdev(1))).rejects.toMatchObject({ code: 'EEXIST' });
-    await expect(driver.createMdev(mdev(2, 'x'))).rejects.toMatchObject({ code: 'ENOENT' });
-    await expect(driver.removeMdev(mdev(2))).rejects.toMatchObject({ code: 'ENODEV' });
+    const driver = calls(aGpu());
+    await driver.create(mdev(1));
+    await expect(driver.create(mdev(1))).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(driver.create(mdev(2, 'x'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(driver.remove(mdev(2))).rejects.toMatchObject({ code: 'ENODEV' });
   });
 
   it('keeps its mdevs while the agent restarts, and loses them when the host reboots', async () => {
-    await aGpu().createMdev(mdev(1));
-    expect(await aGpu().listMdevs()).toEqual([mdev(1)]);
-    expect(await aGpu('boot-2').listMdevs()).toEqual([]);
+    await calls(aGpu()).create(mdev(1));
+    expect(await calls(aGpu()).find(mdev(1))).toEqual({ state: 'ready' });
+    expect(await calls(aGpu()).find(mdev(1, 'fake-2'))).toMatchObject({ state: 'other' });
+    expect(await calls(aGpu('boot-2')).find(mdev(1))).toEqual({ state: 'absent' });
   });
 
   it('fails on request', async () => {
-    writeFileSync(join(directory, 'faults.json'), '{"fail":{"create-mdev":"EIO"}}');
-    await expect(aGpu().createMdev(mdev(1))).rejects.toMatchObject({ code: 'EIO' });
-    expect(await aGpu().listMdevs()).toEqual([]);
+    writeFileSync(join(directory, 'faults.json'), '{"fail":{"prepare":"EIO"}}');
+    await expect(calls(aGpu()).create(mdev(1))).rejects.toMatchObject({ code: 'EIO' });
+    expect(await calls(aGpu()).find(mdev(1))).toEqual({ state: 'absent' });
   });
 });
 
 describe('the fake FPGA', () => {
   const imageId = '5e0b3d49-2f0c-4b0b-8c0c-b0b0c0ffee00';
+  const write = async (image: RegionImage) => anFpga().images?.write(image, () => {});
   const regionOf = async (bootId?: string) => {
-    const device = (await anFpga(bootId).discover())[fpga];
+    const device = (await anFpga(bootId).discover()).devices[fpga];
     expect(reportedDevice.parse(device)).toEqual(device);
     return device?.regions[0];
   };
@@ -91,7 +105,7 @@ describe('the fake FPGA', () => {
 
   it('has one region, which has the function of its image until the host reboots', async () => {
     expect(await regionOf()).not.toHaveProperty('function-uuid');
-    await anFpga().program(work(), () => {});
+    await write(work());
     expect(await regionOf()).toMatchObject({
       'bitstream-id': imageId,
       'function-uuid': aFunction,
@@ -100,13 +114,13 @@ describe('the fake FPGA', () => {
   });
 
   it('has no function after a partial program', async () => {
-    await anFpga().program(work(), () => {});
+    await write(work());
     writeFileSync(join(directory, 'faults.json'), '{"fail":{"program":"ETIMEDOUT"}}');
-    await expect(anFpga().program(work(), () => {})).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    await expect(write(work())).rejects.toMatchObject({ code: 'ETIMEDOUT' });
     expect(await regionOf()).not.toHaveProperty('function-uuid');
   });
 
   it.each([{ address: gpu }, { region: 'region1' }])('programs nothing at %j', async (given) => {
-    await expect(anFpga().program(work(given), () => {})).rejects.toThrow('ENODEV');
+    await expect(write(work(given))).rejects.toThrow('ENODEV');
   });
 });

@@ -4,7 +4,7 @@ import { reportedDevice } from '#core/contracts/inventory-report.ts';
 
 describe('the fake driver', () => {
   it('finds what the fake driver of Cyborg finds', async () => {
-    const devices = await createFakeDriver().discover();
+    const { devices } = await createFakeDriver().discover();
     expect(Object.keys(devices)).toEqual(['0000:0c:00.0']);
     const [device] = Object.values(devices);
     expect(reportedDevice.parse(device)).toEqual(device);
@@ -22,7 +22,7 @@ describe('the fake driver', () => {
   });
 
   it('numbers its 16 handles as Cyborg does', async () => {
-    const [device] = Object.values(await createFakeDriver().discover());
+    const [device] = Object.values((await createFakeDriver().discover()).devices);
     const handles = device?.offers?.attach_handles ?? [];
     expect(handles.map(({ type }) => type)).toEqual(Array.from({ length: 16 }, () => 'TEST_PCI'));
     expect(handles.map(({ info }) => `${info.device}.${info.function}`)).toEqual(

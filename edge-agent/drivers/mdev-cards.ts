@@ -1,0 +1,69 @@
+// Which cards driver `mdev` sells, by its settings and what the host has.
+
+import {
+  type ExistingMdev,
+  hasType,
+  type MdevParent,
+  readMdevParents,
+  typesOf,
+} from '#agent/sysfs/mdev.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { NotOffered } from './driver.ts';
+import { isMadeAhead } from './mdev-objects.ts';
+import type { MdevPool, MdevSettings } from './mdev-settings.ts';
+
+/** What one card sells. */
+export interface Card {
+  readonly address: string;
+  readonly pool: MdevPool;
+  readonly parents: readonly MdevParent[];
+}
+
+/** The cards of the settings, and why others are not offered. */
+export function cardsOf(settings: MdevSettings, { sysfs }: DriverContext) {
+  const all = readMdevParents(sysfs);
+  const cards = new Map<string, Card>();
+  const notOffered: NotOffered[] = [];
+  for (const pool of settings.pools) {
+    for (const named of pool.parents) {
+      const parents = all.filter((each) => each.address === named || each.physical === named);
+      const able = parents.filter((parent) => hasType(sysfs, parent, pool.type));
+      const [first] = able;
+      if (!first) {
+        const types = [...new Set(parents.flatMap((parent) => typesOf(sysfs, parent)))];
+        const reason =
+          parents.length === 0
+            ? 'has no mdev types: its driver is not loaded, or its virtual functions are off'
+            : `does not have the type ${pool.type}; it has ${types.join(', ') || 'none'}`;
+        notOffered.push({ address: named, reason });
+        continue;
+      }
+      const before = cards.get(first.physical);
+      if (before && before.pool !== pool) {
+        const other = `is sold as ${before.pool.type} already; a card is sold as one type`;
+        notOffered.push({ address: named, reason: other });
+      } else {
+        const joined = [...(before?.parents ?? []), ...able];
+        cards.set(first.physical, { address: first.physical, pool, parents: joined });
+      }
+    }
+  }
+  return { cards: [...cards.values()], notOffered };
+}
+
+/** An mdev that neither this agent nor, where the settings say so, Nova has made. */
+export function usedByOthers(
+  { made }: MdevSettings,
+  context: DriverContext,
+  card: Card,
+  existing: readonly ExistingMdev[],
+): string | undefined {
+  if (made === 'nova') return undefined;
+  const foreign = existing.find(
+    (mdev) =>
+      card.parents.some(({ address }) => address === mdev.parent) &&
+      !(made === 'ahead' && isMadeAhead(context, mdev)) &&
+      !context.isPrepared(mdev.uuid),
+  );
+  return foreign && `has the mdev ${foreign.uuid}, which another program has made`;
+}

@@ -1,0 +1,115 @@
+// The mdevs themselves: those of driver `mdev` have uuids by which it knows them again.
+
+import { createHash } from 'node:crypto';
+import {
+  type ExistingMdev,
+  type MdevParent,
+  readMdev,
+  readMdevParents,
+  typeDirectory,
+} from '#agent/sysfs/mdev.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { Found, HandleWork } from './driver.ts';
+
+/** As many as one parent may have; the kernel says when it is full. */
+const perParentMax = 256;
+
+/** Makes the mdevs of one parent until it is full. @throws the kernel's error */
+export async function fill(
+  context: DriverContext,
+  parent: MdevParent,
+  type: string,
+): Promise<void> {
+  const prefix = uuidPrefix(context, parent.address, type);
+  for (let index = 0; index < perParentMax; index += 1) {
+    const uuid = `${prefix}${index.toString(16).padStart(12, '0')}`;
+    if (readMdev(context.sysfs, uuid)) continue;
+    if ((await available(context, parent, type)) === 0) return;
+    await create(context, parent.address, type, uuid);
+  }
+}
+
+/** Those of the parent that exist, or are being made again. */
+export function madeAhead(
+  context: DriverContext,
+  { address }: MdevParent,
+  type: string,
+  existing: readonly ExistingMdev[],
+  recreated: ReadonlySet<string>,
+): string[] {
+  const prefix = uuidPrefix(context, address, type);
+  const there = existing.flatMap((each) =>
+    each.parent === address && each.type === type ? [each.uuid] : [],
+  );
+  return [...new Set([...there, ...recreated])].filter((uuid) => uuid.startsWith(prefix)).sort();
+}
+
+export function isMadeAhead(context: DriverContext, { uuid, parent, type }: ExistingMdev): boolean {
+  return uuid.startsWith(uuidPrefix(context, parent, type));
+}
+
+/**
+ * The same after each boot, and no other host's: all of a UUID of version 8 but its last part,
+ * which counts the parent's mdevs. https://www.rfc-editor.org/rfc/rfc9562
+ */
+function uuidPrefix({ thing }: DriverContext, parent: string, type: string): string {
+  const hash = createHash('sha256').update(`mdev ${thing} ${parent} ${type}`).digest('hex');
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12, 15)}-8${hash.slice(15, 18)}-`;
+}
+
+/** What exists under the handle's uuid. */
+export function find({ sysfs }: DriverContext, handle: HandleWork): Found {
+  const found = readMdev(sysfs, handle.uuid);
+  if (!found) return { state: 'absent' };
+  const isOnDevice =
+    found.parent === handle.address ||
+    readMdevParents(sysfs).some(
+      ({ address, physical }) => address === found.parent && physical === handle.address,
+    );
+  if (found.type === handle.info.asked_type && isOnDevice) {
+    return { state: 'ready', info: infoOn(handle, found.parent) };
+  }
+  return { state: 'other', what: `an mdev of type ${found.type} on ${found.parent}` };
+}
+
+/** The handle's `info` on that parent. */
+export function infoOn({ info }: HandleWork, parent: string): Readonly<Record<string, string>> {
+  const parsed = parsePciAddress(parent);
+  return parsed ? { ...info, ...parsed } : info;
+}
+
+/** The parent that the handle's `info` names. */
+export function parentOf({ address, info }: HandleWork): string {
+  const { domain, bus, device, function: fn } = info;
+  return domain && bus && device && fn ? `${domain}:${bus}:${device}.${fn}` : address;
+}
+
+/** @throws HardwareError */
+export async function available(
+  { hardware }: DriverContext,
+  parent: MdevParent,
+  type: string,
+): Promise<number> {
+  const text = await hardware.readText(
+    parent.physical,
+    `${typeDirectory(parent, type)}/available_instances`,
+  );
+  return Math.min(Number.parseInt(text, 10) || 0, perParentMax);
+}
+
+export async function create(
+  { sysfs, hardware }: DriverContext,
+  parent: string,
+  type: string,
+  uuid: string,
+): Promise<void> {
+  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
+  if (!known) throw new Error(`ENODEV: ${parent} has no mdev types`);
+  await hardware.writeText(known.physical, `${typeDirectory(known, type)}/create`, uuid);
+}
+
+export async function remove({ sysfs, hardware }: DriverContext, { uuid, parent }: ExistingMdev) {
+  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
+  await hardware.writeText(known?.physical ?? parent, `bus/mdev/devices/${uuid}/remove`, '1');
+}

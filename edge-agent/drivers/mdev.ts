@@ -1,0 +1,184 @@
+// Mediated devices of any kernel driver: virtual GPUs as a rule. Each card is sold as one type,
+// which the settings name; its mdevs are made ahead of any bind, or one by one at binds.
+
+import {
+  type ExistingMdev,
+  type MdevParent,
+  readMdev,
+  readMdevParents,
+  readMdevs,
+} from '#agent/sysfs/mdev.ts';
+import { readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { Driver, HandleWork } from './driver.ts';
+import { type Card, cardsOf, usedByOthers } from './mdev-cards.ts';
+import {
+  available,
+  create,
+  fill,
+  find,
+  infoOn,
+  madeAhead,
+  parentOf,
+  remove,
+} from './mdev-objects.ts';
+import type { MdevSettings } from './mdev-settings.ts';
+
+const cleanSeconds = 300;
+
+export function createMdevDriver(settings: MdevSettings, context: DriverContext): Driver {
+  const { sysfs } = context;
+  /** Uuids that are being made again: they stay offered. */
+  const recreated = new Set<string>();
+  return {
+    name: 'mdev',
+    signature: () =>
+      readMdevParents(sysfs)
+        .map(({ address }) => address)
+        .join(),
+    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context) : []),
+    discover: async () => discover(settings, context, recreated),
+    find: async (handle) => find(context, handle),
+    prepare: (handle) => prepare(settings, context, handle),
+    clean: async (handle) => {
+      recreated.add(handle.uuid);
+      try {
+        const found = readMdev(sysfs, handle.uuid);
+        if (found) await remove(context, found);
+        const isAhead = settings.made === 'ahead';
+        const parent = found?.parent ?? parentOf(handle);
+        if (isAhead) await create(context, parent, handle.info.asked_type ?? '', handle.uuid);
+        return { removed: found !== undefined, ...(isAhead && { made_again: true }), parent };
+      } finally {
+        recreated.delete(handle.uuid);
+      }
+    },
+  };
+}
+
+async function discover(
+  settings: MdevSettings,
+  context: DriverContext,
+  recreated: ReadonlySet<string>,
+) {
+  const { cards, notOffered } = cardsOf(settings, context);
+  const existing = readMdevs(context.sysfs);
+  const devices: Record<string, ReportedDevice> = {};
+  for (const card of cards) {
+    const reason = usedByOthers(settings, context, card, existing);
+    const device = reason
+      ? undefined
+      : await describe(settings, context, card, existing, recreated);
+    if (device) devices[card.address] = device;
+    else notOffered.push({ address: card.address, reason: reason ?? 'cannot be read' });
+  }
+  return { devices, notOffered };
+}
+
+async function describe(
+  settings: MdevSettings,
+  context: DriverContext,
+  { address, pool, parents }: Card,
+  existing: readonly ExistingMdev[],
+  recreated: ReadonlySet<string>,
+): Promise<ReportedDevice | undefined> {
+  const fn = readPciFunctionAt(context.sysfs, address);
+  if (!fn) return undefined;
+  const handles: ReportedRegion['attach_handles'] = [];
+  for (const parent of parents) {
+    const there = existing.filter((each) => each.parent === parent.address);
+    if (settings.made === 'ahead') {
+      for (const uuid of madeAhead(context, parent, pool.type, there, recreated)) {
+        handles.push(handleOf(settings, parent, pool.type, uuid));
+      }
+      continue;
+    }
+    const free = await available(context, parent, pool.type);
+    const count = there.filter(({ type }) => type === pool.type).length + free;
+    for (let index = 0; index < count; index += 1) {
+      handles.push(handleOf(settings, parent, pool.type, undefined, index));
+    }
+  }
+  return {
+    address,
+    driver: 'mdev',
+    type: 'GPU',
+    vendor: fn.vendorId,
+    product: fn.productId,
+    model: fn.productId,
+    std_board_info: JSON.stringify({ product_id: fn.productId, class: `0x${fn.classCode}` }),
+    vendor_board_info: 'miss_vb_info',
+    offers: {
+      resource_class: pool.resource_class,
+      traits: [...new Set([typeTrait(fn.vendorId, fn.productId, pool.type), ...pool.traits])],
+      attach_handles: handles,
+    },
+    regions: [],
+  };
+}
+
+/** CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as in Nova's specification of vGPUs. */
+function typeTrait(vendor: string, product: string, type: string): string {
+  return `CUSTOM_${vendor}_${product}_${type}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
+}
+
+function handleOf(
+  { made, clean }: MdevSettings,
+  { address }: MdevParent,
+  type: string,
+  uuid: string | undefined,
+  index = 0,
+): ReportedRegion['attach_handles'][number] {
+  const parsed = parsePciAddress(address);
+  if (!parsed) throw new Error(`${address} is not a PCI address.`);
+  const { domain, bus, device, function: fn } = parsed;
+  const mark = uuid ? Number.parseInt(uuid.slice(-12), 16) : index;
+  return {
+    type: 'MDEV',
+    info: {
+      ...{ domain, bus, device, function: fn },
+      ...{ asked_type: type, vgpu_mark: `${type}_${mark}` },
+    },
+    ...(uuid && { uuid }),
+    ...(made !== 'nova' && { prepare: made }),
+    // An mdev of one bind alone is removed with it.
+    ...(made === 'at-bind' || (made === 'ahead' && clean === 'recreate')
+      ? { clean_seconds: cleanSeconds }
+      : {}),
+  };
+}
+
+/** Makes every mdev that fits; what fails is tried again at the next discovery. */
+async function makeAhead(settings: MdevSettings, context: DriverContext): Promise<string[]> {
+  const faults: string[] = [];
+  const { cards } = cardsOf(settings, context);
+  const existing = readMdevs(context.sysfs);
+  for (const card of cards) {
+    if (usedByOthers(settings, context, card, existing)) continue;
+    for (const parent of card.parents) {
+      try {
+        await fill(context, parent, card.pool.type);
+      } catch (error) {
+        faults.push(`${parent.address}: ${error instanceof Error ? error.message : error}.`);
+      }
+    }
+  }
+  return faults;
+}
+
+/** Chooses the parent: of a card with virtual functions, one that has room. */
+async function prepare(settings: MdevSettings, context: DriverContext, handle: HandleWork) {
+  const type = handle.info.asked_type ?? '';
+  const card = cardsOf(settings, context).cards.find(({ address }) => address === handle.address);
+  if (!card || card.pool.type !== type) {
+    throw new Error(`${handle.address} is not sold as ${type}`);
+  }
+  for (const parent of card.parents) {
+    if ((await available(context, parent, type)) === 0) continue;
+    await create(context, parent.address, type, handle.uuid);
+    return { info: infoOn(handle, parent.address) };
+  }
+  throw new Error(`ENOSPC: ${handle.address} has no room for another ${type}`);
+}

@@ -1,0 +1,78 @@
+// Mediated devices in sysfs:
+// https://docs.kernel.org/driver-api/vfio-mediated-device.html
+// https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-vfio-mdev
+
+import { parsePciAddress, printPciAddress } from './pci-address.ts';
+import type { Sysfs } from './root.ts';
+
+const parentsDirectory = 'class/mdev_bus';
+const mdevsDirectory = 'bus/mdev/devices';
+
+/** A device that can be divided: a physical or a virtual PCI function. */
+export interface MdevParent {
+  readonly address: string;
+  /** The physical function of a virtual one, else the address itself. */
+  readonly physical: string;
+  /** Below the sysfs root. */
+  readonly path: string;
+}
+
+/** By address. Parents that are no PCI functions, such as the kernel's samples, are left out. */
+export function readMdevParents(sysfs: Sysfs): MdevParent[] {
+  const names = [...(sysfs.list(parentsDirectory) ?? [])].sort();
+  return names.flatMap((name) => {
+    const parsed = parsePciAddress(name);
+    if (!parsed) return [];
+    const address = printPciAddress(parsed);
+    const path = `${parentsDirectory}/${name}`;
+    const physical = sysfs.linkName(`${path}/physfn`) ?? address;
+    return [{ address, physical, path }];
+  });
+}
+
+/** The directory of a type, `<driver>-<type>`; undefined if the parent does not have the type. */
+export function typeDirectory({ path }: MdevParent, type: string): string {
+  return `${path}/mdev_supported_types/${type}`;
+}
+
+export function hasType(sysfs: Sysfs, parent: MdevParent, type: string): boolean {
+  return sysfs.list(typeDirectory(parent, type)) !== undefined;
+}
+
+/** Names of the parent's types. */
+export function typesOf(sysfs: Sysfs, { path }: MdevParent): string[] {
+  return [...(sysfs.list(`${path}/mdev_supported_types`) ?? [])].sort();
+}
+
+export interface ExistingMdev {
+  /** Lower case, as the kernel spells it. */
+  readonly uuid: string;
+  /** Name of its parent's directory. */
+  readonly parent: string;
+  readonly type: string;
+}
+
+/** All mdevs of the host, whichever program made them. */
+export function readMdevs(sysfs: Sysfs): ExistingMdev[] {
+  return (sysfs.list(mdevsDirectory) ?? []).flatMap((uuid) => readMdev(sysfs, uuid) ?? []);
+}
+
+/** Undefined if it does not exist, or is just being removed. */
+export function readMdev(sysfs: Sysfs, uuid: string): ExistingMdev | undefined {
+  const path = `${mdevsDirectory}/${uuid}`;
+  const type = sysfs.linkName(`${path}/mdev_type`);
+  const parent = type && parentName(sysfs, path);
+  return parent ? { uuid: uuid.toLowerCase(), parent, type } : undefined;
+}
+
+/** An mdev's own directory is in its parent's. */
+function parentName(sysfs: Sysfs, path: string): string | undefined {
+  try {
+    const name = sysfs.resolve(path).split('/').at(-2) ?? '';
+    const parsed = parsePciAddress(name);
+    return parsed ? printPciAddress(parsed) : name;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,228 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
+import type { DriverContext } from '#agent/drivers/define-driver.ts';
+import type { HandleWork } from '#agent/drivers/driver.ts';
+import { createMdevDriver } from '#agent/drivers/mdev.ts';
+import { mdevSettings } from '#agent/drivers/mdev-settings.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import { openSysfs } from '#agent/sysfs/root.ts';
+import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { silentLog } from '#test/support/agent.ts';
+import { noGuards } from '#test/support/guarded-host.ts';
+import { MdevKernel } from '#test/support/mdev-kernel.ts';
+import { aSysfsTree } from '#test/support/sysfs.ts';
+
+const card = '0000:3b:00.0';
+const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
+
+let kernel: MdevKernel;
+let directory: string;
+/** Uuids that the frame has marked. */
+let prepared: Set<string>;
+beforeEach(() => {
+  kernel = new MdevKernel(aSysfsTree().addFunction({ address: card, driver: 'nvidia' }));
+  kernel.addParent(card, { capacity: 4, types: { 'nvidia-1': 1, 'nvidia-2': 2 } });
+  directory = mkdtempSync(join(tmpdir(), 'mdev-'));
+  prepared = new Set();
+});
+afterEach(() => {
+  kernel.tree.remove();
+  rmSync(directory, { recursive: true });
+});
+
+function aDriver(given: object = {}, thing = 'test:cmp1') {
+  const settings = mdevSettings.parse({ pools: [{ parents: card, type: 'nvidia-1' }], ...given });
+  const context: DriverContext = {
+    ...{ directory, thing, bootId: 'boot-1', clock: systemClock, log: silentLog },
+    sysfs: openSysfs(kernel.tree.root),
+    hardware: kernel.hardware() as Hardware,
+    guards: noGuards,
+    isPrepared: (each) => prepared.has(each),
+  };
+  const driver = createMdevDriver(settings, context);
+  const discover = async () => {
+    const { devices, notOffered = [] } = await driver.discover();
+    for (const device of Object.values(devices)) {
+      expect(reportedDevice.parse(device)).toEqual(device);
+    }
+    const handles = devices[card]?.offers?.attach_handles ?? [];
+    return { devices, handles, notOffered };
+  };
+  const clean = async (handle: HandleWork) => driver.clean?.(handle, () => {});
+  return { ...driver, discover, clean };
+}
+
+const work = (given: object = {}): HandleWork => ({
+  ...{ address: card, uuid, type: 'MDEV' },
+  info: { asked_type: 'nvidia-1', vgpu_mark: 'nvidia-1_0' },
+  ...given,
+});
+
+describe('mdevs made ahead', () => {
+  it('are as many as fit, with uuids that stay after a boot', async () => {
+    const driver = aDriver();
+    expect(await driver.setUp?.()).toEqual([]);
+    const { handles } = await driver.discover();
+    expect(handles.map((handle) => handle.uuid)).toEqual(kernel.uuids());
+    expect(handles).toHaveLength(4);
+    expect(handles[0]).toMatchObject({ type: 'MDEV', prepare: 'ahead', clean_seconds: 300 });
+    kernel.reboot();
+    await aDriver().setUp?.();
+    expect((await aDriver().discover()).handles).toEqual(handles);
+  });
+
+  it('are other ones on another host', async () => {
+    await aDriver().setUp?.();
+    const here = kernel.uuids();
+    kernel.reboot();
+    await aDriver({}, 'test:cmp2').setUp?.();
+    expect(kernel.uuids().filter((each) => here.includes(each))).toEqual([]);
+  });
+
+  it('are not cleaned by a job where the settings say that the vendor erases them', async () => {
+    const driver = aDriver({ clean: 'none' });
+    await driver.setUp?.();
+    expect((await driver.discover()).handles[0]).not.toHaveProperty('clean_seconds');
+  });
+
+  it('are removed and made again by cleaning, and offered meanwhile', async () => {
+    const driver = aDriver();
+    await driver.setUp?.();
+    const { handles } = await driver.discover();
+    const handle = work({ uuid: handles[1]?.uuid, info: handles[1]?.info });
+    kernel.writes.length = 0;
+    expect(await driver.clean(handle)).toEqual({ removed: true, made_again: true, parent: card });
+    expect(kernel.writes).toEqual([`${handle.uuid}/remove 1`, `nvidia-1/create ${handle.uuid}`]);
+    expect((await driver.discover()).handles).toEqual(handles);
+  });
+
+  it('that cannot be made again are not offered until the next set-up has made them', async () => {
+    const driver = aDriver();
+    await driver.setUp?.();
+    const { handles } = await driver.discover();
+    kernel.faults.set('/create', 'EIO');
+    const handle = work({ uuid: handles[0]?.uuid, info: handles[0]?.info });
+    await expect(driver.clean(handle)).rejects.toMatchObject({ code: 'EIO' });
+    expect((await driver.discover()).handles).toHaveLength(3);
+    expect(await driver.setUp?.()).toEqual([]);
+    expect((await driver.discover()).handles).toEqual(handles);
+  });
+
+  it('that the kernel refuses are a sentence, and the others are offered', async () => {
+    kernel.faults.set('/create', 'EIO');
+    const driver = aDriver();
+    expect(await driver.setUp?.()).toEqual([expect.stringMatching(/^0000:3b:00\.0: EIO/)]);
+    await driver.setUp?.();
+    expect((await driver.discover()).handles).toHaveLength(4);
+  });
+});
+
+describe('mdevs made at binds', () => {
+  it('are offered as long as one fits, and carry the uuid of the handle', async () => {
+    const driver = aDriver({ made: 'at-bind' });
+    expect(await driver.setUp?.()).toEqual([]);
+    expect((await driver.discover()).handles).toHaveLength(4);
+    expect(await driver.find?.(work())).toEqual({ state: 'absent' });
+    await driver.prepare?.(work());
+    prepared.add(uuid);
+    expect(kernel.uuids()).toEqual([uuid]);
+    expect(await driver.find?.(work())).toMatchObject({ state: 'ready' });
+    expect((await driver.discover()).handles).toHaveLength(4);
+    expect(await driver.clean(work())).toMatchObject({ removed: true });
+    expect(kernel.uuids()).toEqual([]);
+  });
+
+  it('with another type or parent are found as others', async () => {
+    kernel.make(card, 'nvidia-2', uuid);
+    const found = await aDriver({ made: 'at-bind' }).find?.(work());
+    expect(found).toEqual({ state: 'other', what: `an mdev of type nvidia-2 on ${card}` });
+  });
+
+  it('fail with the error of the kernel', async () => {
+    const driver = aDriver({ made: 'at-bind' });
+    kernel.faults.set('/create', 'ENOSPC');
+    await expect(driver.prepare?.(work())).rejects.toMatchObject({ code: 'ENOSPC' });
+  });
+
+  it('are on the virtual function that has room, which the handle then names', async () => {
+    kernel.tree.addVirtualFunctions(card, 2, { product: '2236', driver: 'nvidia' });
+    const [first, second] = ['0000:3b:00.1', '0000:3b:00.2'] as const;
+    for (const each of [first, second]) kernel.addParent(each, { capacity: 1, types: { a: 1 } });
+    kernel.make(first, 'a', 'a1ac1606-427e-44bb-8233-f4ff4bf3d241');
+    prepared.add('a1ac1606-427e-44bb-8233-f4ff4bf3d241');
+    const driver = aDriver({ made: 'at-bind', pools: [{ parents: card, type: 'a' }] });
+    expect((await driver.discover()).handles).toHaveLength(2);
+    const info = { asked_type: 'a', function: '1' };
+    const chosen = await driver.prepare?.(work({ info }));
+    expect(chosen?.info).toMatchObject({ bus: '3b', function: '2', asked_type: 'a' });
+    expect(await driver.find?.(work({ info }))).toMatchObject({
+      state: 'ready',
+      info: chosen?.info,
+    });
+  });
+});
+
+describe('a card is not offered', () => {
+  it.each([
+    ['that has no mdev types', { parents: '0000:5e:00.0', type: 'nvidia-1' }, 'has no mdev types'],
+    ['without the type', { parents: card, type: 'nvidia-9' }, 'it has nvidia-1, nvidia-2'],
+  ])('%s', async (_name, pool, reason) => {
+    const { devices, notOffered } = await aDriver({ pools: [pool] }).discover();
+    expect(devices).toEqual({});
+    expect(notOffered).toEqual([
+      { address: pool.parents, reason: expect.stringContaining(reason) as string },
+    ]);
+  });
+
+  it.each(['ahead', 'at-bind'])('that has an mdev of another program: %s', async (made) => {
+    kernel.make(card, 'nvidia-2', uuid);
+    const driver = aDriver({ made });
+    await driver.setUp?.();
+    const { devices, notOffered } = await driver.discover();
+    expect(devices).toEqual({});
+    expect(notOffered).toEqual([
+      { address: card, reason: `has the mdev ${uuid}, which another program has made` },
+    ]);
+    expect(kernel.uuids()).toEqual([uuid]);
+  });
+
+  it('as a second type', async () => {
+    kernel.tree.addVirtualFunctions(card, 1, { driver: 'nvidia' });
+    const vf = '0000:3b:00.1';
+    kernel.addParent(vf, { capacity: 1, types: { a: 1 } });
+    const pools = [
+      { parents: card, type: 'nvidia-1' },
+      { parents: vf, type: 'a' },
+    ];
+    expect((await aDriver({ pools }).discover()).notOffered).toEqual([
+      { address: vf, reason: 'is sold as nvidia-1 already; a card is sold as one type' },
+    ]);
+  });
+});
+
+it('mdevs of Nova are offered without preparation, and may be there', async () => {
+  kernel.make(card, 'nvidia-1', uuid);
+  const driver = aDriver({ made: 'nova' });
+  const { handles } = await driver.discover();
+  expect(handles).toHaveLength(4);
+  expect(handles[0]).not.toHaveProperty('prepare');
+  expect(handles[0]).not.toHaveProperty('clean_seconds');
+});
+
+describe('settings', () => {
+  it.each([
+    [{}, 'must list the parents'],
+    [{ pools: [] }, 'must list the parents'],
+    [{ pools: [{ parents: '3b:00', type: 'a' }] }, 'must be a PCI address'],
+    [{ pools: [{ parents: card, type: '../x' }] }, 'must be the name of a directory'],
+    [{ pools: [{ parents: card, type: 'a', resource_class: 'FPGA' }] }, 'must be VGPU'],
+    [{ pools: [{ parents: [card, card], type: 'a' }] }, 'must not name a parent more than once'],
+    [{ pools: [{ parents: card, type: 'a' }], made: 'soon' }, 'must be ahead'],
+  ])('%j are refused with a sentence', (given, sentence) => {
+    const { error } = mdevSettings.safeParse(given);
+    expect(error?.issues.map(({ message }) => message).join()).toContain(sentence);
+  });
+});
