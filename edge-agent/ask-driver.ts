@@ -1,5 +1,5 @@
-// Calls `discover` of one driver, for a report or for a job, with a time limit. At most one call of
-// a driver runs at a time.
+// Calls `discover` of one driver, for a report or for a job, with a time limit. At most one call
+// of a driver runs at a time.
 
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';

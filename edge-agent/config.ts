@@ -67,6 +67,7 @@ const settings = z.strictObject({
     .max(3600, 'must be at most 3600')
     .default(60),
   SYSFS_ROOT: absolutePath.default('/sys'),
+  PROC_ROOT: absolutePath.default('/proc'),
   STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
@@ -84,6 +85,7 @@ export interface Config {
   readonly drivers: readonly ConfiguredDriver[];
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
+  readonly procRoot: string;
   readonly stateDirectory: string;
   readonly bootIdFile: string;
   readonly logLevel: (typeof logLevels)[number];
@@ -131,6 +133,7 @@ export function loadConfig(sources: ConfigSources): Config {
     drivers,
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
+    procRoot: parsed.data.PROC_ROOT,
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
     logLevel: parsed.data.LOG_LEVEL,

@@ -11,6 +11,9 @@ import { systemClock } from './clock.ts';
 import { type Config, ConfigInvalid, loadConfig } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
+import { openGuards } from './guards/guards.ts';
+import { openOfferedBefore } from './guards/offered-before.ts';
+import { openProc } from './guards/proc.ts';
 import { openHardware } from './hardware/port.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
@@ -46,15 +49,19 @@ async function main(): Promise<void> {
   const directory = config.stateDirectory;
   await lockState(directory, log);
   const files = openStateFiles(directory);
-  const thing = thingName(config.stage, config.hostname);
   const clock = systemClock;
+  const thing = thingName(config.stage, config.hostname);
   const random = Math.random;
   const looks = createRediscoverRequests();
   const checkpoint = await openCheckpoint({ files, bootId, log });
   const hardware = openHardware({ sysfs, clock });
+  const guards = openGuards({
+    ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
+    offeredBefore: await openOfferedBefore(files, log),
+  });
   const drivers = config.drivers.map(({ name, create }) =>
     create({
-      ...{ sysfs, hardware, thing, bootId, clock, log },
+      ...{ sysfs, hardware, guards, thing, bootId, clock, log },
       directory: join(directory, 'drivers', name),
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
     }),

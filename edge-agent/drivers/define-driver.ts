@@ -3,6 +3,7 @@
 
 import type * as z from 'zod';
 import type { Clock } from '#agent/clock.ts';
+import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -14,6 +15,7 @@ export interface DriverContext {
   readonly sysfs: Sysfs;
   /** Whatever may block in the kernel or in a device, and vendors' tools. */
   readonly hardware: Hardware;
+  readonly guards: Guards;
   /** The driver's own folder, which survives a restart and a boot; openStateFiles() makes it. */
   readonly directory: string;
   /** Names this host in the control plane, and is the same after each boot. */

@@ -29,8 +29,8 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({
     name: 'pci',
     settings: pciSettings,
-    create: ({ allow_list: allowList }, { sysfs, log }) =>
-      createPciDriver({ sysfs, allowList, log }),
+    create: ({ allow_list: allowList }, { sysfs, hardware, guards, log }) =>
+      createPciDriver({ sysfs, hardware, guards, allowList, log }),
   }),
   defineDriver({ name: 'mdev', settings: mdevSettings, create: createMdevDriver }),
   defineDriver({

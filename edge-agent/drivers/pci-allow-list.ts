@@ -39,8 +39,23 @@ const entry = z
       .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
       .max(32)
       .default([]),
-    /** Offer the virtual functions one by one instead of their physical function. */
-    virtual_functions: z.boolean().default(false),
+    /**
+     * Offer the virtual functions one by one instead of their physical function; a number also
+     * makes that many on each matching physical function.
+     */
+    virtual_functions: z
+      .union(
+        [z.boolean(), z.number().int().min(1).max(65535)],
+        'must be true, false or a number from 1 to 65535',
+      )
+      .default(false),
+    /** The driver that offered functions are bound to; by default they stay as they are. */
+    bind_to: z
+      .string()
+      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
+      .optional(),
+    /** What the agent does after each guest; VFIO itself resets the function at both ends. */
+    clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
   })
   .refine(
     ({ vendor_id, product_id, address, class: classCode }) =>

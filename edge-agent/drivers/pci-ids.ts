@@ -44,10 +44,6 @@ export function deviceTypeOf(fn: PciFunction): ReportedDevice['type'] | undefine
   return classCode.startsWith('12') ? (byId ?? byClass) : byClass;
 }
 
-export function isBridge({ classCode }: PciFunction): boolean {
-  return classCode.startsWith('06');
-}
-
 /** `CUSTOM_PCI_NVIDIA`, `CUSTOM_PCI_PRODUCT_ID_2235`. */
 export function pciTraits({ vendorId, productId }: PciFunction): string[] {
   const vendor = vendorNames[vendorId];

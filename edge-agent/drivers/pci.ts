@@ -1,25 +1,32 @@
 // Whole PCI functions for passthrough: those on the operator's allow-list. One device per
 // physical function; if its virtual functions are offered, each is a handle of the device.
 
+import type { Guards } from '#agent/guards/guards.ts';
+import { HardwareError } from '#agent/hardware/errno.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import {
-  answersOnBus,
   type PciFunction,
   pciSignature,
   readPciDetails,
+  readPciFunctionAt,
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
-import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
-import type { Driver } from './driver.ts';
-import type { AllowListEntry } from './pci-allow-list.ts';
-import { type Choice, choosePciFunctions } from './pci-choice.ts';
+import type { Driver, HandleWork } from './driver.ts';
+import { type AllowListEntry, matches } from './pci-allow-list.ts';
+import { type Choice, choosePciFunctions, readWishes, type Wish } from './pci-choice.ts';
 import { pciTraits } from './pci-ids.ts';
+import { cleanSeconds, resetFunction } from './pci-reset.ts';
+import { setUpPci } from './pci-setup.ts';
 
 export interface PciDriverDeps {
   readonly sysfs: Sysfs;
+  readonly hardware: Hardware;
+  readonly guards: Guards;
   readonly allowList: readonly AllowListEntry[];
   readonly log: Log;
 }
@@ -29,6 +36,7 @@ export function createPciDriver(deps: PciDriverDeps): Driver {
   return {
     name: 'pci',
     signature: () => pciSignature(deps.sysfs),
+    setUp: () => setUpPci(deps),
     discover: async () => {
       const { devices, refusals } = await discoverPci(deps);
       for (const [address, reason] of refusals) {
@@ -37,29 +45,86 @@ export function createPciDriver(deps: PciDriverDeps): Driver {
         deps.log.warn('PCI function not offered', { address, reason });
       }
       said = refusals;
-      return { devices };
+      const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));
+      return { devices, notOffered };
+    },
+    clean: async (handle) => {
+      const fn = readPciFunctionAt(deps.sysfs, addressOf(handle));
+      if (!fn) throw new Error(`The function ${addressOf(handle)} is no longer there.`);
+      const refusal = await deps.guards.recheck(fn.address, isOurs(deps));
+      if (refusal) throw new Error(`The device at ${fn.address} ${refusal}.`);
+      return await resetFunction(deps, fn);
     },
   };
 }
 
-async function discoverPci({ sysfs, allowList }: PciDriverDeps) {
+async function discoverPci(deps: PciDriverDeps) {
+  const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
-  const chosen = choosePciFunctions(functions, allowList);
-  for (const [address, reason] of chosen.refusals) refusals.set(address, reason);
+  const { wishes, refusals: unwanted } = readWishes(functions, allowList);
+  const dead = await readDead(deps, wishes);
+  const guarded = await deps.guards.check({
+    driver: 'pci',
+    wanted: wishes.flatMap((wish) => wish.functions),
+    all: functions,
+    isOurs: isOurs(deps, functions),
+  });
+  const chosen = choosePciFunctions(
+    wishes.filter(({ physical }) => !dead.has(physical.address)),
+    guarded,
+  );
+  for (const each of [unwanted, chosen.refusals, dead]) {
+    for (const [address, reason] of each) refusals.set(address, reason);
+  }
   const devices: Record<string, ReportedDevice> = {};
-  // Sequential: if several devices hang, only one thread hangs.
   for (const choice of chosen.choices) {
-    const { address } = choice.physical;
-    try {
-      if (await answersOnBus(sysfs, choice.physical)) devices[address] = describe(sysfs, choice);
-      else refusals.set(address, 'fell off the bus');
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      refusals.set(address, `cannot be read (${code ?? String(error)})`);
-    }
+    devices[choice.physical.address] = describe(sysfs, choice);
   }
   return { devices, refusals };
+}
+
+/** Whether the operator gave a function, or its physical function, to this driver. */
+function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[] = []) {
+  const byAddress = new Map(all.map((fn) => [fn.address, fn]));
+  return (fn: PciFunction) => {
+    const { physicalFunction } = fn;
+    const physical = physicalFunction
+      ? (byAddress.get(physicalFunction) ?? readPciFunctionAt(sysfs, physicalFunction))
+      : undefined;
+    return allowList.some((entry) => matches(entry, fn, physical));
+  };
+}
+
+/**
+ * Devices that do not answer. sysfs attributes are cached by the kernel; only configuration space
+ * is read from the device, and is all ones once the device fell off the bus.
+ *
+ * Not asked of virtual functions, whose vendor always reads as all ones (SR-IOV, 9.3.4.1).
+ */
+async function readDead({ sysfs, hardware }: PciDriverDeps, wishes: readonly Wish[]) {
+  const dead = new Map<string, string>();
+  const files = wishes.flatMap(({ physical: { address, path } }) =>
+    // Reading would wake a suspended device at each discovery.
+    sysfs.readAttribute(`${path}/power_state`) === 'D3cold'
+      ? []
+      : [{ device: address, path: `${path}/config` }],
+  );
+  for (const [index, read] of (await hardware.readStarts(files)).entries()) {
+    const reason = deadReason(read);
+    const device = files[index]?.device;
+    if (reason && device) dead.set(device, reason);
+  }
+  return dead;
+}
+
+function deadReason(read: Buffer | HardwareError): string | undefined {
+  if (read instanceof HardwareError) {
+    // Another operation, such as a reset, uses the device; the next discovery asks again.
+    return read.code === 'EBUSY' ? undefined : `cannot be read (${read.code})`;
+  }
+  const isAlive = read.length === 4 && read.readUInt16LE(0) !== 0xffff;
+  return isAlive ? undefined : 'fell off the bus';
 }
 
 function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): ReportedDevice {
@@ -83,15 +148,27 @@ function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): Rep
     offers: {
       resource_class: entry.resource_class,
       traits: [...new Set([...offered.flatMap(pciTraits), ...entry.traits])],
-      attach_handles: offered.map(handleOf),
+      attach_handles: offered.map((fn) => handleOf(fn, entry)),
     },
     regions: [],
   };
 }
 
-function handleOf({ address }: PciFunction): ReportedHandle {
+function handleOf({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
   const parsed = parsePciAddress(address);
   if (!parsed) throw new Error(`${address} is not a PCI address.`);
   const { domain, bus, device, function: fn } = parsed;
-  return { type: 'PCI', info: { domain, bus, device, function: fn } };
+  return {
+    type: 'PCI',
+    info: { domain, bus, device, function: fn },
+    ...(clean === 'reset' && { clean_seconds: cleanSeconds }),
+  };
+}
+
+/** @throws if the handle names no PCI function */
+function addressOf({ info }: HandleWork): string {
+  const { domain, bus, device, function: fn } = info;
+  const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
+  if (!parsed) throw new Error('The handle names no PCI function.');
+  return printPciAddress(parsed);
 }

@@ -15,8 +15,8 @@ export interface ChildGiven {
 
 export interface ChildResult {
   /**
-   * `late`: killed at its limit. `loud`: killed because it printed too much. `failed`: could not be
-   * started, or a signal ended it.
+   * `late`: killed at its limit. `loud`: killed because it printed too much. `failed`: could not
+   * be started, or a signal ended it.
    */
   readonly end: 'exited' | 'late' | 'loud' | 'failed';
   readonly exitCode: number;

@@ -1,7 +1,6 @@
 // Reads PCI functions from sysfs. A host may have thousands (SR-IOV), so the first pass reads one
 // attribute and two links of each; the rest is read only for functions that are offered.
 
-import { open } from 'node:fs/promises';
 import { parsePciAddress, printPciAddress } from './pci-address.ts';
 import type { Sysfs } from './root.ts';
 
@@ -95,6 +94,12 @@ export function readPciFunctionAt(sysfs: Sysfs, address: string): PciFunction | 
   return readPciFunction(sysfs, address, address);
 }
 
+/** The functions of the same IOMMU group, itself included. */
+export function readGroup(sysfs: Sysfs, { iommuGroup }: PciFunction): PciFunction[] {
+  const names = iommuGroup ? sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`) : undefined;
+  return (names ?? []).flatMap((name) => readPciFunction(sysfs, name, name) ?? []);
+}
+
 export interface PciDetails {
   readonly revision: string;
   /** -1 if the firmware does not say. */
@@ -106,24 +111,4 @@ export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails 
     revision: sysfs.readAttribute(`${path}/revision`) ?? '0x00',
     numaNode: Number.parseInt(sysfs.readAttribute(`${path}/numa_node`) ?? '-1', 10),
   };
-}
-
-/**
- * Whether the function still answers. sysfs attributes are cached by the kernel; only
- * configuration space is read from the device, and is all ones once the device fell off the bus.
- *
- * Not for virtual functions, whose vendor always reads as all ones (SR-IOV, 9.3.4.1).
- */
-export async function answersOnBus(sysfs: Sysfs, { path }: PciFunction): Promise<boolean> {
-  const directory = sysfs.resolve(path);
-  // Reading would wake the device at each discovery.
-  if (sysfs.readAttribute(`${path}/power_state`) === 'D3cold') return true;
-  // Asynchronous: a failing device can block a read for long.
-  const config = await open(`${directory}/config`, 'r');
-  try {
-    const { bytesRead, buffer } = await config.read(Buffer.alloc(4), 0, 4, 0);
-    return bytesRead === 4 && buffer.readUInt16LE(0) !== 0xffff;
-  } finally {
-    await config.close();
-  }
 }

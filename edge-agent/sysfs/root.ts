@@ -25,7 +25,7 @@ export interface Sysfs {
    * absent.
    */
   writeAttribute(path: string, text: string): Promise<void>;
-  /** A link's target as it is written, without following the link. */
+  /** A link's target as it is written; undefined if the path is no link, too. */
   linkTarget(path: string): string | undefined;
   /** The last part of a link's target. */
   linkName(path: string): string | undefined;
@@ -47,7 +47,7 @@ export function openSysfs(root: string): Sysfs {
     if (!resolved.startsWith(`${realpathSync.native(root)}/`)) throw refusal(path);
     return resolved;
   };
-  const linkTarget = (path: string) => unlessAbsent(() => readlinkSync(absolute(path)));
+  const linkTarget = (path: string) => unlessAbsent(() => readlinkSync(absolute(path)), 'EINVAL');
   return {
     resolve,
     list: (directory) => unlessAbsent(() => readdirSync(absolute(directory))),
@@ -92,11 +92,12 @@ function readPage(path: string): string {
   }
 }
 
-function unlessAbsent<T>(read: () => T): T | undefined {
+function unlessAbsent<T>(read: () => T, alsoAbsent?: string): T | undefined {
   try {
     return read();
   } catch (error) {
-    if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== undefined && (absentCodes.has(code) || code === alsoAbsent)) return undefined;
     throw error;
   }
 }

@@ -23,6 +23,8 @@ export interface PciFunctionGiven {
   /** First bytes of configuration space; by default the ids. */
   readonly config?: Buffer;
   readonly sriovTotalvfs?: number;
+  /** `undefined` for a function that the kernel cannot reset. */
+  readonly resetMethod?: string | undefined;
   readonly physicalFunction?: string;
 }
 
@@ -70,6 +72,10 @@ export class SysfsTree {
     const ids = given.physicalFunction ? 'ffffffff' : vendor + product;
     const config = Buffer.from(ids, 'hex').swap16();
     this.write(`${path}/config`, given.config ?? Buffer.concat([config, Buffer.alloc(252)]));
+    const resetMethod = 'resetMethod' in given ? given.resetMethod : 'flr';
+    if (resetMethod !== undefined) {
+      this.write(`${path}/reset`, '').write(`${path}/reset_method`, `${resetMethod}\n`);
+    }
     if (driver !== undefined) {
       mkdirSync(join(this.root, `bus/pci/drivers/${driver}`), { recursive: true });
       this.#link(`${path}/driver`, `bus/pci/drivers/${driver}`);

@@ -41,6 +41,7 @@ describe('settings of the agent', () => {
       drivers: [{ name: 'fake', create: expect.any(Function) }],
       intervalSeconds: 60,
       sysfsRoot: '/sys',
+      procRoot: '/proc',
       stateDirectory: '/var/lib/cyborg-agent',
       bootIdFile: '/proc/sys/kernel/random/boot_id',
       logLevel: 'info',

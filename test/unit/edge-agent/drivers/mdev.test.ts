@@ -11,6 +11,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
 import { silentLog } from '#test/support/agent.ts';
+import { noGuards } from '#test/support/guarded-host.ts';
 import { MdevKernel } from '#test/support/mdev-kernel.ts';
 import { aSysfsTree } from '#test/support/sysfs.ts';
 
@@ -38,6 +39,7 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
     ...{ directory, thing, bootId: 'boot-1', clock: systemClock, log: silentLog },
     sysfs: openSysfs(kernel.tree.root),
     hardware: kernel.hardware() as Hardware,
+    guards: noGuards,
     isPrepared: (each) => prepared.has(each),
   };
   const driver = createMdevDriver(settings, context);

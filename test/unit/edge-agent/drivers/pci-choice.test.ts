@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { choosePciFunctions } from '#agent/drivers/pci-choice.ts';
+import { choosePciFunctions, readWishes } from '#agent/drivers/pci-choice.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { aPciFunction } from '#test/support/agent.ts';
 
@@ -18,11 +18,12 @@ function virtual(...numbers: number[]): PciFunction[] {
   );
 }
 
-function choose(functions: PciFunction[], allowList: object[]) {
-  const { choices, refusals } = choosePciFunctions(functions, pciAllowList.parse(allowList));
+function choose(functions: PciFunction[], allowList: object[], guarded: [string, string][] = []) {
+  const wanted = readWishes(functions, pciAllowList.parse(allowList));
+  const { choices, refusals } = choosePciFunctions(wanted.wishes, new Map(guarded));
   return {
     offered: choices.map(({ offered }) => offered.map(({ address }) => address)),
-    refusals: Object.fromEntries(refusals),
+    refusals: Object.fromEntries([...wanted.refusals, ...refusals]),
     choices,
   };
 }
@@ -75,42 +76,11 @@ describe('an offered function', () => {
 });
 
 describe('a function that cannot be assigned is not offered', () => {
-  it('as a bridge', () => {
-    const bridge = { ...card, classCode: '060400' };
-    expect(choose([bridge], [nvidia])).toMatchObject({
-      offered: [],
-      refusals: { [card.address]: 'is a bridge' },
-    });
-  });
-
-  it('without an IOMMU group', () => {
-    const { iommuGroup: _, ...without } = card;
-    expect(choose([without], [nvidia]).refusals[card.address]).toContain('no IOMMU group');
-  });
-
-  it('beside a function of its group that the host uses', () => {
-    const audio = { ...card, address: '0000:3b:00.1', boundDriver: 'snd_hda_intel' };
-    const { offered, refusals } = choose([card, audio], [{ address: card.address }]);
-    expect(offered).toEqual([]);
-    expect(refusals[card.address]).toContain('snd_hda_intel');
-  });
-
-  it.each([undefined, 'vfio-pci', 'pci-stub', 'mlx5_vfio_pci'])(
-    'but beside one of its group that is bound to %s',
-    (boundDriver) => {
-      const audio = { ...card, address: '0000:3b:00.1', ...(boundDriver && { boundDriver }) };
-      expect(choose([card, audio], [{ address: card.address }]).offered).toEqual([[card.address]]);
-    },
-  );
-
-  it('but beside a bridge of its group', () => {
-    const bridge = {
-      ...card,
-      address: '0000:3a:00.0',
-      classCode: '060400',
-      boundDriver: 'pcieport',
-    };
-    expect(choose([bridge, card], [{ address: card.address }]).offered).toEqual([[card.address]]);
+  it('if the guards refuse it, and leaves its group to another', () => {
+    const sibling = { ...card, address: '0000:3b:00.1' };
+    const { offered, refusals } = choose([card, sibling], [nvidia], [[card.address, 'is open']]);
+    expect(offered).toEqual([[sibling.address]]);
+    expect(refusals).toEqual({ [card.address]: 'is open' });
   });
 
   it('beside another offered function of its group: a group has one user', () => {

@@ -1,29 +1,34 @@
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { openSysfs } from '#agent/sysfs/root.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
-import { aLog } from '#test/support/agent.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import type { SysfsTree } from '#test/support/sysfs.ts';
 
 const address = '0000:3b:00.0';
+let host: GuardedHost;
 let tree: SysfsTree;
 beforeEach(() => {
-  tree = aSysfsTree();
+  host = aGuardedHost();
+  tree = host.tree;
 });
-afterEach(() => tree.remove());
+afterEach(() => host.remove());
 
-function driverOf(...allowList: object[]) {
-  const log = aLog();
-  const sysfs = openSysfs(tree.root);
-  return { log, ...createPciDriver({ sysfs, allowList: pciAllowList.parse(allowList), log }) };
+async function driverOf(...allowList: object[]) {
+  const { sysfs, hardware, log } = host;
+  const guards = await host.guards();
+  const driver = createPciDriver({
+    ...{ sysfs, hardware, guards, log },
+    allowList: pciAllowList.parse(allowList),
+  });
+  const devices = async () => (await driver.discover()).devices;
+  return { ...driver, log, devices };
 }
 
 describe('driver pci', () => {
   it('describes a function as Cyborg does, except for its type', async () => {
     tree.addFunction({ address, numaNode: 1 });
-    const device = (await driverOf({ vendor_id: '10de' }).discover()).devices[address];
+    const { [address]: device } = await (await driverOf({ vendor_id: '10de' })).devices();
     expect(reportedDevice.parse(device)).toEqual({
       address,
       driver: 'pci',
@@ -47,21 +52,21 @@ describe('driver pci', () => {
   });
 
   it('fails when sysfs is not mounted', async () => {
-    const sysfs = openSysfs(join(tree.root, 'elsewhere'));
-    const driver = createPciDriver({ sysfs, allowList: [], log: aLog() });
+    tree.remove();
+    const driver = await driverOf();
     await expect(driver.discover()).rejects.toThrow('sysfs is not mounted');
   });
 
   it('has no trait for a vendor that has no name in Cyborg', async () => {
     tree.addFunction({ address, vendor: '144d', product: 'a80a', classCode: '010802' });
-    const device = (await driverOf({ vendor_id: '144d' }).discover()).devices[address];
+    const { [address]: device } = await (await driverOf({ vendor_id: '144d' })).devices();
     expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_PRODUCT_ID_A80A']);
   });
 
   it('offers what the entry says', async () => {
     tree.addFunction({ address });
     const entry = { vendor_id: '10de', resource_class: 'PGPU', traits: ['CUSTOM_FAST'] };
-    const device = (await driverOf(entry).discover()).devices[address];
+    const { [address]: device } = await (await driverOf(entry)).devices();
     expect(device?.offers).toMatchObject({
       resource_class: 'PGPU',
       traits: ['CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235', 'CUSTOM_FAST'],
@@ -73,8 +78,8 @@ describe('driver pci', () => {
     tree
       .addFunction({ address, ...virtual, product: '1572', driver: 'i40e', sriovTotalvfs: 64 })
       .addVirtualFunctions(address, 9, virtual);
-    const driver = driverOf({ product_id: '154c', virtual_functions: true });
-    const device = (await driver.discover()).devices[address];
+    const driver = await driverOf({ product_id: '154c', virtual_functions: true });
+    const { [address]: device } = await driver.devices();
     expect(device).toMatchObject({ address, type: 'NIC', product: '1572' });
     expect(device?.offers?.traits).toEqual(['CUSTOM_PCI_INTEL', 'CUSTOM_PCI_PRODUCT_ID_154C']);
     const handles = device?.offers?.attach_handles.map(({ info }) => info);
@@ -84,14 +89,15 @@ describe('driver pci', () => {
 
   it('reports a domain of five digits', async () => {
     tree.addFunction({ address: '10000:e1:00.0' });
-    const device = (await driverOf({ vendor_id: '10de' }).discover()).devices['10000:e1:00.0'];
+    const { '10000:e1:00.0': device } = await (await driverOf({ vendor_id: '10de' })).devices();
     expect(device?.offers?.attach_handles[0]?.info.domain).toBe('10000');
   });
 
   it('does not offer a device that fell off the bus, and logs that once', async () => {
     tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
-    const { discover, log } = driverOf({ vendor_id: '10de' });
-    expect(await discover()).toEqual({ devices: {} });
+    const { discover, log } = await driverOf({ vendor_id: '10de' });
+    const notOffered = [{ address, reason: 'fell off the bus' }];
+    expect(await discover()).toEqual({ devices: {}, notOffered });
     await discover();
     expect(log.lines).toEqual([
       { message: 'PCI function not offered', address, reason: 'fell off the bus' },
@@ -99,7 +105,7 @@ describe('driver pci', () => {
   });
 
   it('logs a reason again when it returns', async () => {
-    const { discover, log } = driverOf({ vendor_id: '10de' });
+    const { discover, log } = await driverOf({ vendor_id: '10de' });
     for (const iommuGroup of [undefined, 1, undefined]) {
       tree.addFunction({ address, iommuGroup });
       await discover();
@@ -110,7 +116,38 @@ describe('driver pci', () => {
 
   it('reports no change while the host stays the same', async () => {
     tree.addFunction({ address }).addFunction({ address: '0000:5e:00.0' });
-    const { discover } = driverOf({ vendor_id: '10de' });
+    const { discover } = await driverOf({ vendor_id: '10de' });
     expect(await discover()).toEqual(await discover());
+  });
+
+  it('does not read a suspended device, which would wake it', async () => {
+    tree.addFunction({ address, config: Buffer.alloc(256, 0xff), powerState: 'D3cold' });
+    expect(await (await driverOf({ vendor_id: '10de' })).devices()).toHaveProperty([address]);
+  });
+
+  it('names what it does not offer, and why', async () => {
+    tree.addFunction({ address, iommuGroup: undefined });
+    tree.addFunction({ address: '0000:5e:00.0', resetMethod: undefined });
+    tree.addFunction({ address: '0000:5f:00.0', classCode: 'ff0000' });
+    const { discover } = await driverOf({ vendor_id: '10de' });
+    expect(await discover()).toEqual({
+      devices: {},
+      notOffered: [
+        { address, reason: 'has no IOMMU group: the IOMMU is off' },
+        {
+          address: '0000:5e:00.0',
+          reason: 'cannot be cleaned between guests: it has no reset method',
+        },
+        { address: '0000:5f:00.0', reason: 'has class ff0000, which needs a device_type' },
+      ],
+    });
+  });
+
+  it('says how long cleaning takes, where the entry asks for it', async () => {
+    tree.addFunction({ address });
+    const { [address]: device } = await (
+      await driverOf({ vendor_id: '10de', clean: 'reset' })
+    ).devices();
+    expect(device?.offers?.attach_handles[0]?.clean_seconds).toBe(150);
   });
 });

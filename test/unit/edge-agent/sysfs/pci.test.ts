@@ -2,7 +2,6 @@ import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  answersOnBus,
   type PciFunction,
   pciSignature,
   readPciDetails,
@@ -133,24 +132,6 @@ describe('details', () => {
   it('have no NUMA node for a device without one', () => {
     tree.addFunction({ address, numaNode: -1, revision: '0b' });
     expect(readPciDetails(sysfs, only())).toEqual({ numaNode: -1, revision: '0x0b' });
-  });
-});
-
-describe("a function's answer", () => {
-  it('is read from its configuration space', async () => {
-    tree.addFunction({ address });
-    expect(await answersOnBus(sysfs, only())).toBe(true);
-  });
-
-  it('is missing when that is all ones, even if the kernel remembers its ids', async () => {
-    tree.addFunction({ address, config: Buffer.alloc(256, 0xff) });
-    expect(only().vendorId).toBe('10de');
-    expect(await answersOnBus(sysfs, only())).toBe(false);
-  });
-
-  it('is not requested from a suspended function', async () => {
-    tree.addFunction({ address, config: Buffer.alloc(256, 0xff), powerState: 'D3cold' });
-    expect(await answersOnBus(sysfs, only())).toBe(true);
   });
 });
 

@@ -1,0 +1,100 @@
+// Resets a PCI function after a guest, and verifies that it came back as it was. What a reset does
+// and does not erase is in docs/agent.md.
+
+import type { Hardware } from '#agent/hardware/port.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
+
+/** The kernel waits up to 60 s for a function that does not answer after its reset. */
+const resetMs = 90_000;
+/** With the checks before and after. */
+export const cleanSeconds = 150;
+
+/** The header's first 64 bytes; what guests can change in the rest is undone by the reset. */
+const headerBytes = 64;
+
+export interface ResetDeps {
+  readonly sysfs: Sysfs;
+  readonly hardware: Hardware;
+}
+
+/** Rejects unless the function has the same identity, BARs and link as before. */
+export async function resetFunction(deps: ResetDeps, fn: PciFunction): Promise<Evidence> {
+  const { sysfs, hardware } = deps;
+  const method = sysfs.readAttribute(`${fn.path}/reset_method`) ?? 'unnamed';
+  const before = await readState(deps, fn);
+  await hardware.writeText(fn.address, `${fn.path}/reset`, '1', resetMs);
+  const after = await readState(deps, fn);
+  const fault = faultAfterReset(before, after, fn.physicalFunction !== undefined);
+  if (fault) throw new Error(`The function ${fn.address} was reset, and ${fault}.`);
+  return {
+    cleaned_by: 'reset',
+    reset_method: method,
+    vendor_id: hexadecimal(after.vendorId),
+    command: hexadecimal(after.command),
+    bars: after.bars,
+    ...(after.link && { link: after.link.text }),
+  };
+}
+
+export interface FunctionState {
+  readonly vendorId: number;
+  readonly command: number;
+  /** Six base address registers in hexadecimal digits. */
+  readonly bars: string;
+  /** Absent if the function has no link of its own, as a virtual function. */
+  readonly link?: { readonly text: string; readonly speed: number; readonly width: number };
+}
+
+/** Pure. A faster link is no fault: an idle link may have been slowed down to save power. */
+export function faultAfterReset(
+  before: FunctionState,
+  after: FunctionState,
+  isVirtual: boolean,
+): string | undefined {
+  // A virtual function always has all ones for its ids, but not for its command register.
+  if (after.command === 0xffff || (!isVirtual && after.vendorId === 0xffff)) {
+    return 'it fell off the bus';
+  }
+  if (after.vendorId !== before.vendorId) return 'its vendor id has changed';
+  if (after.bars !== before.bars) return 'its base address registers have changed';
+  if (after.command !== before.command) return 'its command register has changed';
+  if (!before.link) return undefined;
+  if (!after.link) return 'its link is down';
+  const isSlower = after.link.speed < before.link.speed || after.link.width < before.link.width;
+  return isSlower ? `its link is ${after.link.text} and was ${before.link.text}` : undefined;
+}
+
+async function readState({ hardware }: ResetDeps, fn: PciFunction): Promise<FunctionState> {
+  const { address, path } = fn;
+  const config = await hardware.readBytes(address, `${path}/config`, headerBytes);
+  if (config.length < headerBytes) throw new Error(`${path}/config has ${config.length} bytes.`);
+  const link = await readLink(hardware, fn);
+  return {
+    vendorId: config.readUInt16LE(0),
+    command: config.readUInt16LE(4),
+    bars: config.toString('hex', 0x10, 0x28),
+    ...(link && { link }),
+  };
+}
+
+/** `16.0 GT/s PCIe` and `16`; conventional PCI has neither, a broken link `Unknown` or 0. */
+async function readLink(hardware: Hardware, { address, path }: PciFunction) {
+  const read = (name: string) =>
+    hardware.readText(address, `${path}/${name}`).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'EINVAL') return '';
+      throw error;
+    });
+  const [speedText, widthText] = [
+    await read('current_link_speed'),
+    await read('current_link_width'),
+  ];
+  const [speed, width] = [Number.parseFloat(speedText), Number.parseInt(widthText, 10)];
+  if (!(speed > 0) || !(width > 0 && width <= 32)) return undefined;
+  return { text: `${speedText} x${width}`, speed, width };
+}
+
+function hexadecimal(number: number): string {
+  return `0x${number.toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,96 @@
+// Which devices hold file systems, swap or parts of volumes of the host.
+
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { ownerOf } from './owner.ts';
+import type { Proc } from './proc.ts';
+import type { Note } from './uses.ts';
+
+/** Block devices, partitions included, with the functions that carry each. */
+export type Blocks = ReadonlyMap<string, readonly string[]>;
+
+export function readBlocks(sysfs: Sysfs, wanted: ReadonlySet<string>): Blocks {
+  const blocks = new Map<string, readonly string[]>();
+  for (const name of sysfs.list('class/block') ?? []) {
+    const carriers = carriersOf(sysfs, name).filter((address) => wanted.has(address));
+    if (carriers.length > 0) blocks.set(name, carriers);
+  }
+  return blocks;
+}
+
+/** A namespace of an NVMe subsystem is below no controller: it may have several. */
+function carriersOf(sysfs: Sysfs, name: string): readonly string[] {
+  const entry = `class/block/${name}`;
+  const [, subsystem] = /\/nvme-subsystem\/([^/]+)\//.exec(sysfs.linkTarget(entry) ?? '') ?? [];
+  const controllers = subsystem
+    ? (sysfs.list(`class/nvme-subsystem/${subsystem}`) ?? []).filter((each) =>
+        /^nvme\d+$/.test(each),
+      )
+    : [];
+  const owners = controllers.map((each) => ownerOf(sysfs, `class/nvme/${each}`));
+  return [...owners, ownerOf(sysfs, entry)].filter((owner) => owner !== undefined);
+}
+
+/**
+ * @param mountTables the text of mountinfo in each mount namespace of the host
+ * @returns why the uses are not known; undefined if they are
+ */
+export function noteBlockUses(
+  { sysfs, proc }: { readonly sysfs: Sysfs; readonly proc: Proc },
+  blocks: Blocks,
+  mountTables: readonly string[],
+  note: Note,
+): string | undefined {
+  const numbers = new Map<string, string>();
+  for (const name of blocks.keys()) {
+    const number = sysfs.readAttribute(`class/block/${name}/dev`);
+    if (number) numbers.set(number, name);
+  }
+  const noteAll = (block: string, use: Parameters<Note>[1]) => {
+    for (const address of blocks.get(block) ?? []) note(address, use);
+  };
+  for (const table of mountTables) {
+    for (const { number, at, source } of mountsOf(table)) {
+      // Some file systems (btrfs) have a number of their own; their source names the device.
+      const block = numbers.get(number) ?? nodeName(source);
+      if (blocks.has(block)) noteAll(block, { kind: 'mount', block, at });
+    }
+  }
+  for (const name of sysfs.list('fs/btrfs') ?? []) {
+    for (const block of sysfs.list(`fs/btrfs/${name}/devices`) ?? []) {
+      noteAll(block, { kind: 'file-system', block, name: `btrfs ${name}` });
+    }
+  }
+  for (const block of blocks.keys()) {
+    for (const holder of sysfs.list(`class/block/${block}/holders`) ?? []) {
+      const name = sysfs.readAttribute(`class/block/${holder}/dm/name`);
+      noteAll(block, { kind: 'member', block, of: name ? `${holder} (${name})` : holder });
+    }
+  }
+  const swaps = proc.read('swaps');
+  for (const line of swaps?.split('\n').slice(1) ?? []) {
+    const block = nodeName(unescaped(line.split(/\s/)[0] ?? ''));
+    noteAll(block, { kind: 'swap', block });
+  }
+  if (mountTables.length === 0) return 'the mounts of the host cannot be read';
+  return swaps === undefined ? 'the swap space of the host cannot be read' : undefined;
+}
+
+function* mountsOf(table: string) {
+  for (const line of table.split('\n')) {
+    const fields = line.split(' ');
+    const [, , number = '', , at = ''] = fields;
+    const source = fields[fields.indexOf('-', 6) + 2] ?? '';
+    if (number) yield { number, at: unescaped(at), source: unescaped(source) };
+  }
+}
+
+function nodeName(path: string): string {
+  return path.startsWith('/dev/') ? path.slice('/dev/'.length) : '';
+}
+
+/** The kernel writes blanks and newlines as octal numbers. */
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
+}

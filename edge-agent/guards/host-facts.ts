@@ -1,0 +1,104 @@
+// Reads from sysfs and procfs what the guards decide on: for all devices of a driver at once, and
+// only what can concern these devices.
+
+import type { Hardware } from '#agent/hardware/port.ts';
+import { reasonOf } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
+import { noteDivisions } from './division-uses.ts';
+import { noteNetworkUses } from './network-uses.ts';
+import { ownersOfNode, readOpenNodes } from './open-nodes.ts';
+import type { Proc } from './proc.ts';
+import type { Use } from './uses.ts';
+
+export interface HostFacts {
+  readonly uses: ReadonlyMap<string, readonly Use[]>;
+  /** IOMMU group, or PCI address, that is open through VFIO. */
+  readonly openByVfio: ReadonlyMap<string, Use>;
+  /** Addresses of devices with uses that cannot be read → why. */
+  readonly unknown: ReadonlyMap<string, string>;
+  /** Why the open nodes are not all known. */
+  readonly unknownOpens?: string;
+  /** The kernel's ways to reset each device, separated by blanks; empty if there is none. */
+  readonly resets: ReadonlyMap<string, string>;
+}
+
+export interface FactsDeps {
+  readonly sysfs: Sysfs;
+  readonly proc: Proc;
+  readonly hardware: Hardware;
+  readonly ownPid: string;
+}
+
+export async function readHostFacts(
+  deps: FactsDeps,
+  functions: readonly PciFunction[],
+): Promise<HostFacts> {
+  const { sysfs } = deps;
+  const uses = new Map<string, Use[]>();
+  const note = (address: string, use: Use) => {
+    const known = uses.get(address);
+    if (known) known.push(use);
+    else uses.set(address, [use]);
+  };
+  const openByVfio = new Map<string, Use>();
+  const unknown = new Map<string, string>();
+  const resets = new Map(functions.map((each) => [each.address, resetsOf(sysfs, each)]));
+  if (functions.length === 0) return { uses, openByVfio, unknown, resets };
+
+  const wanted = new Map(functions.map((each) => [each.address, each]));
+  const addresses = [...wanted.keys()];
+  /** What cannot be read refuses the devices that it concerns; it never ends the discovery. */
+  const reading = async (concerned: readonly string[], read: () => Problem | Promise<Problem>) => {
+    const problem = await Promise.resolve().then(read).catch(problemOf);
+    if (problem) for (const address of concerned) unknown.set(address, problem);
+  };
+
+  let blocks: Blocks = new Map();
+  await reading(addresses, () => {
+    blocks = readBlocks(sysfs, new Set(addresses));
+    return undefined;
+  });
+  const { byNode, mountTables, isPartial } = await readOpenNodes(deps);
+  await reading(addresses, () => {
+    for (const [node, by] of byNode) {
+      const use: Use = { kind: 'open', node, by };
+      const { owners, group } = ownersOfNode(deps, blocks, node);
+      if (group !== undefined) openByVfio.set(group, use);
+      for (const address of owners) {
+        if (node.startsWith('/dev/vfio/')) openByVfio.set(address, use);
+        else if (wanted.has(address)) note(address, use);
+      }
+    }
+    return undefined;
+  });
+  if (blocks.size > 0) {
+    const carriers = [...blocks.values()].flat();
+    await reading(carriers, () => noteBlockUses(deps, blocks, mountTables, note));
+  }
+  const cards = functions.filter(({ classCode }) => classCode.startsWith('02'));
+  await reading(
+    cards.map(({ address }) => address),
+    () => noteNetworkUses(deps, wanted, note),
+  );
+  await reading(addresses, () => noteDivisions(deps, wanted, note));
+  const unknownOpens = isPartial ? 'the open files of the host cannot all be read' : undefined;
+  return { uses, openByVfio, unknown, resets, ...(unknownOpens && { unknownOpens }) };
+}
+
+type Problem = string | undefined;
+
+function problemOf(error: unknown): string {
+  return `sysfs cannot be read (${(error as NodeJS.ErrnoException).code ?? reasonOf(error)})`;
+}
+
+function resetsOf(sysfs: Sysfs, { path }: PciFunction): string {
+  try {
+    const methods = sysfs.readAttribute(`${path}/reset_method`);
+    // Kernels before 5.15 have no list of methods, and `reset` only if there is one.
+    return methods ?? (sysfs.list(path)?.includes('reset') ? 'unnamed' : '');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,111 @@
+// Which device nodes are open in other processes: one pass over /proc for all devices.
+
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { ownerOf } from './owner.ts';
+import type { Proc } from './proc.ts';
+
+export interface OpenNodes {
+  /** Path of the node → the first process that has it open. */
+  readonly byNode: ReadonlyMap<string, string>;
+  /** mountinfo of each mount namespace of the host; none if the host's own cannot be read. */
+  readonly mountTables: readonly string[];
+  /** The host has more open files than the pass reads. */
+  readonly isPartial: boolean;
+}
+
+/** 0.3 s of work; a large host with hundreds of guests has some 100,000 open files. */
+const linksMax = 200_000;
+/** Other work of the agent goes on between two groups of processes. */
+const processesAtOnce = 16;
+
+const nodePattern = /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|uio\d|sd|vd)/;
+
+export interface PassGiven {
+  readonly proc: Proc;
+  /** Not counted, as it reads nodes itself. */
+  readonly ownPid: string;
+  readonly linksMax?: number;
+}
+
+export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
+  const { proc, ownPid } = given;
+  const byNode = new Map<string, string>();
+  const mounts = new Map<string, string>();
+  const readMounts = (pid: string): boolean => {
+    const namespace = proc.linkTarget(`${pid}/ns/mnt`) ?? pid;
+    if (mounts.has(namespace)) return true;
+    const table = proc.read(`${pid}/mountinfo`);
+    if (table !== undefined) mounts.set(namespace, table);
+    return table !== undefined;
+  };
+  // The agent's own namespace may lack mounts of the host (ProtectHome).
+  const areMountsKnown = readMounts('self') && readMounts('1');
+  let left = given.linksMax ?? linksMax;
+  const pids = (proc.list('.') ?? []).filter((name) => /^\d+$/.test(name));
+  for (const [index, pid] of pids.entries()) {
+    if (index % processesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (pid === ownPid) continue;
+    // A process without open files (a kernel thread) has the namespaces of the host.
+    const descriptors = proc.list(`${pid}/fd`) ?? [];
+    if (descriptors.length === 0) continue;
+    readMounts(pid);
+    left -= descriptors.length;
+    if (left < 0) break;
+    for (const descriptor of descriptors) {
+      const node = proc.linkTarget(`${pid}/fd/${descriptor}`);
+      if (node === undefined || !nodePattern.test(node) || byNode.has(node)) continue;
+      const name = proc.read(`${pid}/comm`)?.trim();
+      byNode.set(node, name ? `process ${pid} (${name})` : `process ${pid}`);
+    }
+  }
+  return {
+    byNode,
+    mountTables: areMountsKnown ? [...mounts.values()] : [],
+    isPartial: left < 0 || pids.length === 0,
+  };
+}
+
+/** Folder of /dev, names in it, class in sysfs. */
+const classes: readonly (readonly [node: RegExp, folder: string])[] = [
+  [/^vfio\/devices\/(vfio\d+)$/, 'class/vfio-dev'],
+  [/^dri\/((?:card|renderD)\d+)$/, 'class/drm'],
+  [/^accel\/(accel\d+)$/, 'class/accel'],
+  [/^infiniband\/(uverbs\d+)$/, 'class/infiniband_verbs'],
+  [/^infiniband\/((?:umad|issm)\d+)$/, 'class/infiniband_mad'],
+  [/^(nvme\d+)$/, 'class/nvme'],
+  [/^(ng\d+n\d+)$/, 'class/nvme-generic'],
+  [/^(uio\d+)$/, 'class/uio'],
+];
+
+/** The functions that a node belongs to. */
+export interface NodeOwner {
+  readonly owners: readonly string[];
+  /** VFIO's older node is one for all functions of a group. */
+  readonly group?: string;
+}
+
+export function ownersOfNode(
+  { sysfs, proc }: { readonly sysfs: Sysfs; readonly proc: Proc },
+  blocks: ReadonlyMap<string, readonly string[]>,
+  node: string,
+): NodeOwner {
+  const name = node.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
+  const [, group] = /^vfio\/(?:noiommu-)?(\d+)$/.exec(name) ?? [];
+  if (group) return { owners: [], group };
+  const [, minor] = /^nvidia(\d+)$/.exec(name) ?? [];
+  if (minor) return { owners: nvidiaOf(proc, minor) };
+  for (const [pattern, folder] of classes) {
+    const [, entry] = pattern.exec(name) ?? [];
+    const owner = entry && ownerOf(sysfs, `${folder}/${entry}`);
+    if (owner) return { owners: [owner] };
+  }
+  return { owners: blocks.get(name) ?? [] };
+}
+
+/** NVIDIA's nodes are in no class of sysfs; its driver lists them in procfs. */
+function nvidiaOf(proc: Proc, minor: string): readonly string[] {
+  return (proc.list('driver/nvidia/gpus') ?? []).filter((address) => {
+    const text = proc.read(`driver/nvidia/gpus/${address}/information`) ?? '';
+    return /^Device Minor:\s*(\d+)\s*$/m.exec(text)?.[1] === minor;
+  });
+}

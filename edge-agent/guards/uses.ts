@@ -1,0 +1,50 @@
+// What may hold a device, each with its sentence. A sentence completes "The device at <address>".
+
+export type Use =
+  | { readonly kind: 'mount'; readonly block: string; readonly at: string }
+  | { readonly kind: 'file-system'; readonly block: string; readonly name: string }
+  | { readonly kind: 'swap'; readonly block: string }
+  | { readonly kind: 'member'; readonly block: string; readonly of: string }
+  | { readonly kind: 'default-route'; readonly network: string }
+  | { readonly kind: 'below'; readonly network: string; readonly of: string }
+  | { readonly kind: 'address'; readonly network: string }
+  | { readonly kind: 'other-namespace' }
+  | { readonly kind: 'mdev'; readonly uuid: string }
+  | { readonly kind: 'vgpu-type'; readonly type: string }
+  | { readonly kind: 'open'; readonly node: string; readonly by: string };
+
+/** Adds a use of a device. */
+export type Note = (address: string, use: Use) => void;
+
+export function sentenceOf(use: Use): string {
+  switch (use.kind) {
+    case 'mount':
+      return `has a mounted file system: ${shown(use.block)} at ${shown(use.at)}`;
+    case 'file-system':
+      return `has a mounted file system: ${shown(use.block)} is part of ${shown(use.name)}`;
+    case 'swap':
+      return `has swap space of the host: ${shown(use.block)}`;
+    case 'member':
+      return `is part of a volume: ${shown(use.of)} holds ${shown(use.block)}`;
+    case 'default-route':
+      return `carries the host's default route: ${shown(use.network)}`;
+    case 'below':
+      return `carries another network interface: ${shown(use.of)} uses ${shown(use.network)}`;
+    case 'address':
+      return `has an address of the host: ${shown(use.network)}`;
+    case 'other-namespace':
+      return 'has its network interface in another network namespace';
+    case 'mdev':
+      return `has a mediated device: ${shown(use.uuid)}`;
+    case 'vgpu-type':
+      return `has a vGPU type set: ${shown(use.type)}`;
+    case 'open':
+      return `is open: ${shown(use.by)} uses ${shown(use.node)}`;
+  }
+}
+
+/** Names come from disks, processes and file systems: printable, and short. */
+function shown(name: string): string {
+  const printable = name.replaceAll(/[^\x20-\x7e]/g, '?');
+  return printable.length > 80 ? `${printable.slice(0, 80)}...` : printable;
+}

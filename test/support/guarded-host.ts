@@ -1,0 +1,66 @@
+// A host for tests of guards and of driver pci: a tree of sysfs and one of procfs, with the ports
+// that the agent opens on them.
+
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { systemClock } from '#agent/clock.ts';
+import { type Guards, openGuards } from '#agent/guards/guards.ts';
+import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import { type Hardware, openHardware } from '#agent/hardware/port.ts';
+import { openStateFiles } from '#agent/state-files.ts';
+import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
+import { aLog } from './agent.ts';
+import { ProcTree } from './proc-tree.ts';
+import { aSysfsTree, type SysfsTree } from './sysfs.ts';
+
+export interface GuardedHost {
+  readonly tree: SysfsTree;
+  readonly proc: ProcTree;
+  readonly sysfs: Sysfs;
+  readonly hardware: Hardware;
+  readonly log: ReturnType<typeof aLog>;
+  /** The guards as after a start of the agent; its state stays. */
+  guards(): Promise<Guards>;
+  /** An entry of a class, as a link to a folder below the function. */
+  addEntry(entry: string, address: string, below: string): string;
+  remove(): void;
+}
+
+export function aGuardedHost(): GuardedHost {
+  const tree = aSysfsTree();
+  const proc = new ProcTree();
+  const sysfs = openSysfs(tree.root);
+  const hardware = openHardware({ sysfs, clock: systemClock });
+  const log = aLog();
+  const state = join(proc.root, 'state');
+  return {
+    ...{ tree, proc, sysfs, hardware, log },
+    guards: async () =>
+      openGuards({
+        ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
+        offeredBefore: await openOfferedBefore(openStateFiles(state), log),
+      }),
+    addEntry: (entry, address, below) => {
+      const path = `${tree.pathOf(address)}/${below}`;
+      mkdirSync(join(tree.root, path), { recursive: true });
+      mkdirSync(join(tree.root, dirname(entry)), { recursive: true });
+      const depth = '../'.repeat(entry.split('/').length - 1);
+      rmSync(join(tree.root, entry), { force: true });
+      symlinkSync(`${depth}${path}`, join(tree.root, entry));
+      return path;
+    },
+    remove: () => {
+      tree.remove();
+      proc.remove();
+    },
+  };
+}
+
+/** For drivers that ask no guards. */
+export const noGuards: Guards = {
+  check: async () => new Map(),
+  recheck: async () => undefined,
+  heldBy: async () => undefined,
+  isOffered: () => false,
+};

@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readOpenNodes } from '#agent/guards/open-nodes.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import { readPciFunctions } from '#agent/sysfs/pci.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+
+const address = '0000:c1:00.0';
+let host: GuardedHost;
+beforeEach(() => {
+  host = aGuardedHost();
+  host.tree.addFunction({ address, iommuGroup: 12, driver: 'some' });
+});
+afterEach(() => host.remove());
+
+const qemu = { comm: 'qemu-system-x86' };
+
+async function check(wanted: readonly string[] = [address]): Promise<string | undefined> {
+  const all = readPciFunctions(host.sysfs, () => {});
+  const guards = await host.guards();
+  const asked = { driver: 'pci', all, isOurs: () => false };
+  const refusals = await guards.check({
+    ...asked,
+    wanted: all.filter((fn) => wanted.includes(fn.address)),
+  });
+  return refusals.get(address);
+}
+
+async function recheck(): Promise<string | undefined> {
+  return await (await host.guards()).recheck(address, () => false);
+}
+
+describe('a device node that another process has open', () => {
+  it.each([
+    ['/dev/vfio/12', undefined],
+    ['/dev/vfio/devices/vfio3', 'class/vfio-dev/vfio3'],
+    ['/dev/dri/renderD128', 'class/drm/renderD128'],
+    ['/dev/dri/card0', 'class/drm/card0'],
+    ['/dev/accel/accel0', 'class/accel/accel0'],
+    ['/dev/infiniband/uverbs0', 'class/infiniband_verbs/uverbs0'],
+    ['/dev/infiniband/umad1', 'class/infiniband_mad/umad1'],
+    ['/dev/nvme0', 'class/nvme/nvme0'],
+    ['/dev/nvme0n1', 'class/block/nvme0n1'],
+    ['/dev/ng0n1', 'class/nvme-generic/ng0n1'],
+    ['/dev/uio0', 'class/uio/uio0'],
+  ])('refuses its device: %s', async (node, entry) => {
+    if (entry) host.addEntry(entry, address, entry.replace('class/', ''));
+    host.proc.addProcess(31, { ...qemu, open: ['/dev/null', node] });
+    expect(await check()).toBe(`is open: process 31 (qemu-system-x86) uses ${node}`);
+  });
+
+  it("refuses its device if NVIDIA's driver alone knows it", async () => {
+    host.proc.addProcess(31, { comm: 'Xorg', open: ['/dev/nvidia1', '/dev/nvidiactl'] });
+    host.proc.write(`driver/nvidia/gpus/${address}/information`, 'Device Minor: \t 1\n');
+    host.proc.write('driver/nvidia/gpus/0000:01:00.0/information', 'Device Minor: \t 0\n');
+    expect(await check()).toBe('is open: process 31 (Xorg) uses /dev/nvidia1');
+  });
+
+  it.each(['/dev/vfio/13', '/dev/vfio/vfio', '/dev/nvme7', '/dev/dri/card0'])(
+    'does not refuse another device: %s',
+    async (node) => {
+      host.proc.addProcess(31, { open: [node] });
+      expect(await check()).toBeUndefined();
+    },
+  );
+
+  it('of the agent itself does not count', async () => {
+    host.proc.addProcess(4711, { open: ['/dev/vfio/12'] });
+    expect(await check()).toBeUndefined();
+  });
+});
+
+describe('a function that the agent has offered', () => {
+  const held = 'is open: process 31 (qemu-system-x86) uses /dev/vfio/12';
+  const start = () => host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
+  const end = () => host.proc.addProcess(31, { ...qemu, open: [] }).link('31/fd/0', '/dev/null');
+
+  it('stays offered while a guest has it, also after a restart of the agent', async () => {
+    await check();
+    start();
+    expect(await check()).toBeUndefined();
+    expect(await check()).toBeUndefined();
+  });
+
+  it('is refused when it is to be prepared or cleaned while a process has it', async () => {
+    await check();
+    start();
+    expect(await recheck()).toBe(held);
+  });
+
+  it('is refused if it is open when it is offered for the first time', async () => {
+    start();
+    expect(await check()).toBe(held);
+    expect(await check()).toBe(held);
+    end();
+    expect(await check()).toBeUndefined();
+  });
+
+  it('is forgotten when the operator takes it back, so that its next holder counts', async () => {
+    await check();
+    await check([]);
+    start();
+    expect(await check()).toBe(held);
+  });
+
+  it('is kept in mind while a guest has it and it is refused for another reason', async () => {
+    await check();
+    start();
+    const methods = `${host.tree.pathOf(address)}/reset_method`;
+    host.tree.write(methods, '\n');
+    expect(await check()).toContain('no reset method');
+    host.tree.write(methods, 'flr\n');
+    expect(await check()).toBeUndefined();
+  });
+
+  it('is refused once it is open, if the list of them is unreadable', async () => {
+    await check();
+    host.proc.write('state/offered.json', '{');
+    start();
+    expect(await check()).toBe(held);
+    expect(host.log.lines).toContainEqual(
+      expect.objectContaining({ message: 'List of offered functions unreadable' }),
+    );
+  });
+});
+
+describe('a hostile host', () => {
+  it('has names that are no text', async () => {
+    host.proc.addProcess(31, { comm: 'a\n"b\u0007', open: ['/dev/vfio/12'] });
+    expect(await check()).toBe('is open: process 31 (a?"b?) uses /dev/vfio/12');
+  });
+
+  it('has processes that cannot be read, and entries that are none', async () => {
+    host.proc.write('32/fd', 'no folder').write('33/comm', '').link('34', '35').link('35', '34');
+    host.tree.write('class/net/bonding_masters', '').write('class/block/x', '');
+    host.tree.write('bus/mdev/devices/x', '').write('fs/btrfs/features', '');
+    expect(await check()).toBeUndefined();
+  });
+
+  it('has a huge table of mounts', async () => {
+    host.addEntry('class/block/nvme0n1', address, 'nvme/nvme0/nvme0n1');
+    host.proc.write('self/mountinfo', '1 0 0:1 / /x rw - tmpfs tmpfs rw\n'.repeat(600_000));
+    expect(await check()).toBe('may be in use: the mounts of the host cannot be read');
+  });
+
+  it('has holders that hold each other', async () => {
+    const path = host.addEntry('class/block/dm-1', address, 'block/dm-1');
+    host.tree.write(`${path}/holders/dm-1/holders/dm-1/x`, '');
+    expect(await check()).toBe('is part of a volume: dm-1 holds dm-1');
+  });
+
+  it('has more open files than one pass reads', async () => {
+    for (const pid of [31, 32, 33]) host.proc.addProcess(pid, { open: ['/a', '/b', '/c'] });
+    const given = { proc: openProc(host.proc.root), ownPid: '1' };
+    expect((await readOpenNodes({ ...given, linksMax: 8 })).isPartial).toBe(true);
+    expect((await readOpenNodes({ ...given, linksMax: 9 })).isPartial).toBe(false);
+  });
+
+  it('has no procfs: nothing is offered that may be in use', async () => {
+    host.proc.remove();
+    expect(await check()).toBe('may be in use: the open files of the host cannot all be read');
+  });
+});
