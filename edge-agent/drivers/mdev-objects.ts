@@ -1,4 +1,4 @@
-// The mdevs themselves: those of driver `mdev` have uuids by which it knows them again.
+// The mdevs themselves: those of driver `mdev` have uuids by which it recognizes them.
 
 import { createHash } from 'node:crypto';
 import {
@@ -18,7 +18,7 @@ const perParentMax = 256;
 /**
  * Makes the mdevs of one parent until it is full.
  *
- * @param recreated uuids that a job is making again
+ * @param recreated uuids that a job is recreating
  * @throws the kernel's error
  */
 export async function fill(
@@ -36,7 +36,7 @@ export async function fill(
   }
 }
 
-/** Those of the parent that exist, or are being made again. */
+/** Those of the parent that exist, or are being recreated. */
 export function madeAhead(
   context: DriverContext,
   { address }: MdevParent,

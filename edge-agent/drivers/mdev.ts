@@ -30,7 +30,7 @@ const cleanSeconds = 300;
 
 export function createMdevDriver(settings: MdevSettings, context: DriverContext): Driver {
   const { sysfs } = context;
-  /** Uuids that are being made again: they stay offered. */
+  /** Uuids that are being recreated: they stay offered. */
   const recreated = new Set<string>();
   return {
     name: 'mdev',
@@ -50,7 +50,7 @@ export function createMdevDriver(settings: MdevSettings, context: DriverContext)
         const isAhead = settings.made === 'ahead';
         const parent = found?.parent ?? parentOf(handle);
         if (isAhead) await create(context, parent, handle.info.asked_type ?? '', handle.uuid);
-        return { removed: found !== undefined, ...(isAhead && { made_again: true }), parent };
+        return { removed: found !== undefined, ...(isAhead && { recreated: true }), parent };
       } finally {
         recreated.delete(handle.uuid);
       }
@@ -150,7 +150,7 @@ function handleOf(
   };
 }
 
-/** Makes every mdev that fits; what fails is tried again at the next discovery. */
+/** Makes every mdev that fits; what fails is retried at the next discovery. */
 async function makeAhead(
   settings: MdevSettings,
   context: DriverContext,

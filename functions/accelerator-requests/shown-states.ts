@@ -8,8 +8,8 @@ import type { StoredHost } from '#core/domain/report-plan.ts';
 /**
  * The states to show. A host-made ARQ is `unknown` while the agent of its host is gone, because
  * the host may have rebooted, and while two agents report as that host. After a reboot it is
- * `provisioning` even before the row says so, until the host has it again. This costs one read for each host with such ARQs,
- * and nothing for other ARQs.
+ * `provisioning` even before the row says so, until the host has it again. This costs one read for
+ * each host with such ARQs, and nothing for other ARQs.
  *
  * @param binding of all of them, if the caller has read it already
  */

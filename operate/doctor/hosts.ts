@@ -123,9 +123,7 @@ async function examineHost(
   }
   const renewal =
     active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old ones` : '';
-  const left = notOffered.map(
-    ({ address, driver, reason }) => `${address} (${driver}) ${reason}`,
-  );
+  const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   const named = left.length > 0 ? `; not offered: ${left.join('; ').slice(0, 500)}` : '';
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}${named}`;
 }
