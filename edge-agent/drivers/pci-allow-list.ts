@@ -65,8 +65,8 @@ const entry = z
 
 /** One entry or a list of entries, as in Cyborg. */
 export const pciAllowList = z.preprocess(
-  (given) => (Array.isArray(given) || given === undefined ? (given ?? []) : [given]),
-  z.array(entry).max(256),
+  (given) => (given === undefined || Array.isArray(given) ? given : [given]),
+  z.array(entry, 'must say which devices driver pci may offer').max(256),
 );
 export type AllowListEntry = z.infer<typeof entry>;
 

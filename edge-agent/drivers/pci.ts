@@ -86,11 +86,11 @@ async function discoverPci(deps: PciDriverDeps) {
 
 /** Whether the operator gave a function, or its physical function, to this driver. */
 function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[] = []) {
-  const byAddress = new Map(all.map((fn) => [fn.address, fn]));
   return (fn: PciFunction) => {
     const { physicalFunction } = fn;
     const physical = physicalFunction
-      ? (byAddress.get(physicalFunction) ?? readPciFunctionAt(sysfs, physicalFunction))
+      ? (all.find(({ address }) => address === physicalFunction) ??
+        readPciFunctionAt(sysfs, physicalFunction))
       : undefined;
     return allowList.some((entry) => matches(entry, fn, physical));
   };

@@ -8,7 +8,7 @@ import type { Note } from './uses.ts';
 /** Block devices, partitions included, with the functions that carry each. */
 export type Blocks = ReadonlyMap<string, readonly string[]>;
 
-export function readBlocks(sysfs: Sysfs, wanted: ReadonlySet<string>): Blocks {
+export function readBlocks(sysfs: Sysfs, wanted: ReadonlyMap<string, unknown>): Blocks {
   const blocks = new Map<string, readonly string[]>();
   for (const name of sysfs.list('class/block') ?? []) {
     const carriers = carriersOf(sysfs, name).filter((address) => wanted.has(address));

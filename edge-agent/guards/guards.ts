@@ -75,13 +75,17 @@ export function openGuards(deps: GuardsDeps): Guards {
   };
 }
 
+/** Only groups of several: a host has thousands of functions alone in theirs. */
 function groupsOf(all: readonly PciFunction[]): ReadonlyMap<string, readonly PciFunction[]> {
+  const first = new Map<string, PciFunction>();
   const groups = new Map<string, PciFunction[]>();
   for (const fn of all) {
     if (!fn.iommuGroup) continue;
     const group = groups.get(fn.iommuGroup);
+    const before = first.get(fn.iommuGroup);
     if (group) group.push(fn);
-    else groups.set(fn.iommuGroup, [fn]);
+    else if (before) groups.set(fn.iommuGroup, [before, fn]);
+    else first.set(fn.iommuGroup, fn);
   }
   return groups;
 }

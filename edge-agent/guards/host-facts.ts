@@ -44,24 +44,26 @@ export async function readHostFacts(
   };
   const openByVfio = new Map<string, Use>();
   const unknown = new Map<string, string>();
-  const resets = new Map(functions.map((each) => [each.address, resetsOf(sysfs, each)]));
+  const resets = new Map<string, string>();
+  const wanted = new Map<string, PciFunction>();
+  for (const each of functions) {
+    resets.set(each.address, resetsOf(sysfs, each));
+    wanted.set(each.address, each);
+  }
   if (functions.length === 0) return { uses, openByVfio, unknown, resets };
-
-  const wanted = new Map(functions.map((each) => [each.address, each]));
-  const addresses = [...wanted.keys()];
   /** What cannot be read refuses the devices that it concerns; it never ends the discovery. */
-  const reading = async (concerned: readonly string[], read: () => Problem | Promise<Problem>) => {
+  const reading = async (concerned: Iterable<string>, read: () => Problem | Promise<Problem>) => {
     const problem = await Promise.resolve().then(read).catch(problemOf);
     if (problem) for (const address of concerned) unknown.set(address, problem);
   };
 
   let blocks: Blocks = new Map();
-  await reading(addresses, () => {
-    blocks = readBlocks(sysfs, new Set(addresses));
+  await reading(wanted.keys(), () => {
+    blocks = readBlocks(sysfs, wanted);
     return undefined;
   });
   const { byNode, mountTables, isPartial } = await readOpenNodes(deps);
-  await reading(addresses, () => {
+  await reading(wanted.keys(), () => {
     for (const [node, by] of byNode) {
       const use: Use = { kind: 'open', node, by };
       const { owners, group } = ownersOfNode(deps, blocks, node);
@@ -82,7 +84,7 @@ export async function readHostFacts(
     cards.map(({ address }) => address),
     () => noteNetworkUses(deps, wanted, note),
   );
-  await reading(addresses, () => noteDivisions(deps, wanted, note));
+  await reading(wanted.keys(), () => noteDivisions(deps, wanted, note));
   const unknownOpens = isPartial ? 'the open files of the host cannot all be read' : undefined;
   return { uses, openByVfio, unknown, resets, ...(unknownOpens && { unknownOpens }) };
 }

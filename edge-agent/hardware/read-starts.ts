@@ -1,5 +1,5 @@
 // Reads the first bytes of one file of each of many devices: `head` prints many files with their
-// names, so that a host of 512 devices needs eight children instead of 512.
+// names, so that a host of 512 devices needs two children instead of 512.
 
 import type { DeviceQueue } from './device-queue.ts';
 import { HardwareError } from './errno.ts';
@@ -21,7 +21,7 @@ export interface BatchDeps {
 
 /** Shorter than the line with a file's name, so that no content can look like one. */
 const bytes = 4;
-const filesPerChild = 64;
+const filesPerChild = 256;
 
 type Read = Buffer | HardwareError;
 

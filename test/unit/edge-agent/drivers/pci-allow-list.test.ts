@@ -66,6 +66,11 @@ describe('an entry of the allow-list', () => {
     [{ vendor_id: '10de', resource_class: 'VCPU' }, 'must be FPGA, PGPU or CUSTOM_'],
     [{ vendor_id: '10de', traits: ['HW_GPU'] }, 'must begin with CUSTOM_'],
     [{ vendor_id: '10de', devname: 'eth0' }, 'devname'],
+    [{ vendor_id: '10de', virtual_functions: 0 }, 'must be true, false or a number from 1'],
+    [{ vendor_id: '10de', virtual_functions: '4' }, 'must be true, false or a number from 1'],
+    [{ vendor_id: '10de', bind_to: '../nvme' }, 'must be a VFIO driver, such as vfio-pci'],
+    [{ vendor_id: '10de', bind_to: 'nvme' }, 'must be a VFIO driver, such as vfio-pci'],
+    [{ vendor_id: '10de', clean: 'sanitise' }, 'must be none or reset'],
   ])('%j is refused', (given, reason) => {
     const parsed = pciAllowList.safeParse([given]);
     expect(parsed.error?.message).toContain(reason);

@@ -185,7 +185,7 @@ describe('reading the starts of many files', () => {
   }
 
   it('gives each its own, with one child for many', async () => {
-    const files = addConfigs(150);
+    const files = addConfigs(300);
     const reads = await portOf().readStarts(files);
     expect(reads.map((read) => [...(read as Buffer)])).toEqual(
       files.map((_, index) => [0xde, 0x10, index & 255, index >> 8]),
