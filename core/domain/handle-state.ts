@@ -26,6 +26,10 @@ export function handleStateOf(handle: Omit<AttachHandle, 'uuid' | 'info'>): Hand
   return handle.release === undefined ? 'free' : 'releasing';
 }
 
+export function countFree(handles: readonly AttachHandle[]): number {
+  return handles.filter((handle) => handleStateOf(handle) === 'free').length;
+}
+
 /**
  * Whether a bind may claim it. The claim of a releasing handle waits until the host has cleaned
  * up.

@@ -2,28 +2,24 @@
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
-import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
-import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
-import { handleOf, handleRow } from './handle-rows.ts';
+import { handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
-import { deployableOf, deployableRow, deviceRow } from './inventory-rows.ts';
+import { deployableRow, deviceRow } from './inventory-rows.ts';
+import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
 import { parseRow, snakeNamed } from './row-fields.ts';
 import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
 import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
 
-export interface InventoryStore extends HostStore {
-  /** A provider's deployable with all its handles, in one consistent read. */
-  provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
-  /** Those of them that exist, in the given order. */
-  providers(uuids: readonly ProviderUuid[]): Promise<StoredProvider[]>;
+export interface InventoryStore extends HostStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
+   * A new device is written last, too, and until then no report counts it as known.
    * The caller holds the lease of the host's reports.
    */
   putDevice(plan: DevicePlan): Promise<void>;
@@ -50,20 +46,13 @@ export interface InventoryStore extends HostStore {
 const storedMoment = z.object({ since: z.string() });
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
-  const provider = async (uuid: ProviderUuid) =>
-    storedProvider(await queryPartition(client, table, `RP#${uuid}`));
   return {
     ...hostStore(client, table),
-    provider,
-
-    async providers(uuids) {
-      const found = await Promise.all(uuids.map(provider));
-      return found.filter((each) => each !== undefined);
-    },
+    ...providerReads(client, table),
 
     async putDevice(plan) {
       const { hostname, uuid } = plan.device;
-      await forgetDigest(client, table, hostname, uuid);
+      if (!plan.isNew) await forgetDigest(client, table, hostname, uuid);
       await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
       await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
       await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
@@ -158,17 +147,6 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
       });
     },
   };
-}
-
-/** The rows of a provider's partition. Handles without a deployable are about to be deleted. */
-function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
-  const deployable = rows.find((row) => row.sk === 'DEPLOYABLE');
-  return (
-    deployable && {
-      deployable: deployableOf(deployable),
-      handles: rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf),
-    }
-  );
 }
 
 /** Writes a row, but keeps a status that an operator has set. */

@@ -4,9 +4,15 @@
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { CheckRegionStep, CreateMdevStep, ProgramStep } from '../../contracts/job-document.ts';
-import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
-import { handlesShareContent, needsCleaning } from '../../domain/bind-plan.ts';
+import { type BindFailureCause, heldHandles, type InstanceBinding } from '../../domain/arq.ts';
+import {
+  handlesShareContent,
+  needsAllHandles,
+  needsCleaning,
+  type StoredProvider,
+} from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
+import type { HandleRef } from '../../domain/host-work.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
@@ -76,14 +82,25 @@ async function placesOf(
 ): Promise<Map<ProviderUuid, Place>> {
   const present = devices.filter(({ isGone }) => !isGone);
   const addresses = new Map(present.map(({ uuid, address }) => [uuid, address]));
-  const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
-  const providers = await deps.store.inventory.providers(uuids);
+  const providers = await usedProviders(deps, heldHandles(arqs));
   return new Map(
     providers.flatMap((provider) => {
       const address = addresses.get(provider.deployable.deviceUuid);
       return address ? [[provider.deployable.providerUuid, { provider, address }] as const] : [];
     }),
   );
+}
+
+/** With the bound handles, or with all where a bind depends on the others. */
+async function usedProviders(
+  deps: ConsumerDeps,
+  bound: readonly HandleRef[],
+): Promise<StoredProvider[]> {
+  const { inventory } = deps.store;
+  const found = await inventory.providersOf(bound);
+  const isWhole = (provider: StoredProvider) => needsAllHandles(provider);
+  const whole = found.filter(isWhole).map(({ deployable }) => deployable.providerUuid);
+  return [...found.filter((each) => !isWhole(each)), ...(await inventory.providers(whole))];
 }
 
 function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {
