@@ -2,7 +2,6 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
 import type { Device } from '../../domain/device.ts';
-import { planRetirement } from '../../domain/device-plan.ts';
 import { type BootReport, isSettling, replacedBoots, settlingMs } from '../../domain/identity.ts';
 import { derivedUuid } from '../../domain/ids.ts';
 import { afterOne, waitMs } from '../../domain/pace.ts';
@@ -18,7 +17,7 @@ import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
-import { putDevice } from './put-device.ts';
+import { putDevices, retireDevices } from './put-devices.ts';
 
 /** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -27,7 +26,7 @@ type LeaseDeps = ConsumerDeps & { readonly holder: string };
  * Longer than the consumer's timeout: a consumer that outlives its lease could undo later writes.
  */
 const leaseSeconds = 90;
-const leaseRetrySeconds = 3;
+const leaseRetrySeconds = 1;
 
 /**
  * Makes the stored inventory of one host what it reports. Each write is repeatable, and the report
@@ -135,19 +134,8 @@ async function applyUnderLease(
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
-  const stored = new Map(devices.map((device) => [device.address, device]));
-  for (const discovered of plan.put) {
-    const was = stored.get(discovered.address);
-    await putDevice(deps, hostname, was, discovered);
-  }
-  for (const device of plan.retire) {
-    await deps.store.inventory.putDevice(
-      planRetirement(
-        { device, providers: await deps.store.inventory.providers(device.providers) },
-        nowOf(deps),
-      ),
-    );
-  }
+  await putDevices(deps, hostname, devices, plan.put);
+  await retireDevices(deps, plan.retire);
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isReprovisioning) await reprovisionHost(deps, host, undescribed);
