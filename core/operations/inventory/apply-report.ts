@@ -13,6 +13,7 @@ import {
   withinBounds,
 } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
@@ -130,7 +131,7 @@ async function applyUnderLease(
     return;
   }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
-  const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  const host = isNewBoot ? await noteBoot(deps, inventory, report, receivedAtMs) : known;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
@@ -200,7 +201,7 @@ function reported(
  */
 async function noteBoot(
   deps: LeaseDeps,
-  known: StoredHost,
+  { host: known, devices }: HostInventory,
   report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<StoredHost> {
@@ -214,7 +215,8 @@ async function noteBoot(
     lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
     earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
-    isReprovisioning: true,
+    // A host that is new has made nothing that its boot could have ended.
+    isReprovisioning: known.bootId !== undefined || devices.length > 0,
     // Devices that a report of an earlier boot named may be gone.
     wanted: {},
   };
