@@ -13,7 +13,15 @@ import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
 import { parseRow, snakeNamed } from './row-fields.ts';
 import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
-import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
+import {
+  deleteIf,
+  held,
+  setting,
+  type TransactItem,
+  transact,
+  transactItemsMax,
+  updateIf,
+} from './writes.ts';
 
 export interface InventoryStore extends HostStore, ProviderReads {
   /**
@@ -23,6 +31,8 @@ export interface InventoryStore extends HostStore, ProviderReads {
    * The caller holds the lease of the host's reports.
    */
   putDevice(plan: DevicePlan): Promise<void>;
+  /** Writes all rows of new devices at once; repeatable. One group of {@link newDeviceGroups}. */
+  putNewDevices(plans: readonly DevicePlan[]): Promise<void>;
   /** Clears the device's digest, unless a report has changed it since it was read. */
   markIncomplete(device: Device): Promise<void>;
   /**
@@ -46,22 +56,34 @@ export interface InventoryStore extends HostStore, ProviderReads {
 const storedMoment = z.object({ since: z.string() });
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
+  const putDevice = async (plan: DevicePlan) => {
+    const { hostname, uuid } = plan.device;
+    if (!plan.isNew) await forgetDigest(client, table, hostname, uuid);
+    await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
+    await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
+    await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
+    // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
+    // plain write would bring back a deleted device, or a deployable without its device.
+    await transact(client, deviceRows(table, plan));
+  };
   return {
     ...hostStore(client, table),
     ...providerReads(client, table),
 
-    async putDevice(plan) {
-      const { hostname, uuid } = plan.device;
-      if (!plan.isNew) await forgetDigest(client, table, hostname, uuid);
-      await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
-      await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
-      await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
-      // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
-      // plain write would bring back a deleted device, or a deployable without its device.
-      await transact(client, [
-        putKept(table, deviceRow(plan.device)),
-        ...plan.deployables.map((deployable) => putKept(table, deployableRow(deployable))),
-      ]);
+    putDevice,
+
+    async putNewDevices(plans) {
+      const [first, ...others] = plans;
+      const isOneTooLarge = others.length === 0 && first && rowCount(first) > transactItemsMax;
+      if (!isOneTooLarge) {
+        const items = plans.flatMap((plan) => [
+          ...deviceRows(table, plan),
+          ...plan.addHandles.map((handle) => ({ Put: newHandle(table, handle) })),
+        ]);
+        if ((await transact(client, items)) === 'done') return;
+      }
+      // Some handles are there already: of an attempt that died, or of a device that has moved.
+      for (const plan of plans) await putDevice(plan);
     },
 
     async markIncomplete({ hostname, uuid, digest }) {
@@ -149,6 +171,34 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
 }
 
+/** Groups of new devices that fit into one transaction each; a larger device is a group alone. */
+export function newDeviceGroups(plans: readonly DevicePlan[]): DevicePlan[][] {
+  const groups: DevicePlan[][] = [];
+  let rows = transactItemsMax;
+  let seen = new Set<string>();
+  for (const plan of plans) {
+    rows += rowCount(plan);
+    // A transaction cannot have two operations on one row.
+    const isSeen = plan.deployables.some(({ providerUuid }) => seen.has(providerUuid));
+    if (rows > transactItemsMax || isSeen) {
+      groups.push([]);
+      rows = rowCount(plan);
+      seen = new Set();
+    }
+    groups.at(-1)?.push(plan);
+    for (const { providerUuid } of plan.deployables) seen.add(providerUuid);
+  }
+  return groups;
+}
+
+function rowCount({ deployables, addHandles }: DevicePlan): number {
+  return 1 + deployables.length + addHandles.length;
+}
+
+function deviceRows(table: string, { device, deployables }: DevicePlan): TransactItem[] {
+  return [deviceRow(device), ...deployables.map(deployableRow)].map((row) => putKept(table, row));
+}
+
 /** Writes a row, but keeps a status that an operator has set. */
 function putKept(TableName: string, row: Row): TransactItem {
   const { pk, sk, status, ...attributes } = row;
@@ -165,15 +215,12 @@ function putKept(TableName: string, row: Row): TransactItem {
 }
 
 async function addHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
-  await held(
-    client.send(
-      new PutCommand({
-        TableName: table,
-        Item: handleRow(handle),
-        ConditionExpression: 'attribute_not_exists(pk)',
-      }),
-    ),
-  );
+  await held(client.send(new PutCommand(newHandle(table, handle))));
+}
+
+function newHandle(TableName: string, handle: AttachHandle) {
+  const ConditionExpression = 'attribute_not_exists(pk)';
+  return { TableName, Item: handleRow(handle), ConditionExpression };
 }
 
 async function reviveHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '../../domain/device.ts';
 import { type DevicePlan, planDevice, planRetirement } from '../../domain/device-plan.ts';
+import { newDeviceGroups } from '../../store/inventory.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
 
 /** A device is a few requests to DynamoDB, one after the other. */
@@ -18,8 +19,15 @@ export async function putDevices(
 ): Promise<void> {
   const stored = new Map(known.map((device) => [device.address, device]));
   const restoredAt = onDemand(() => deps.store.inventory.restoredAt());
-  await forEachAtOnce(described, devicesAtOnce, (discovered) =>
-    putDevice(deps, hostname, stored.get(discovered.address), discovered, restoredAt),
+  const added: DevicePlan[] = [];
+  await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
+    const plan = await planOf(deps, hostname, stored.get(discovered.address), discovered);
+    const withheld = await withheldIfRestored(plan, restoredAt);
+    if (plan.isNew) added.push(withheld);
+    else await deps.store.inventory.putDevice(withheld);
+  });
+  await forEachAtOnce(newDeviceGroups(added), devicesAtOnce, (group) =>
+    deps.store.inventory.putNewDevices(group),
   );
 }
 
@@ -33,24 +41,17 @@ export async function retireDevices(deps: Deps, devices: readonly Device[]): Pro
   });
 }
 
-async function putDevice(
+async function planOf(
   deps: Deps,
   hostname: string,
   was: Device | undefined,
   discovered: DiscoveredDevice,
-  restoredAt: () => Promise<string | undefined>,
-): Promise<void> {
+): Promise<DevicePlan> {
   const stored = was && {
     device: was,
     providers: await deps.store.inventory.providers(was.providers),
   };
-  const plan: DevicePlan = planDevice(
-    hostname,
-    stored,
-    discovered,
-    new Date(deps.clock()).toISOString(),
-  );
-  await deps.store.inventory.putDevice(await withheldIfRestored(plan, restoredAt));
+  return planDevice(hostname, stored, discovered, new Date(deps.clock()).toISOString());
 }
 
 /**
