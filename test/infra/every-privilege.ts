@@ -16,7 +16,7 @@ import {
 } from '#core/domain/ids.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
-import { aDevice, aReport, hasSettled } from '#test/support/reports.ts';
+import { aDevice, aReport, hasSettled, madeAtBind } from '#test/support/reports.ts';
 import type { World } from '#test/support/world.ts';
 
 let world: World;
@@ -116,6 +116,7 @@ const mdevs = aDevice({
     attach_handles: [1, 2].map((at) => ({
       type: 'MDEV',
       info: { asked_type: 'nvidia-223', vgpu_mark: `${at}` },
+      ...madeAtBind,
     })),
   },
 });

@@ -30,7 +30,7 @@ import {
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aGbs, fakeInterface } from '#test/support/gbs.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle, aReport, madeAtBind } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const {
@@ -113,6 +113,7 @@ const gpu = aDevice({
     attach_handles: Array.from({ length: 16 }, (_, at) => ({
       type: 'MDEV' as const,
       info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
+      ...madeAtBind,
     })),
   },
 });

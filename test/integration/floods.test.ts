@@ -137,6 +137,6 @@ it('a waiting report is retried at growing intervals', async () => {
       () => 0,
       (error: unknown) => (error as RetryLater).seconds,
     );
-  expect([await seconds(1), await seconds(4), await seconds(50)]).toEqual([3, 8, 60]);
+  expect([await seconds(1), await seconds(4), await seconds(50)]).toEqual([1, 8, 60]);
   expect(asked).toEqual(['hostAlone', 'hostAlone', 'hostAlone']);
 });

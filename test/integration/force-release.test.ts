@@ -13,7 +13,7 @@ import { sweep } from '#core/operations/sweep.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { deviceKey } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, aReport, madeAtBind } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const minuteMs = 60_000;
@@ -34,7 +34,13 @@ const gpuAt = (address: string) =>
     offers: {
       resource_class: 'VGPU',
       traits: [],
-      attach_handles: [{ type: 'MDEV', info: { asked_type: 'fake-1', vgpu_mark: address } }],
+      attach_handles: [
+        {
+          type: 'MDEV',
+          info: { asked_type: 'fake-1', vgpu_mark: address },
+          ...madeAtBind,
+        },
+      ],
     },
   });
 

@@ -168,7 +168,7 @@ describe('a release', () => {
     expect([status, json.attach_handles, json.cleaning]).toEqual([202, [], [held?.uuid]]);
     await cmp1.startReleases();
     expect([...cmp1.jobs.values()]).toMatchObject([
-      { action: 'release', steps: [{ uuid: held?.uuid }] },
+      { action: 'release', steps: [{ handle: { uuid: held?.uuid } }] },
     ]);
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
     await cmp1.end('release');
@@ -193,7 +193,7 @@ describe('a host that reboots', () => {
     const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
     expect(listed.json.attach_handle_type).toBe('MDEV');
     expect([...cmp1.jobs.values()]).toMatchObject([
-      { action: 'reprovision', steps: [{ type: 'fake-1' }] },
+      { action: 'reprovision', steps: [{ handle: { info: { asked_type: 'fake-1' } } }] },
     ]);
     await cmp1.end('reprovision');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
@@ -208,12 +208,18 @@ describe('a host that reboots', () => {
     expect(await cmp1.stateOf(instance)).toBe(409);
   });
 
-  it('confirms the releases that were pending', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
-    await cmp1.end('bind');
+  it('is asked again for the releases that were pending, because it prepares handles itself', async () => {
+    const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
+    const [held] = (await cmp1.handles()).filter(({ release }) => release);
     await cmp1.boot();
+    const [waiting] = (await cmp1.handles()).filter(({ release }) => release);
+    expect(waiting?.uuid).toBe(held?.uuid);
+    expect(waiting?.release).not.toBe(held?.release);
+    await cmp1.startReleases();
+    const { host } = await cmp1.deps.store.inventory.host('cmp1');
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'release', boot_id: host.bootId }]);
+    await cmp1.end('release');
     expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
   });
 

@@ -13,7 +13,7 @@ import type { HostWorkKind } from '#core/domain/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice, aReport, madeAtBind } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
@@ -55,7 +55,9 @@ beforeAll(async () => {
     offers: {
       resource_class: 'VGPU',
       traits: [],
-      attach_handles: [{ type: 'MDEV', info: { asked_type: 'nvidia-223', vgpu_mark: '1' } }],
+      attach_handles: [
+        { type: 'MDEV', info: { asked_type: 'nvidia-223', vgpu_mark: '1' }, ...madeAtBind },
+      ],
     },
   });
   await applyReport(world.deps, host, aReport([mdevs]), Date.now());

@@ -13,7 +13,7 @@ import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
@@ -29,6 +29,7 @@ const gpu = aDevice({
     attach_handles: [1, 2].map((index) => ({
       type: 'MDEV',
       info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+      ...madeAtBind,
     })),
   },
 });

@@ -23,6 +23,9 @@ export function aHandle(index: number, type: 'PCI' | 'TEST_PCI' | 'MDEV' = 'TEST
   };
 }
 
+/** What a driver says of a handle that it makes at each bind. */
+export const madeAtBind = { prepare: 'at-bind', clean_seconds: 300 } as const;
+
 /** The device of the fake driver: class FPGA, `handles` accelerators. */
 export function aDevice(
   given: Partial<ReportedDevice> & { handles?: number } = {},

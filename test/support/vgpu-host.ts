@@ -10,7 +10,7 @@ import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
-import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
@@ -33,8 +33,7 @@ export const gpu = aDevice({
       attach_handles: [1, 2, 3].map((index) => ({
         type: 'MDEV',
         info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
-        prepare: 'at-bind' as const,
-        clean_seconds: 300,
+        ...madeAtBind,
       })),
     },
   ],
@@ -90,8 +89,17 @@ export class VgpuHost {
     for (let instance = 1; instance <= this.counts.instances; instance++)
       await this.remove(instanceOf(instance));
     await this.boot();
+    await this.confirmReleases();
     this.jobs.clear();
     await this.setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
+  }
+
+  /** Ends all releases as if the host had cleaned up. */
+  async confirmReleases(): Promise<void> {
+    for (const id of new Set((await this.handles()).flatMap(({ release }) => release ?? []))) {
+      const work = await this.deps.store.releases.awaited(id);
+      if (work) await this.deps.store.releases.confirm(work);
+    }
   }
 
   /** Sets the clock of the consumers ahead by so many minutes. */
