@@ -8,7 +8,7 @@ import type { Driver } from './drivers/driver.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
-import { type ReportDeps, reportInventory } from './report-inventory.ts';
+import { type ReportDeps, reportHello, reportInventory } from './report-inventory.ts';
 import type { JobRunner } from './run-jobs.ts';
 
 /** Interval at which changes of the host are polled; see `pciSignature` for why this is a poll. */
@@ -28,6 +28,7 @@ export interface AgentDeps extends ReportDeps {
 /** Resolves after `stop` has aborted and the session is closed; never rejects before. */
 export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void> {
   let failures = 0;
+  let hasReported = false;
   while (!stop.aborted) {
     try {
       const session = await deps.openSession(stop);
@@ -37,7 +38,9 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
       // still refuse reports.
       const reported = () => {
         failures = 0;
+        hasReported = true;
       };
+      if (!hasReported) await reportHello(deps, driverNames(deps), session.publish);
       await serve(deps, session, stop, reported).finally(async () => {
         // A job that ended in the last moment can still be answered.
         if (stop.aborted) await deps.jobs.idle();
@@ -88,6 +91,10 @@ async function untilOccasion(
     if (leftMs <= 0 || signatureOf(drivers) !== signature) return;
     await clock.sleep(Math.min(watchMs, leftMs), woken);
   }
+}
+
+function driverNames({ drivers }: AgentDeps): string[] {
+  return drivers.map(({ name }) => name);
 }
 
 function signatureOf(drivers: readonly Driver[]): string {

@@ -18,6 +18,7 @@ const payloadBytesMax = reportBytesMax - 1024;
 export interface Acknowledged {
   readonly digests: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];
+  readonly notOffered: Found['notOffered'];
   readonly reportedMs: number;
   readonly everythingMs: number;
 }
@@ -25,6 +26,7 @@ export interface Acknowledged {
 export const nothingAcknowledged: Acknowledged = {
   digests: {},
   failedDrivers: [],
+  notOffered: [],
   reportedMs: Number.NEGATIVE_INFINITY,
   everythingMs: Number.NEGATIVE_INFINITY,
 };
@@ -35,6 +37,7 @@ export interface ComposedReport {
   readonly reason: ReportReason;
   readonly manifest: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];
+  readonly notOffered: Found['notOffered'];
   /** The devices of each report to send, in order; a single empty list is a heartbeat. */
   readonly parts: readonly (readonly ReportedDevice[])[];
   /** Addresses of devices that do not fit into one message; their last report stays valid. */
@@ -51,7 +54,8 @@ export function composeReport(found: Found, known: Acknowledged, nowMs: number):
   const drivers = found.devices.map(({ device }) => device.driver);
   // Leaves room for the names of drivers that fail below.
   const largest = unique([...found.failedDrivers, ...drivers]);
-  const room = payloadBytesMax - envelopeBytes(manifestOf(found.devices), largest);
+  const room =
+    payloadBytesMax - envelopeBytes(manifestOf(found.devices), largest, found.notOffered);
   const isTooLarge = room < 0;
   const oversized = found.devices.filter((each) => isNew(each) && bytesOf(each) > room);
   const devices = found.devices.filter((each) => !oversized.includes(each));
@@ -61,13 +65,16 @@ export function composeReport(found: Found, known: Acknowledged, nowMs: number):
     ...found.failedDrivers,
     ...oversized.map(({ device }) => device.driver),
   ]);
-  const reason = isTooLarge ? 'nothing' : reasonOf(manifest, failedDrivers, known, nowMs);
+  const reason = isTooLarge
+    ? 'nothing'
+    : reasonOf({ manifest, failedDrivers, notOffered: found.notOffered }, known, nowMs);
   const described = reason === 'everything' ? devices : devices.filter(isNew);
   const fitting = described.filter((each) => bytesOf(each) <= room);
   return {
     reason,
     manifest,
     failedDrivers,
+    notOffered: found.notOffered,
     parts: reason === 'nothing' ? [] : split(fitting, room),
     oversized: isTooLarge ? [] : oversized.map(({ device }) => device.address),
     isTooLarge,
@@ -96,6 +103,7 @@ export function acknowledge(
       }),
     ),
     failedDrivers: plan.failedDrivers,
+    notOffered: plan.notOffered,
     reportedMs: nowMs,
     everythingMs: isLast && plan.reason === 'everything' ? nowMs : known.everythingMs,
   } satisfies Acknowledged;
@@ -114,15 +122,18 @@ export function nextReportMs(known: Acknowledged): number {
   );
 }
 
+/** What every report tells. */
+type Told = 'manifest' | 'failedDrivers' | 'notOffered';
+
 function reasonOf(
-  manifest: ComposedReport['manifest'],
-  failedDrivers: readonly string[],
+  { manifest, failedDrivers, notOffered }: Pick<ComposedReport, Told>,
   known: Acknowledged,
   nowMs: number,
 ): ReportReason {
   if (nowMs >= known.everythingMs + everythingSeconds * 1000) return 'everything';
   const isSame =
     failedDrivers.join() === known.failedDrivers.join() &&
+    JSON.stringify(notOffered) === JSON.stringify(known.notOffered) &&
     Object.keys(manifest).length === Object.keys(known.digests).length &&
     Object.entries(manifest).every(([address, digest]) => known.digests[address] === digest);
   if (!isSame) return 'change';
@@ -154,7 +165,11 @@ function bytesOf({ device }: FoundDevice): number {
   return Buffer.byteLength(JSON.stringify(device)) + 1;
 }
 
-function envelopeBytes(manifest: ComposedReport['manifest'], failedDrivers: readonly string[]) {
+function envelopeBytes(
+  manifest: ComposedReport['manifest'],
+  failedDrivers: readonly string[],
+  notOffered: Found['notOffered'],
+) {
   const report: InventoryReport = {
     version: 1,
     agent_version: 'x'.repeat(64),
@@ -162,6 +177,7 @@ function envelopeBytes(manifest: ComposedReport['manifest'], failedDrivers: read
     sequence: Number.MAX_SAFE_INTEGER,
     manifest,
     failed_drivers: [...failedDrivers],
+    not_offered: [...notOffered],
     devices: [],
   };
   return Buffer.byteLength(JSON.stringify(report));

@@ -3,7 +3,12 @@
 // gone.
 
 import { digestOf } from '#core/contracts/device-digest.ts';
-import { type ReportedDevice, reportedDevice } from '#core/contracts/inventory-report.ts';
+import {
+  type NotOffered,
+  notOfferedMax,
+  type ReportedDevice,
+  reportedDevice,
+} from '#core/contracts/inventory-report.ts';
 import { askDriver } from './ask-driver.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
@@ -18,6 +23,8 @@ export interface Found {
   /** In the order of their addresses. */
   readonly devices: readonly FoundDevice[];
   readonly failedDrivers: readonly string[];
+  /** In the order of their addresses; bounded. */
+  readonly notOffered: readonly NotOffered[];
 }
 
 export interface DiscoveryDeps {
@@ -30,10 +37,24 @@ export interface DiscoveryDeps {
 /** Keep the returned function: it remembers the valid devices of earlier calls. */
 export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
   let digestsSeen: ReadonlySet<string> = new Set();
+  const said = new Map<string, string>();
+
+  /** Logs a sentence once, not at each discovery. */
+  const say = (key: string, message: string, fields: LogFields) => {
+    const text = JSON.stringify(fields);
+    if (said.get(key) !== text) log.warn(message, fields);
+    said.set(key, text);
+  };
+  const setUpAndAsk = async (driver: Driver) => {
+    const faults = driver.setUp ? await setUp(driver) : [];
+    if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
+    return askDriver(driver, clock);
+  };
 
   return async () => {
-    const answers = await Promise.allSettled(drivers.map((driver) => askDriver(driver, clock)));
+    const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
     const devices = new Map<string, FoundDevice>();
+    const notOffered: NotOffered[] = [];
     const failedDrivers = new Set<string>();
     const fail = (driver: Driver, message: string, fields: LogFields) => {
       failedDrivers.add(driver.name);
@@ -52,13 +73,30 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
         if (fault) fail(driver, 'Device description invalid', { address, fault });
         else claim(devices, { device, digest }, log);
       }
+      for (const { address, reason } of answer.value.notOffered ?? []) {
+        const refused = { address, driver: driver.name, reason: reason.slice(0, 255) };
+        say(`${driver.name} ${address}`, 'Device not offered', refused);
+        notOffered.push(refused);
+      }
     }
     digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
     return {
       devices: [...devices.values()].sort(byAddress),
       failedDrivers: [...failedDrivers],
+      notOffered: notOffered
+        .sort((a, b) => (a.address < b.address ? -1 : 1))
+        .slice(0, notOfferedMax),
     };
   };
+}
+
+/** What the host lacks of the wanted set-up. */
+async function setUp(driver: Driver): Promise<readonly string[]> {
+  try {
+    return (await driver.setUp?.()) ?? [];
+  } catch (error) {
+    return [reasonOf(error)];
+  }
 }
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {
@@ -73,7 +111,7 @@ function faultOf(device: ReportedDevice, address: string, driver: Driver): strin
       .map(({ path, message }) => `${path.join('.')}: ${message}`)
       .join('; ');
   }
-  // Otherwise the control plane would compute another digest and request the device for ever.
+  // The control plane would not see them.
   if (digestOf(parsed.data) !== digestOf(device)) return 'it has unknown fields';
   if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
   return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;

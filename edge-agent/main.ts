@@ -18,6 +18,7 @@ import { openHardware } from './hardware/port.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
+import { recoverHandles } from './recover-handles.ts';
 import { createRediscoverRequests } from './rediscover-requests.ts';
 import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
@@ -78,6 +79,7 @@ async function main(): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
+  await recoverHandles({ checkpoint, drivers, log });
   await runAgent(
     {
       stage: config.stage,

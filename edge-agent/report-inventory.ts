@@ -19,6 +19,29 @@ export interface ReportDeps {
   readonly log: Log;
 }
 
+/**
+ * Tells the cloud this boot before the drivers are asked, which may take long. Until they have
+ * answered, what the host had prepared may be missing.
+ */
+export async function reportHello(
+  { stage, thing, bootId, sequence, log }: Omit<ReportDeps, 'discover' | 'clock'>,
+  drivers: readonly string[],
+  publish: Publish,
+): Promise<void> {
+  const report: InventoryReport = {
+    version: 1,
+    agent_version: agentVersion,
+    boot_id: bootId,
+    sequence: await sequence.next(),
+    manifest: {},
+    failed_drivers: [...drivers],
+    is_hello: true,
+    devices: [],
+  };
+  await publish(inventoryTopic(stage, thing), JSON.stringify(report));
+  log.info('Boot reported', { sequence: report.sequence, boot_id: bootId });
+}
+
 /** Resolves once the broker has acknowledged. */
 export type Publish = (topic: string, payload: string) => Promise<void>;
 
@@ -56,6 +79,7 @@ export async function reportInventory(
       sequence: await deps.sequence.next(),
       manifest: plan.manifest,
       failed_drivers: [...plan.failedDrivers],
+      not_offered: [...plan.notOffered],
       devices: [...devices],
     };
     await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));

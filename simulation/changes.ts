@@ -25,7 +25,7 @@ export function checkChange(
   violate: Violate,
 ): void {
   if (after) checkRequired(after, before, violate);
-  if (before && after) checkUpdate(before, after, violate);
+  if (before && after) checkUpdate(before, after, database, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
   if (before && after && String(after.pk).startsWith('ARQ#'))
@@ -42,12 +42,13 @@ function checkRequired(after: Item, before: Item | undefined, violate: Violate):
   }
 }
 
-function checkUpdate(before: Item, after: Item, violate: Violate): void {
+function checkUpdate(before: Item, after: Item, database: MemoryDatabase, violate: Violate): void {
   const [was, is] = [before.release_id, after.release_id];
   // A release may be replaced by the end of a claim that waited behind it. A retry replaces a
-  // release that has failed.
+  // release that has failed, or that began before the host's last boot.
   const isRetry = before.quarantine !== undefined && after.quarantine === before.quarantine;
-  if (was && is && was !== is && !before.arq_uuid && !isRetry) {
+  const isReplaced = was !== undefined && is !== undefined && was !== is && !before.arq_uuid;
+  if (isReplaced && !isRetry && !isFromEarlierBoot(String(was), database)) {
     violate('I4', `handle ${after.sk} drops release ${was} before it is confirmed`);
   }
   if (!was && is && before.arq_uuid && after.arq_uuid) {
@@ -62,6 +63,16 @@ function checkUpdate(before: Item, after: Item, violate: Violate): void {
   if (after.sk === 'HOST' && Number(after.epoch) < Number(before.epoch)) {
     violate('I5', `${after.pk} goes back to an earlier boot`);
   }
+}
+
+/** The agent refuses its job, so the host was asked again. */
+function isFromEarlierBoot(releaseId: string, database: MemoryDatabase): boolean {
+  const row = database.rows('arqs').find(({ pk }) => pk === `RELEASE#${releaseId}`);
+  const { hostname, started_at } = (row?.release ?? {}) as Record<string, string>;
+  const host = database
+    .rows('inventory')
+    .find((each) => each.sk === 'HOST' && each.hostname === hostname);
+  return started_at !== undefined && String(host?.booted_at ?? '') > started_at;
 }
 
 /** What a host prepares is lost with the boot that prepared it. */

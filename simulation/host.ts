@@ -7,6 +7,7 @@ import type { Clock } from '#agent/clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
 import { ImageRefused } from '#agent/image-check.ts';
+import { recoverHandles } from '#agent/recover-handles.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
@@ -194,9 +195,10 @@ async function runHostAgent(
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
   const random01 = random.next;
+  const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random: random01, clock, log },
-    checkpoint: strip.checkpoint(await openCheckpoint({ files, bootId, log })),
+    checkpoint,
     downloads: {
       withImage: async (image, _stop, use) =>
         use(
@@ -225,6 +227,7 @@ async function runHostAgent(
       };
     },
   };
+  await recoverHandles({ checkpoint, drivers, log });
   await runAgent(deps, stop);
 }
 

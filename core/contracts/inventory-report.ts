@@ -112,7 +112,19 @@ function duplicateOf(names: readonly string[]): string | undefined {
   return names.find((name) => seen.size === seen.add(name).size);
 }
 
-/** SHA-256 of the device's canonical JSON, first 16 hexadecimal digits. */
+/** As many as a report names. */
+export const notOfferedMax = 128;
+
+/** A device that the host does not offer. */
+export const notOffered = z.object({
+  address: z.string().max(64),
+  driver: driverName,
+  /** A clause that completes "The device at <address> ...". */
+  reason: shortText,
+});
+export type NotOffered = z.infer<typeof notOffered>;
+
+/** Names a description of a device. Only its agent knows how it is made. */
 export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 
 const reportFields = {
@@ -127,6 +139,13 @@ const reportFields = {
   manifest: z.record(pciAddress, deviceDigest),
   /** Drivers that failed; the devices that they reported before are kept. */
   failed_drivers: z.array(z.string().max(64)).max(64),
+  /**
+   * The first report of an agent, before its drivers were asked: it tells the boot, and names all
+   * drivers as failed.
+   */
+  is_hello: z.boolean().optional(),
+  /** What the host's settings name, and why it is not offered; agents of 0.1 do not say. */
+  not_offered: z.array(notOffered).max(notOfferedMax).optional(),
 };
 
 const devicesMax = 4096;

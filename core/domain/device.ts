@@ -29,8 +29,8 @@ export type Preparation = (typeof preparations)[number];
 /** What the host does for the holders of an attach handle, as its driver declares it. */
 export interface HandleCare {
   /**
-   * `at-bind`: by a job for each bind. `ahead`: the agent has made it before any bind, and makes it
-   * again after a boot. Absent where the hardware is ready as it is.
+   * `at-bind`: by a job for each bind. `ahead`: the agent has made it before any bind, and makes
+   * it again after a boot. Absent where the hardware is ready as it is.
    */
   readonly prepare?: Preparation;
   /** The longest time that the host cleans it after a holder; absent where it does not. */
@@ -224,6 +224,14 @@ export interface Host {
   readonly failedJobs?: FailedJobs;
   /** Set while two agents report as this host. */
   readonly conflict?: IdentityConflict;
+}
+
+/** A device that the settings of its host name, and that the host does not offer. */
+export interface NotOffered {
+  readonly address: string;
+  readonly driver: string;
+  /** A clause that completes "The device at <address> ...". */
+  readonly reason: string;
 }
 
 /** Consecutive jobs that the host could not do. */

@@ -98,8 +98,8 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   // The host no longer reports the handle, and no claim or release holds it.
   if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
   if (!before) return [];
-  // Placement reserves handles that are in quarantine, restored, or cleaned for long. A restored handle comes with
-  // its device.
+  // Placement reserves handles that are in quarantine, restored, or cleaned for long. A restored
+  // handle comes with its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
   const isOther =
     before.quarantine !== after.quarantine || isCleaning(before) !== isCleaning(after);

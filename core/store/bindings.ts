@@ -54,8 +54,9 @@ export interface BindingStore {
   /** Sets when the sweep looks at the binding again. */
   postpone(binding: InstanceBinding, dueAt: string): Promise<void>;
   /**
-   * Makes the whole binding Bound, with what each ARQ's hypervisor attaches. False if the binding has changed or is resolved, or if its host
-   * has booted again after the boot in which it was made ready.
+   * Makes the whole binding Bound, with what each ARQ's hypervisor attaches. False if the binding
+   * has changed or is resolved, or if its host has booted again after the boot in which it was
+   * made ready.
    */
   succeed(
     binding: InstanceBinding,

@@ -1,6 +1,7 @@
 // Rows of hosts. A host that has never reported has at most a lease or a presence.
 
 import * as z from 'zod';
+import type { NotOffered } from '../domain/device.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import { camelNamed, parseRow, texts } from './row-fields.ts';
 import type { Row } from './rows.ts';
@@ -90,4 +91,13 @@ export function leaseOf(row: Row = {}): {
 } {
   const { lease_holder: holder, lease_until: leasedUntil } = parseRow(storedLease, row);
   return { ...(holder && { holder }), ...(leasedUntil && { leasedUntil }) };
+}
+
+const storedNotOffered = z.object({
+  not_offered: z.array(z.object({ address: z.string(), driver: z.string(), reason: z.string() })),
+});
+
+/** @param row undefined while the host offers all that its settings name */
+export function notOfferedOf(row: Row | undefined): readonly NotOffered[] {
+  return row ? parseRow(storedNotOffered, row).not_offered : [];
 }

@@ -1,19 +1,22 @@
 // Hosts: boot, last report, presence, and the lease of the consumer that applies their reports.
 
-import type { Device, FailedJobs, Presence } from '../domain/device.ts';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import type { Device, FailedJobs, NotOffered, Presence } from '../domain/device.ts';
 import type { IdentityConflict } from '../domain/identity.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
-import { hostOf, leaseOf } from './host-rows.ts';
+import { hostOf, leaseOf, notOfferedOf } from './host-rows.ts';
 import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
-import { deployableKey, deviceKey, hostKey } from './rows.ts';
+import { deployableKey, deviceKey, hostKey, notOfferedKey } from './rows.ts';
 import { setting, updateIf } from './writes.ts';
 
 export interface HostInventory {
   readonly host: StoredHost;
   readonly devices: readonly Device[];
+  /** What the host's settings name and the host does not offer. */
+  readonly notOffered: readonly NotOffered[];
   /** The last holder of the lease. While it is unchanged, no other consumer has had the lease. */
   readonly holder?: string;
   /** When the lease ends, if it was not given back; ISO 8601. */
@@ -25,6 +28,8 @@ export interface HostStore {
   host(hostname: string): Promise<HostInventory>;
   /** The host without its devices: a read of one row. */
   hostAlone(hostname: string): Promise<StoredHost & Pick<HostInventory, 'leasedUntil'>>;
+  /** Stores what the host does not offer. The caller holds the lease. */
+  putNotOffered(hostname: string, notOffered: readonly NotOffered[]): Promise<void>;
   /** False while another consumer has the lease. The lease ends at `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
@@ -84,6 +89,7 @@ export function hostStore(client: Documents, table: string): HostStore {
       return {
         host: hostOf(hostname, hostRow),
         devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
+        notOffered: notOfferedOf(rows.find((row) => row.sk === notOfferedKey(hostname).sk)),
         ...leaseOf(hostRow),
       };
     },
@@ -92,6 +98,15 @@ export function hostStore(client: Documents, table: string): HostStore {
       const row = await getRow(client, table, hostKey(hostname));
       const { leasedUntil } = leaseOf(row);
       return { ...hostOf(hostname, row), ...(leasedUntil && { leasedUntil }) };
+    },
+
+    async putNotOffered(hostname, notOffered) {
+      await client.send(
+        new PutCommand({
+          TableName: table,
+          Item: { ...notOfferedKey(hostname), not_offered: notOffered },
+        }),
+      );
     },
 
     takeLease(hostname, holder, now, until) {

@@ -1,4 +1,4 @@
-// The mdevs themselves: those of driver `mdev` have uuids by which it knows them again.
+// The mdevs themselves: those of driver `mdev` have uuids by which it recognizes them.
 
 import { createHash } from 'node:crypto';
 import {
@@ -15,22 +15,28 @@ import type { Found, HandleWork } from './driver.ts';
 /** As many as one parent may have; the kernel says when it is full. */
 const perParentMax = 256;
 
-/** Makes the mdevs of one parent until it is full. @throws the kernel's error */
+/**
+ * Makes the mdevs of one parent until it is full.
+ *
+ * @param recreated uuids that a job is recreating
+ * @throws the kernel's error
+ */
 export async function fill(
   context: DriverContext,
   parent: MdevParent,
   type: string,
+  recreated: ReadonlySet<string>,
 ): Promise<void> {
   const prefix = uuidPrefix(context, parent.address, type);
   for (let index = 0; index < perParentMax; index += 1) {
     const uuid = `${prefix}${index.toString(16).padStart(12, '0')}`;
-    if (readMdev(context.sysfs, uuid)) continue;
+    if (readMdev(context.sysfs, uuid) || recreated.has(uuid)) continue;
     if ((await available(context, parent, type)) === 0) return;
     await create(context, parent.address, type, uuid);
   }
 }
 
-/** Those of the parent that exist, or are being made again. */
+/** Those of the parent that exist, or are being recreated. */
 export function madeAhead(
   context: DriverContext,
   { address }: MdevParent,

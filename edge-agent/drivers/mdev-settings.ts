@@ -40,7 +40,7 @@ export const mdevSettings = z
      */
     made: z.enum(['ahead', 'at-bind', 'nova'], 'must be ahead, at-bind or nova').default('ahead'),
     /**
-     * `recreate`: an mdev is removed and made again after each holder. `none`: only where the
+     * `recreate`: an mdev is removed and recreated after each holder. `none`: only where the
      * vendor's driver erases the memory when a guest closes the mdev.
      */
     clean: z.enum(['recreate', 'none'], 'must be recreate or none').default('recreate'),

@@ -30,7 +30,7 @@ const cleanSeconds = 300;
 
 export function createMdevDriver(settings: MdevSettings, context: DriverContext): Driver {
   const { sysfs } = context;
-  /** Uuids that are being made again: they stay offered. */
+  /** Uuids that are being recreated: they stay offered. */
   const recreated = new Set<string>();
   return {
     name: 'mdev',
@@ -38,7 +38,7 @@ export function createMdevDriver(settings: MdevSettings, context: DriverContext)
       readMdevParents(sysfs)
         .map(({ address }) => address)
         .join(),
-    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context) : []),
+    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context, recreated) : []),
     discover: async () => discover(settings, context, recreated),
     find: async (handle) => find(context, handle),
     prepare: (handle) => prepare(settings, context, handle),
@@ -50,7 +50,7 @@ export function createMdevDriver(settings: MdevSettings, context: DriverContext)
         const isAhead = settings.made === 'ahead';
         const parent = found?.parent ?? parentOf(handle);
         if (isAhead) await create(context, parent, handle.info.asked_type ?? '', handle.uuid);
-        return { removed: found !== undefined, ...(isAhead && { made_again: true }), parent };
+        return { removed: found !== undefined, ...(isAhead && { recreated: true }), parent };
       } finally {
         recreated.delete(handle.uuid);
       }
@@ -150,8 +150,12 @@ function handleOf(
   };
 }
 
-/** Makes every mdev that fits; what fails is tried again at the next discovery. */
-async function makeAhead(settings: MdevSettings, context: DriverContext): Promise<string[]> {
+/** Makes every mdev that fits; what fails is retried at the next discovery. */
+async function makeAhead(
+  settings: MdevSettings,
+  context: DriverContext,
+  recreated: ReadonlySet<string>,
+): Promise<string[]> {
   const faults: string[] = [];
   const { cards } = cardsOf(settings, context);
   const existing = readMdevs(context.sysfs);
@@ -159,7 +163,7 @@ async function makeAhead(settings: MdevSettings, context: DriverContext): Promis
     if (usedByOthers(settings, context, card, existing)) continue;
     for (const parent of card.parents) {
       try {
-        await fill(context, parent, card.pool.type);
+        await fill(context, parent, card.pool.type, recreated);
       } catch (error) {
         faults.push(`${parent.address}: ${error instanceof Error ? error.message : error}.`);
       }

@@ -3,12 +3,13 @@ import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq.ts';
 import type { Host } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import { isLost } from '#core/domain/presence.ts';
+import type { StoredHost } from '#core/domain/report-plan.ts';
 
 /**
  * The states to show. A host-made ARQ is `unknown` while the agent of its host is gone, because
  * the host may have rebooted, and while two agents report as that host. After a reboot it is
- * `provisioning` even before the row says so. This costs one read for each host with such ARQs,
- * and nothing for other ARQs.
+ * `provisioning` even before the row says so, until the host has it again. This costs one read for
+ * each host with such ARQs, and nothing for other ARQs.
  *
  * @param binding of all of them, if the caller has read it already
  */
@@ -18,15 +19,16 @@ export async function shownStates(
   binding?: InstanceBinding,
 ): Promise<ReadonlyMap<string, ShownState>> {
   const made = arqs.filter(isMade);
-  const hosts = new Map<string, Host>();
+  const hosts = new Map<string, StoredHost>();
   for (const hostname of new Set(made.map((arq) => String(arq.binding?.hostname)))) {
-    hosts.set(hostname, (await deps.store.inventory.host(hostname)).host);
+    hosts.set(hostname, await deps.store.inventory.hostAlone(hostname));
   }
   const shown = (arq: Arq): ShownState => {
     const host = made.includes(arq) && hosts.get(String(arq.binding?.hostname));
     if (!host) return arq.state;
     if (host.conflict || isLost(host, deps.clock())) return 'unknown';
-    return isOfEarlierBoot(host, binding) ? 'provisioning' : arq.state;
+    const isMissing = isOfEarlierBoot(host, binding) || isNotYetMade(host, arq);
+    return isMissing ? 'provisioning' : arq.state;
   };
   return new Map(arqs.map((arq) => [arq.uuid, shown(arq)]));
 }
@@ -35,6 +37,11 @@ export async function shownStates(
 function isMade({ state, binding, group }: Arq): boolean {
   if (!binding?.attachment || (state !== 'Bound' && state !== 'provisioning')) return false;
   return binding.attachment.prepare !== undefined || !!wantedImage(group);
+}
+
+/** What the agent makes ahead is missing after a boot until the boot's report describes it. */
+function isNotYetMade({ isReprovisioning }: StoredHost, { binding }: Arq): boolean {
+  return isReprovisioning && binding?.attachment?.prepare === 'ahead';
 }
 
 function isOfEarlierBoot(host: Host, binding: InstanceBinding | undefined): boolean {

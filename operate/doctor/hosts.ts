@@ -72,7 +72,7 @@ async function examineHost(
       `Enrol the host with an empty folder: ${enrol}`,
     );
   }
-  const { host, devices } = await deps.store.inventory.host(hostname);
+  const { host, devices, notOffered } = await deps.store.inventory.host(hostname);
   if (host.lastReportAt === undefined) {
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
     throw new CheckFailed('The host has never reported.', remedy);
@@ -123,5 +123,7 @@ async function examineHost(
   }
   const renewal =
     active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old ones` : '';
-  return `${devices.length} devices, last report ${host.lastReportAt}${renewal}`;
+  const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
+  const named = left.length > 0 ? `; not offered: ${left.join('; ').slice(0, 500)}` : '';
+  return `${devices.length} devices, last report ${host.lastReportAt}${renewal}${named}`;
 }

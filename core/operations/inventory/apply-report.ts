@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
@@ -14,6 +15,7 @@ import {
   withinBounds,
 } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
@@ -94,7 +96,8 @@ async function noteHeartbeat(
   }
   checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
-  if (!changesNothing(host, plan) || holder === undefined || isAtWork) return false;
+  const isOther = tellsOthers(inventory, report);
+  if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   logOutcome(deps, hostname, report, plan);
@@ -148,6 +151,9 @@ async function applyUnderLease(
       ),
     );
   }
+  if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
+    await deps.store.inventory.putNotOffered(hostname, report.not_offered ?? []);
+  }
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   if (host.isReprovisioning) await reprovisionHost(deps, host, undescribed);
@@ -158,6 +164,12 @@ async function applyUnderLease(
   // Only a part of a large report is followed by other parts; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
+}
+
+/** Whether the report names other devices as not offered than the one before. */
+function tellsOthers({ notOffered }: HostInventory, report: AcceptedReport): boolean {
+  const told = report.not_offered;
+  return told !== undefined && !isDeepStrictEqual(told, notOffered);
 }
 
 function planOf(
@@ -207,7 +219,8 @@ function reported(
     refused: plan.refused,
     pace: afterOne(host.pace, deps.clock()),
     // Until a report describes a device, what it holds after the boot is not known.
-    isReprovisioning: host.isReprovisioning && Object.keys(plan.wanted).length > 0,
+    isReprovisioning:
+      host.isReprovisioning && (Object.keys(plan.wanted).length > 0 || report.is_hello === true),
   };
 }
 
@@ -269,7 +282,7 @@ function logOutcome(
     deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
     deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
   }
-  if (report.failed_drivers.length > 0) {
+  if (report.failed_drivers.length > 0 && !report.is_hello) {
     deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
   }
   if (Object.keys(wanted).length > 0) {

@@ -15,7 +15,8 @@ const stepsPerJob = 100;
 /**
  * Starts the work that follows from a boot: what the host had prepared is gone, or was prepared
  * again without the cloud. The host is asked again for cleaning from before the boot, and what
- * instances are bound to is made ready again. Repeatable: bindings that this boot's jobs cover already stay as they are.
+ * instances are bound to is made ready again. Repeatable: bindings that this boot's jobs cover
+ * already stay as they are.
  *
  * @param undescribed addresses of devices that the boot's reports have not described yet
  */

@@ -17,6 +17,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const stop = new AbortController();
   const host = { devices: [gpu], signature: '' as string | undefined };
   const reports: InventoryReport[] = [];
+  const hellos: InventoryReport[] = [];
   const topics = new Set<string>();
   const openedMs: number[] = [];
   const looks = createRediscoverRequests();
@@ -45,7 +46,8 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
       publish: async (topic, payload) => {
         await options.publish?.();
         topics.add(topic);
-        reports.push(inventoryReport.parse(JSON.parse(payload)));
+        const report = inventoryReport.parse(JSON.parse(payload));
+        (report.is_hello ? hellos : reports).push(report);
       },
     };
   };
@@ -70,6 +72,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   return {
     host,
     reports,
+    hellos,
     topics,
     openedMs,
     ended,
@@ -95,6 +98,17 @@ describe('the agent', () => {
     expect([...topics]).toEqual([
       '$aws/rules/dev_inventory_reports/dev/hosts/dev:cmp1:example/inventory',
     ]);
+  });
+
+  it('tells its boot once, before it asks its drivers, which all count as failed', async () => {
+    const { advance, hellos, reports, loseConnection } = anAgent();
+    await advance(0);
+    loseConnection();
+    await advance(60 * seconds);
+    expect(hellos).toMatchObject([
+      { boot_id: reports[0]?.boot_id, manifest: {}, failed_drivers: ['a_driver'], devices: [] },
+    ]);
+    expect(hellos[0]?.sequence).toBeLessThan(reports[0]?.sequence ?? 0);
   });
 
   it('is silent while nothing changes, but for a heartbeat each five minutes', async () => {
@@ -196,7 +210,7 @@ describe('the agent', () => {
     loseConnection();
     await advance(2 * seconds);
     expect(described(reports)).toEqual([[gpu.address], [gpu.address]]);
-    expect(reports.map(({ sequence }) => sequence)).toEqual([0, 1]);
+    expect(reports.map(({ sequence }) => sequence)).toEqual([1, 2]);
   });
 
   it('reconnects at growing intervals while the broker is away, and at the first interval after it was back', async () => {

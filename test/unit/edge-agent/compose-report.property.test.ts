@@ -14,6 +14,7 @@ const host: fc.Arbitrary<Found> = fc
   )
   .map((states) => ({
     failedDrivers: [],
+    notOffered: [],
     devices: Object.entries(states)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([address, { model, handles }]) => {

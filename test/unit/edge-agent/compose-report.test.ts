@@ -23,6 +23,7 @@ function found(devices: readonly ReportedDevice[], failedDrivers: string[] = [])
   return {
     devices: devices.map((device) => ({ device, digest: digestOf(device) })),
     failedDrivers,
+    notOffered: [],
   };
 }
 

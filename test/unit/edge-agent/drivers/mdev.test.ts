@@ -88,18 +88,18 @@ describe('mdevs made ahead', () => {
     expect((await driver.discover()).handles[0]).not.toHaveProperty('clean_seconds');
   });
 
-  it('are removed and made again by cleaning, and offered meanwhile', async () => {
+  it('are removed and recreated by cleaning, and offered meanwhile', async () => {
     const driver = aDriver();
     await driver.setUp?.();
     const { handles } = await driver.discover();
     const handle = work({ uuid: handles[1]?.uuid, info: handles[1]?.info });
     kernel.writes.length = 0;
-    expect(await driver.clean(handle)).toEqual({ removed: true, made_again: true, parent: card });
+    expect(await driver.clean(handle)).toEqual({ removed: true, recreated: true, parent: card });
     expect(kernel.writes).toEqual([`${handle.uuid}/remove 1`, `nvidia-1/create ${handle.uuid}`]);
     expect((await driver.discover()).handles).toEqual(handles);
   });
 
-  it('that cannot be made again are not offered until the next set-up has made them', async () => {
+  it('that cannot be recreated are not offered until the next set-up has made them', async () => {
     const driver = aDriver();
     await driver.setUp?.();
     const { handles } = await driver.discover();
