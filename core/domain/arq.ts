@@ -2,6 +2,7 @@
 
 import type { AttachType, HandleCare } from './device.ts';
 import type { Group } from './device-profile.ts';
+import type { HandleRef } from './host-work.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 
 /** As the API shows them. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
@@ -66,6 +67,14 @@ export interface Arq {
   /** ISO 8601. */
   readonly createdAt: string;
   readonly updatedAt?: string;
+}
+
+/** The attach handles that these ARQs hold. */
+export function heldHandles(arqs: Iterable<Arq>): HandleRef[] {
+  return [...arqs].flatMap(({ binding }) => {
+    const { providerUuid, attachment } = binding ?? {};
+    return providerUuid && attachment ? [{ providerUuid, handleUuid: attachment.handleUuid }] : [];
+  });
 }
 
 export const bindingStates = ['BindStarted', 'Bound', 'BindFailed', 'provisioning'] as const;

@@ -33,6 +33,7 @@ export interface BindTarget {
 
 export interface StoredProvider {
   readonly deployable: Deployable;
+  /** All, or those that a reader needs; see core/store/provider-reads.ts. */
   readonly handles: readonly AttachHandle[];
 }
 
@@ -124,6 +125,11 @@ export function handlesShareContent(region: StoredRegion): boolean {
   return rulesOf(region)?.handlesShareContent ?? false;
 }
 
+/** Whether a claim of one handle depends on the other handles of its provider. */
+export function needsAllHandles(region: StoredRegion): boolean {
+  return isProgrammable(region) || handlesShareContent(region);
+}
+
 function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
   return regionKind && regionRules[regionKind];
 }
@@ -205,7 +211,7 @@ function checkTarget(
   }
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
-  const types = new Set(handles.map((handle) => handle.type));
+  const types = new Set([...(deployable.attachTypes ?? []), ...handles.map(({ type }) => type)]);
   for (const type of types) {
     // Nova's libvirt driver would ignore the handle, and boot the instance without accelerators.
     if (!attachTypes.includes(type)) {

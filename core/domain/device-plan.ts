@@ -3,6 +3,7 @@
 import type { StoredProvider } from './bind-plan.ts';
 import type {
   AttachHandle,
+  AttachType,
   Deployable,
   Device,
   DiscoveredDevice,
@@ -23,6 +24,8 @@ import { traitsOf } from './traits.ts';
 
 /** The rows of one device after the change. Handles in use stay until their claim has ended. */
 export interface DevicePlan {
+  /** No row of the device is stored, so it has no digest to clear. */
+  readonly isNew: boolean;
   readonly device: Device;
   readonly deployables: readonly Deployable[];
   readonly addHandles: readonly AttachHandle[];
@@ -78,6 +81,7 @@ export function planDevice(
   );
   const isWanted = new Set(handles.map((handle) => handle.uuid));
   return {
+    isNew: stored === undefined,
     device: {
       ...device,
       providers: [
@@ -105,6 +109,7 @@ export function planRetirement(
   now: string,
 ): DevicePlan {
   return {
+    isNew: false,
     // No device has an empty digest, so a report of the device is applied when it returns.
     device: { ...stored.device, isGone: true, digest: '', updatedAt: now },
     deployables: stored.providers.map(({ deployable }) => ({
@@ -173,6 +178,7 @@ function wantedDeployable(
       deviceStatus: device.status,
       ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
+      ...(offering && { attachTypes: typesOf(offering) }),
       traits: traitsOf(discovered, region),
       ...(region && { region: region.name, regionKind: region.kind }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
@@ -183,6 +189,10 @@ function wantedDeployable(
     },
     ...(offering && { offering }),
   };
+}
+
+function typesOf({ attachHandles }: Offering): AttachType[] {
+  return [...new Set(attachHandles.map(({ type }) => type))];
 }
 
 function wantedHandle(

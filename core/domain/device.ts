@@ -165,6 +165,8 @@ export interface Deployable {
   /** Absent where only the regions below it can be allocated. */
   readonly resourceClass?: string;
   readonly numAccelerators: number;
+  /** Of all its reported handles: a bind reads some of them only. */
+  readonly attachTypes?: readonly AttachType[];
   readonly traits: readonly string[];
   readonly bitstreamId?: string;
   readonly regionTypeUuid?: string;

@@ -45,6 +45,10 @@ export function takesLong({ cleanSeconds = 0 }: HandleCare): boolean {
   return cleanSeconds > briefCleaningSeconds;
 }
 
+export function countFree(handles: readonly AttachHandle[]): number {
+  return handles.filter((handle) => handleStateOf(handle) === 'free').length;
+}
+
 /**
  * Whether a bind may claim it. The claim of a releasing handle waits until the host has cleaned
  * up.

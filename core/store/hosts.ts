@@ -33,7 +33,10 @@ export interface HostStore {
   /** False while another consumer has the lease. The lease ends at `until`; ISO 8601. */
   takeLease(hostname: string, holder: string, now: string, until: string): Promise<boolean>;
   endLease(hostname: string, holder: string): Promise<void>;
-  /** Stores a new boot before its consequences. False if the holder has lost the lease. */
+  /**
+   * Stores a new boot before its consequences, and whether the host is reprovisioned.
+   * False if the holder has lost the lease.
+   */
   putBoot(host: StoredHost, holder: string): Promise<boolean>;
   /**
    * Stores what the host last reported. Written after its devices, so that after a crash the
@@ -134,7 +137,8 @@ export function hostStore(client: Documents, table: string): HostStore {
 
     putBoot(host, holder) {
       const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
-      const boot = { booted_at: bootedAt, reprovisioning: true, wanted };
+      const reprovisioning = host.isReprovisioning || undefined;
+      const boot = { booted_at: bootedAt, reprovisioning, wanted };
       const more = { earlier_boots: earlierBoots.map(snakeNamed), last_report_at: lastReportAt };
       return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },

@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import type { Attribute } from '../domain/attribute.ts';
 import {
+  attachTypes,
   type Deployable,
   type Device,
   deviceStatuses,
@@ -62,6 +63,7 @@ const storedDeployable = z.object({
     driver: z.string(),
     resource_class: z.string().exactOptional(),
     num_accelerators: z.number(),
+    attach_types: z.array(z.enum(attachTypes)).exactOptional(),
     traits: z.array(z.string()),
     bitstream_id: z.string().exactOptional(),
     region_type_uuid: z.string().exactOptional(),

@@ -2,31 +2,37 @@
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
-import type { StoredProvider } from '../domain/bind-plan.ts';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
-import type { ProviderUuid } from '../domain/ids.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
-import { handleOf, handleRow } from './handle-rows.ts';
+import { handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
-import { deployableOf, deployableRow, deviceRow } from './inventory-rows.ts';
+import { deployableRow, deviceRow } from './inventory-rows.ts';
+import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
 import { parseRow, snakeNamed } from './row-fields.ts';
 import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
-import { deleteIf, held, setting, type TransactItem, transact, updateIf } from './writes.ts';
+import {
+  deleteIf,
+  held,
+  setting,
+  type TransactItem,
+  transact,
+  transactItemsMax,
+  updateIf,
+} from './writes.ts';
 
-export interface InventoryStore extends HostStore {
-  /** A provider's deployable with all its handles, in one consistent read. */
-  provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
-  /** Those of them that exist, in the given order. */
-  providers(uuids: readonly ProviderUuid[]): Promise<StoredProvider[]>;
+export interface InventoryStore extends HostStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
+   * A new device is written last, too, and until then no report counts it as known.
    * The caller holds the lease of the host's reports.
    */
   putDevice(plan: DevicePlan): Promise<void>;
+  /** Writes all rows of new devices at once; repeatable. One group of {@link newDeviceGroups}. */
+  putNewDevices(plans: readonly DevicePlan[]): Promise<void>;
   /** Clears the device's digest, unless a report has changed it since it was read. */
   markIncomplete(device: Device): Promise<void>;
   /**
@@ -50,30 +56,35 @@ export interface InventoryStore extends HostStore {
 const storedMoment = z.object({ since: z.string() });
 
 export function inventoryStore(client: Documents, table: string): InventoryStore {
-  const provider = async (uuid: ProviderUuid) =>
-    storedProvider(await queryPartition(client, table, `RP#${uuid}`));
+  const putDevice = async (plan: DevicePlan) => {
+    const { hostname, uuid } = plan.device;
+    if (!plan.isNew) await forgetDigest(client, table, hostname, uuid);
+    await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
+    await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
+    await eachOf(plan.changeHandles, (handle) => changeHandle(client, table, handle));
+    await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
+    // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
+    // plain write would bring back a deleted device, or a deployable without its device.
+    await transact(client, deviceRows(table, plan));
+  };
   return {
     ...hostStore(client, table),
-    provider,
+    ...providerReads(client, table),
 
-    async providers(uuids) {
-      const found = await Promise.all(uuids.map(provider));
-      return found.filter((each) => each !== undefined);
-    },
+    putDevice,
 
-    async putDevice(plan) {
-      const { hostname, uuid } = plan.device;
-      await forgetDigest(client, table, hostname, uuid);
-      await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
-      await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
-      await eachOf(plan.changeHandles, (handle) => changeHandle(client, table, handle));
-      await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
-      // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
-      // plain write would bring back a deleted device, or a deployable without its device.
-      await transact(client, [
-        putKept(table, deviceRow(plan.device)),
-        ...plan.deployables.map((deployable) => putKept(table, deployableRow(deployable))),
-      ]);
+    async putNewDevices(plans) {
+      const [first, ...others] = plans;
+      const isOneTooLarge = others.length === 0 && first && rowCount(first) > transactItemsMax;
+      if (!isOneTooLarge) {
+        const items = plans.flatMap((plan) => [
+          ...deviceRows(table, plan),
+          ...plan.addHandles.map((handle) => ({ Put: newHandle(table, handle) })),
+        ]);
+        if ((await transact(client, items)) === 'done') return;
+      }
+      // Some handles are there already: of an attempt that died, or of a device that has moved.
+      for (const plan of plans) await putDevice(plan);
     },
 
     async markIncomplete({ hostname, uuid, digest }) {
@@ -161,15 +172,32 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
 }
 
-/** The rows of a provider's partition. Handles without a deployable are about to be deleted. */
-function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
-  const deployable = rows.find((row) => row.sk === 'DEPLOYABLE');
-  return (
-    deployable && {
-      deployable: deployableOf(deployable),
-      handles: rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf),
+/** Groups of new devices that fit into one transaction each; a larger device is a group alone. */
+export function newDeviceGroups(plans: readonly DevicePlan[]): DevicePlan[][] {
+  const groups: DevicePlan[][] = [];
+  let rows = transactItemsMax;
+  let seen = new Set<string>();
+  for (const plan of plans) {
+    rows += rowCount(plan);
+    // A transaction cannot have two operations on one row.
+    const isSeen = plan.deployables.some(({ providerUuid }) => seen.has(providerUuid));
+    if (rows > transactItemsMax || isSeen) {
+      groups.push([]);
+      rows = rowCount(plan);
+      seen = new Set();
     }
-  );
+    groups.at(-1)?.push(plan);
+    for (const { providerUuid } of plan.deployables) seen.add(providerUuid);
+  }
+  return groups;
+}
+
+function rowCount({ deployables, addHandles }: DevicePlan): number {
+  return 1 + deployables.length + addHandles.length;
+}
+
+function deviceRows(table: string, { device, deployables }: DevicePlan): TransactItem[] {
+  return [deviceRow(device), ...deployables.map(deployableRow)].map((row) => putKept(table, row));
 }
 
 /** Writes a row, but keeps a status that an operator has set. */
@@ -188,15 +216,12 @@ function putKept(TableName: string, row: Row): TransactItem {
 }
 
 async function addHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
-  await held(
-    client.send(
-      new PutCommand({
-        TableName: table,
-        Item: handleRow(handle),
-        ConditionExpression: 'attribute_not_exists(pk)',
-      }),
-    ),
-  );
+  await held(client.send(new PutCommand(newHandle(table, handle))));
+}
+
+function newHandle(TableName: string, handle: AttachHandle) {
+  const ConditionExpression = 'attribute_not_exists(pk)';
+  return { TableName, Item: handleRow(handle), ConditionExpression };
 }
 
 async function reviveHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {

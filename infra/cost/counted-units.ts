@@ -69,7 +69,7 @@ export const countedUnits = {
   fpga: {
     requests: 5,
     writes: 59,
-    reads: 48.5,
+    reads: 49.5,
     messages: 7,
     ruled: 2,
     changes: 6,

@@ -20,8 +20,8 @@ type Cost = Record<Unit, number>;
 /** By the request, or the consumers, that caused the cost. */
 export type Costs = Map<Phase, Cost>;
 
-/** Attach handles of the bound provider: a bind reads all of them. */
-const handleCounts = [1, 16, 64] as const;
+/** Attach handles of the bound provider. */
+const handleCounts = [1, 16, 64, 4096] as const;
 /** The number whose table is printed: that of Cyborg's fake driver. */
 const handlesUsual = 16;
 /** If nothing ends or is counted for so long, the bench fails. */

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { benchCapacity } from './capacity.ts';
 import { benchCold } from './cold.ts';
 import { benchForeignServers } from './foreign-server.ts';
+import { benchLarge } from './large.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
 import { type OwnSystem, startOwnSystem } from './own-system.ts';
@@ -24,7 +25,8 @@ async function bench(options: BenchOptions): Promise<boolean> {
   }
   const isWithin = parts.includes('capacity') ? await benchCapacity() : true;
   const isDone = parts.includes('latency') ? await benchLatency(options, latency) : true;
-  return isWithin && isDone;
+  const isMeasured = parts.includes('large') ? await benchLarge(latency) : true;
+  return isWithin && isDone && isMeasured;
 }
 
 async function benchLatency(

@@ -7,10 +7,11 @@ export const usage = `npm run bench -- [options]
 npm run bench -- cold [function ...]
 npm run bench:agent
 
-What one server costs in DynamoDB units and messages, and how long Nova's calls take, in a system of
-the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
+What one server costs in DynamoDB units and messages, how long Nova's calls take, and how large
+providers and hosts change that, in a system of the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
 
-  --only capacity|latency   one of the two; routes: every route instead, a call at a time
+  --only capacity|latency|large
+                            one of the three; routes: every route instead, a call at a time
   --arqs N                  with N other ARQs stored as well, up to 1000000
   --iterations N            servers at each concurrency (200)
   --concurrency N,N         servers at once (1,8)
@@ -41,8 +42,12 @@ export interface Foreign {
   readonly instanceUuid?: string;
 }
 
+const measuredParts = ['capacity', 'latency', 'large'] as const;
+const parts = [...measuredParts, 'routes'] as const;
+type Part = (typeof parts)[number];
+
 export interface BenchOptions {
-  readonly parts: readonly ('capacity' | 'latency' | 'routes')[];
+  readonly parts: readonly Part[];
   /** Numbers of stored ARQs of other servers. */
   readonly arqCounts: readonly number[];
   readonly latency: LatencyOptions;
@@ -76,8 +81,9 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw new UsageError(
       `unknown function: ${unknown}; known are ${Object.keys(access).join(', ')}.`,
     );
-  if (only !== undefined && only !== 'capacity' && only !== 'latency' && only !== 'routes') {
-    throw new UsageError('--only must be capacity, latency or routes.');
+  const part = parts.find((name) => name === only);
+  if (only !== undefined && part === undefined) {
+    throw new UsageError(`--only must be one of ${parts.join(', ')}.`);
   }
   const arqs = values.arqs === undefined ? [] : [numberIn('--arqs', values.arqs, 0, arqsMax)];
   const foreign = values.url === undefined ? undefined : readForeigners(values, values.url);
@@ -87,7 +93,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
         .split(',')
         .map((text) => numberIn('--concurrency', text, 1, concurrencyMax));
   return {
-    parts: only ? [only] : ['capacity', 'latency'],
+    parts: part ? [part] : measuredParts,
     arqCounts: [...new Set([0, 1000, ...arqs])],
     latency: {
       iterations: numberIn('--iterations', values.iterations, 1, 100_000),

@@ -27,6 +27,8 @@ export interface OwnSystem {
   readonly target: ApiTarget;
   /** One place for each device, in the order of {@link OwnSystemOptions.handles}. */
   readonly places: readonly Place[];
+  /** By which a client finds the system. */
+  readonly variables: NodeJS.ProcessEnv;
   stop(): Promise<void>;
 }
 
@@ -67,7 +69,7 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
       const providers = await storeDevices(options.handles);
       await createProfile(target);
       const places = providers.map((providerUuid) => ({ hostname, providerUuid, profileName }));
-      return { layout, system, target, places, stop };
+      return { layout, system, target, places, variables: { ...process.env }, stop };
     } catch (error) {
       await stop();
       throw error;

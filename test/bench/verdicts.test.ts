@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { type Costs, refuseUncounted } from './capacity.ts';
+import { refuseUnmeasured } from './large.ts';
 import { callNames } from './nova-cycle.ts';
 import { readOptions } from './options.ts';
 import { ratioOf, verdictOf } from './ratio.ts';
@@ -19,6 +20,18 @@ it('refuses figures without any count for the consumers or for a request', () =>
   const withoutPatch = counted();
   withoutPatch.delete('PATCH');
   expect(() => refuseUncounted(withoutPatch)).toThrow('Nothing was counted for PATCH');
+});
+
+it('refuses times of a subject that was not measured', () => {
+  const lists = () => Object.fromEntries(callNames.map((call) => [call, [1]]));
+  const round = { concurrency: 1, cycles: 1, seconds: 1, samples: lists(), turnMedians: lists() };
+  const subject = { title: '16 handles', api: {}, places: [] };
+  const measured = (given: object) => [{ subject, rounds: [round], ...given }] as never;
+  expect(() => refuseUnmeasured(measured({}))).not.toThrow();
+  const empty = { rounds: [{ ...round, cycles: 0 }] };
+  expect(() => refuseUnmeasured(measured(empty))).toThrow('16 handles was not measured: no server');
+  const failed = { failure: 'PATCH answered 409' };
+  expect(() => refuseUnmeasured(measured(failed))).toThrow('PATCH answered 409');
 });
 
 it('compares turn by turn, so that a disturbance of the machine is on both sides', () => {

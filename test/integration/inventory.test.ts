@@ -1,15 +1,20 @@
 // From a host's report to Placement, through streams and queues.
 
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { planDevice } from '#core/domain/device-plan.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { handleRow } from '#core/store/handle-rows.ts';
+import { tableName } from '#core/store/tables.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { patience } from '#test/support/patience.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle, aReport, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 let world: World;
 let sequence = 0;
@@ -42,6 +47,7 @@ async function inventoryOf(name: string) {
 }
 
 const soon = patience;
+const createdAt = '2026-07-01T00:00:00.000Z';
 const region = {
   name: 'region0',
   kind: 'reconfigurable-region' as const,
@@ -68,6 +74,27 @@ describe('a device that a host reports', () => {
     await expect
       .poll(async () => (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(), soon)
       .toEqual(['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
+  });
+
+  it('is stored with the others of a first report, although one of its handles is there', async () => {
+    const devices = Array.from({ length: 40 }, (_, at) =>
+      aDevice({ address: `0000:${at + 10}:00.0`, provider_suffix: `Many${at}`, handles: 1 }),
+    );
+    const [known] = devices.slice(35).flatMap((device) => {
+      return planDevice('cmp9', undefined, discovered(device), createdAt).addHandles;
+    });
+    if (!known) throw new Error('The device has a handle.');
+    const { documents } = createDocuments();
+    const Item = handleRow({ ...known, epoch: 7 });
+    await documents.send(new PutCommand({ TableName: tableName(stage, 'inventory'), Item }));
+    await report('cmp9', devices);
+    const { store } = world.deps;
+    const providers = await store.inventory.providers(
+      devices.map((_, at) => providerUuid(`cmp9_Many${at}`)),
+    );
+    expect((await store.inventory.host('cmp9')).devices).toHaveLength(40);
+    expect(providers.filter(({ handles }) => handles.length === 1)).toHaveLength(40);
+    expect((await store.inventory.provider(known.providerUuid))?.handles[0]?.epoch).toBe(7);
   });
 
   it('is written once, however often it is reported', async () => {

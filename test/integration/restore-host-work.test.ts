@@ -125,9 +125,8 @@ describe('after a restore', () => {
     const { host } = await cmp1.deps.store.inventory.host('cmp1');
     cmp1.counts.boots += 1;
     const bootId = `cccccccc-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
-    await cmp1.underLease((holder) =>
-      cmp1.deps.store.inventory.putBoot({ ...host, bootId, epoch: host.epoch + 1 }, holder),
-    );
+    const booted = { ...host, bootId, epoch: host.epoch + 1, isReprovisioning: true };
+    await cmp1.underLease((holder) => cmp1.deps.store.inventory.putBoot(booted, holder));
     await backups.take();
     await report();
     await isMadeAgain(instance);

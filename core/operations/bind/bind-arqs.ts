@@ -18,6 +18,7 @@ import {
   HostPaused,
   NoFreeHandle,
 } from '../../domain/errors.ts';
+import { countFree } from '../../domain/handle-state.ts';
 import { pausedUntil } from '../../domain/host-pause.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
@@ -142,13 +143,22 @@ function isBoundAs(arq: Arq | undefined, target: BindTarget): boolean {
   );
 }
 
+/** A releasing handle is claimed only after all handles were read and too few were free. */
 async function readProviders(
   deps: Deps,
   targets: readonly BindTarget[],
 ): Promise<Map<ProviderUuid, StoredProvider>> {
-  const uuids = [...new Set(targets.map((target) => target.providerUuid))];
-  const providers = await deps.store.inventory.providers(uuids);
-  return new Map(providers.map((provider) => [provider.deployable.providerUuid, provider]));
+  const byProvider = Map.groupBy(targets, ({ providerUuid }) => providerUuid);
+  const providers = await Promise.all(
+    [...byProvider].map(([uuid, { length }]) =>
+      deps.store.inventory.providerWith(uuid, {
+        random: deps.random(),
+        isEnough: (handles) => countFree(handles) >= length,
+      }),
+    ),
+  );
+  const found = providers.filter((provider) => provider !== undefined);
+  return new Map(found.map((provider) => [provider.deployable.providerUuid, provider]));
 }
 
 /**

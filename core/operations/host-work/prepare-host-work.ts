@@ -4,9 +4,14 @@
 import { ImageUnusable } from '../../clients/glance.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { PrepareHandleStep, PrepareStep } from '../../contracts/job-document.ts';
-import type { BindFailureCause, InstanceBinding } from '../../domain/arq.ts';
-import { handlesShareContent } from '../../domain/bind-plan.ts';
+import { type BindFailureCause, heldHandles, type InstanceBinding } from '../../domain/arq.ts';
+import {
+  handlesShareContent,
+  needsAllHandles,
+  type StoredProvider,
+} from '../../domain/bind-plan.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
+import type { HandleRef } from '../../domain/host-work.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
@@ -77,14 +82,25 @@ async function placesOf(
 ): Promise<Map<ProviderUuid, Place>> {
   const present = devices.filter(({ isGone }) => !isGone);
   const byUuid = new Map(present.map((device) => [device.uuid, device]));
-  const uuids = [...new Set(arqs.map((arq) => arq.binding.providerUuid))];
-  const providers = await deps.store.inventory.providers(uuids);
+  const providers = await usedProviders(deps, heldHandles(arqs));
   return new Map(
     providers.flatMap((provider) => {
       const device = byUuid.get(provider.deployable.deviceUuid);
       return device ? [[provider.deployable.providerUuid, { provider, device }] as const] : [];
     }),
   );
+}
+
+/** With the bound handles, or with all where a bind depends on the others. */
+async function usedProviders(
+  deps: ConsumerDeps,
+  bound: readonly HandleRef[],
+): Promise<StoredProvider[]> {
+  const { inventory } = deps.store;
+  const found = await inventory.providersOf(bound);
+  const isWhole = (provider: StoredProvider) => needsAllHandles(provider);
+  const whole = found.filter(isWhole).map(({ deployable }) => deployable.providerUuid);
+  return [...found.filter((each) => !isWhole(each)), ...(await inventory.providers(whole))];
 }
 
 function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {

@@ -3,7 +3,6 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
 import type { Device } from '../../domain/device.ts';
-import { planRetirement } from '../../domain/device-plan.ts';
 import { type BootReport, isSettling, replacedBoots, settlingMs } from '../../domain/identity.ts';
 import { derivedUuid } from '../../domain/ids.ts';
 import { afterOne, waitMs } from '../../domain/pace.ts';
@@ -20,7 +19,7 @@ import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
-import { putDevice } from './put-device.ts';
+import { putDevices, retireDevices } from './put-devices.ts';
 
 /** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -29,7 +28,7 @@ type LeaseDeps = ConsumerDeps & { readonly holder: string };
  * Longer than the consumer's timeout: a consumer that outlives its lease could undo later writes.
  */
 const leaseSeconds = 90;
-const leaseRetrySeconds = 3;
+const leaseRetrySeconds = 1;
 
 /**
  * Makes the stored inventory of one host what it reports. Each write is repeatable, and the report
@@ -134,23 +133,12 @@ async function applyUnderLease(
     return;
   }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
-  const host = isNewBoot ? await noteBoot(deps, known, report, receivedAtMs) : known;
+  const host = isNewBoot ? await noteBoot(deps, inventory, report, receivedAtMs) : known;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
-  const stored = new Map(devices.map((device) => [device.address, device]));
-  for (const discovered of plan.put) {
-    const was = stored.get(discovered.address);
-    await putDevice(deps, hostname, was, discovered);
-  }
-  for (const device of plan.retire) {
-    await deps.store.inventory.putDevice(
-      planRetirement(
-        { device, providers: await deps.store.inventory.providers(device.providers) },
-        nowOf(deps),
-      ),
-    );
-  }
+  await putDevices(deps, hostname, devices, plan.put);
+  await retireDevices(deps, plan.retire);
   if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
     await deps.store.inventory.putNotOffered(hostname, report.not_offered ?? []);
   }
@@ -230,7 +218,7 @@ function reported(
  */
 async function noteBoot(
   deps: LeaseDeps,
-  known: StoredHost,
+  { host: known, devices }: HostInventory,
   report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<StoredHost> {
@@ -244,7 +232,8 @@ async function noteBoot(
     lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
     earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
-    isReprovisioning: true,
+    // A host that is new has made nothing that its boot could have ended.
+    isReprovisioning: known.bootId !== undefined || devices.length > 0,
     // Devices that a report of an earlier boot named may be gone.
     wanted: {},
   };

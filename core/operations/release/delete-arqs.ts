@@ -4,6 +4,7 @@ import { type Caller, maySee } from '../../domain/caller.ts';
 import { ArqNotFound } from '../../domain/errors.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
 import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
+import { forEachAtOnce } from '../for-each-at-once.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { releaseArqs } from './release-arqs.ts';
 
@@ -42,7 +43,7 @@ export async function deleteArqs(
   for (const instance of new Set(found.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
     await refuseDeleteOfBound(deps, caller, instance);
   }
-  await forEachAtOnce(groupsOf(found), (group) => deleteGroup(deps, caller, group));
+  await forEachAtOnce(groupsOf(found), atOnceMax, (group) => deleteGroup(deps, caller, group));
   const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
   if (missing.length > 0) throw new ArqNotFound(missing);
 }
@@ -62,20 +63,6 @@ async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): P
     left = (await deps.store.arqs.byUuids(uuids)).values();
   }
   for (const arq of left) await deleteArq(deps, caller, arq);
-}
-
-/** Ends when all have ended, also where one failed: no delete goes on after the answer. */
-async function forEachAtOnce<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const waiting = items.values();
-  const worker = async () => {
-    for (const item of waiting) await work(item);
-  };
-  const workers = Array.from({ length: atOnceMax }, worker);
-  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {

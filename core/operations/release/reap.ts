@@ -1,7 +1,7 @@
 import { ServiceUnavailable } from '../../clients/http.ts';
 import type { Nova } from '../../clients/nova.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
+import { heldHandles, type InstanceBinding } from '../../domain/arq.ts';
 import type { Deployable } from '../../domain/device.ts';
 import type { InstanceUuid } from '../../domain/ids.ts';
 import { releaseArqs } from './release-arqs.ts';
@@ -140,12 +140,8 @@ async function isOnHost(nova: Nova, instanceUuid: InstanceUuid): Promise<boolean
  */
 async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
   const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
-  for (const { binding: bound } of arqs.values()) {
-    const provider = bound && (await deps.store.inventory.provider(bound.providerUuid));
-    const handle = provider?.handles.find(({ uuid }) => uuid === bound?.attachment?.handleUuid);
-    if (handle?.restoredAt !== undefined) return true;
-  }
-  return false;
+  const providers = await deps.store.inventory.providersOf(heldHandles(arqs.values()));
+  return providers.some(({ handles }) => handles.some(({ restoredAt }) => restoredAt));
 }
 
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {

@@ -99,13 +99,10 @@ function byDevice(waiting: readonly WaitingHandle[]): HandleRef[][] {
 }
 
 async function waitingHandles(deps: Deps, work: AwaitedWork): Promise<WaitingHandle[]> {
-  const waiting = await Promise.all(
-    work.handles.map(async (each) => {
-      const provider = await deps.store.inventory.provider(each.providerUuid);
-      const handle = provider?.handles.find(({ uuid }) => uuid === each.handleUuid);
-      if (!provider || handle?.release !== work.id) return [];
-      return [{ ...each, deviceUuid: provider.deployable.deviceUuid }];
-    }),
+  const providers = await deps.store.inventory.providersOf(work.handles);
+  return providers.flatMap(({ deployable: { deviceUuid, providerUuid }, handles }) =>
+    handles
+      .filter(({ release }) => release === work.id)
+      .map(({ uuid }) => ({ providerUuid, handleUuid: uuid, deviceUuid })),
   );
-  return waiting.flat();
 }

@@ -1,8 +1,7 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobStep } from '../../contracts/job-document.ts';
 import { jobId } from '../../contracts/job-ids.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { Device } from '../../domain/device.ts';
+import type { Deployable, Device } from '../../domain/device.ts';
 import type { HostRelease, HostWorkKind } from '../../domain/host-work.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { mustWait } from '../host-work/must-wait.ts';
@@ -53,17 +52,19 @@ async function stepsFor(
   devices: readonly Device[],
 ): Promise<JobStep[]> {
   const byUuid = new Map(devices.map((device) => [device.uuid, device]));
+  const providers = await deps.store.inventory.providersOf(release.handles);
+  const found = providers.flatMap(({ deployable, handles }) =>
+    handles.map((handle) => ({ deployable, handle })),
+  );
   const steps = await Promise.all(
-    release.handles.map(async ({ providerUuid, handleUuid }): Promise<JobStep[]> => {
-      const provider = await deps.store.inventory.provider(providerUuid);
-      const handle = provider?.handles.find(({ uuid }) => uuid === handleUuid);
-      const device = provider && byUuid.get(provider.deployable.deviceUuid);
+    found.map(async ({ deployable, handle }): Promise<JobStep[]> => {
+      const device = byUuid.get(deployable.deviceUuid);
       // The host no longer has the device, or the handle waits for another release.
-      if (!handle || !device || handle.release !== release.id) return [];
+      if (!device || handle.release !== release.id) return [];
       // The holder of a restored handle is not known. reinstate-handles.ts has it cleaned up when
       // it is free.
       if (handle.restoredAt !== undefined) return [];
-      const region = await regionLeft(deps, provider, release);
+      const region = await regionLeft(deps, deployable, release);
       return [
         {
           kind: 'clean',
@@ -81,13 +82,14 @@ async function stepsFor(
 /** The region, unless the bind still holds it through another handle. */
 async function regionLeft(
   deps: ConsumerDeps,
-  { deployable, handles }: StoredProvider,
+  { providerUuid, region }: Deployable,
   { bindId, isPart }: HostRelease,
 ): Promise<string | undefined> {
-  if (!isPart || deployable.region === undefined) return deployable.region;
+  if (!isPart || region === undefined) return region;
+  const { handles = [] } = (await deps.store.inventory.provider(providerUuid)) ?? {};
   const holders = await deps.store.arqs.byUuids(
     handles.flatMap(({ claim }) => claim?.arqUuid ?? []),
   );
   const isHeld = [...holders.values()].some(({ binding }) => binding?.bindId === bindId);
-  return isHeld ? undefined : deployable.region;
+  return isHeld ? undefined : region;
 }

@@ -7,8 +7,11 @@ import type { HostRelease } from '../../domain/host-work.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { resolve } from '../bind/finish-bind.ts';
+import { forEachAtOnce } from '../for-each-at-once.ts';
 import { newRelease } from '../release/new-release.ts';
 
+/** Devices whose providers are read at once. */
+const devicesAtOnce = 8;
 /** Steps of one job; well below the size that AWS allows for a document. */
 const stepsPerJob = 100;
 
@@ -27,15 +30,15 @@ export async function reprovisionHost(
 ): Promise<void> {
   const lost: Lost = { handles: new Map(), programs: new Set(), kept: new Set() };
   const { devices } = await deps.store.inventory.host(host.hostname);
-  for (const device of devices) {
-    for (const uuid of device.providers) {
+  await forEachAtOnce(devices, devicesAtOnce, async ({ address, providers }) => {
+    for (const uuid of providers) {
       const provider = await deps.store.inventory.provider(uuid);
       if (!provider) continue;
       await endWork(deps, host, provider);
-      const isKnown = !undescribed.has(device.address);
+      const isKnown = !undescribed.has(address);
       await noteLost(deps, isKnown ? provider : await withoutFunction(deps, provider), lost);
     }
-  }
+  });
   for (const instances of groupsOf(lost)) await provision(deps, host, instances);
   for (const instance of lost.kept)
     if (!lost.handles.has(instance)) await keep(deps, host, instance);
