@@ -22,6 +22,7 @@ import { recoverHandles } from './recover-handles.ts';
 import { createRediscoverRequests } from './rediscover-requests.ts';
 import { createJobRunner } from './run-jobs.ts';
 import { openSequence } from './sequence.ts';
+import { announceReady } from './service-manager.ts';
 import { openStateFiles } from './state-files.ts';
 import { lockState } from './state-lock.ts';
 import { openSysfs } from './sysfs/root.ts';
@@ -34,6 +35,9 @@ const exitWrongSettings = 78;
 
 /** Longest wait for running jobs, so that a hanging device cannot keep the process alive. */
 const stopMsMax = 5_000;
+
+/** Before systemd's limit for a start (90 s). */
+const readyMsMax = 60_000;
 
 async function main(): Promise<void> {
   if (process.argv.includes('--version')) {
@@ -79,7 +83,20 @@ async function main(): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  await recoverHandles({ checkpoint, drivers, log });
+  const discoverNow = createDiscovery({ drivers, clock, log });
+  const recovered = recoverHandles({ checkpoint, drivers, log });
+  // Without the cloud, too: servers that start with the host need what discovery sets up.
+  const first = recovered.then(discoverNow).then(
+    () => {},
+    (error: unknown) => log.error('First discovery failed', { reason: reasonOf(error) }),
+  );
+  const isReady = new AbortController();
+  first.then(() => isReady.abort());
+  // Units that wait for the agent also start if a device hangs.
+  clock.sleep(readyMsMax, AbortSignal.any([stop, isReady.signal])).then(() => {
+    if (!stop.aborted) announceReady({ environment: process.env, pid: process.pid, log });
+  });
+  await recovered;
   await runAgent(
     {
       stage: config.stage,
@@ -87,7 +104,10 @@ async function main(): Promise<void> {
       bootId,
       drivers,
       intervalSeconds: config.intervalSeconds,
-      discover: createDiscovery({ drivers, clock, log }),
+      discover: async () => {
+        await first;
+        return await discoverNow();
+      },
       sequence: await openSequence({
         files,
         bootId,

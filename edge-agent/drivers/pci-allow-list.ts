@@ -24,6 +24,10 @@ const addressPattern = z
     'must be a PCI address, with "*" for parts that may be anything, such as "*:0a:00.*"',
   );
 
+function isCount(given: unknown): given is boolean | number {
+  return typeof given === 'boolean' || z.int().min(1).max(65535).safeParse(given).success;
+}
+
 const entry = z
   .strictObject({
     vendor_id: id.optional(),
@@ -44,10 +48,8 @@ const entry = z
      * makes that many on each matching physical function.
      */
     virtual_functions: z
-      .union(
-        [z.boolean(), z.number().int().min(1).max(65535)],
-        'must be true, false or a number from 1 to 65535',
-      )
+      .unknown()
+      .refine(isCount, 'must be true, false or a number from 1 to 65535')
       .default(false),
     /** The driver that offered functions are bound to; by default they stay as they are. */
     bind_to: z

@@ -24,6 +24,7 @@ export async function setUpPci(deps: SetupDeps): Promise<readonly string[]> {
   for (const wanted of plannedCounts(deps)) {
     await attempt(faults, () => makeVirtualFunctions(deps, wanted));
   }
+  if (!deps.allowList.some(({ bind_to: driver }) => driver !== undefined)) return faults;
   const { wishes } = readWishes(read(deps), deps.allowList);
   for (const { functions, entry } of wishes) {
     for (const fn of functions) {
