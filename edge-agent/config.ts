@@ -114,13 +114,14 @@ export function loadConfig(sources: ConfigSources): Config {
   const modules = [...ownDrivers, ...(sources.modules ?? [])];
   const [ofDrivers, ofAgent] = parted(given, (key) => modules.some((each) => keyOf(each) === key));
   const parsed = settings.safeParse(ofAgent);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => sentence(issue, given));
-    throw new ConfigInvalid(faults.join(' '));
-  }
-  const { drivers, faults: ofSettings } = configured(parsed.data.DRIVERS, modules, ofDrivers);
-  const faults = [...unreadable(parsed.data, sources), ...ofSettings];
-  if (faults.length > 0) throw new ConfigInvalid(faults.join(' '));
+  const names = settings.shape.DRIVERS.safeParse(given.DRIVERS).data;
+  const { drivers, faults: ofSettings } = configured(names, modules, ofDrivers);
+  const faults = [
+    ...(parsed.error?.issues ?? []).map((issue) => sentence(issue, given)),
+    ...(parsed.data ? unreadable(parsed.data, sources) : []),
+    ...ofSettings,
+  ];
+  if (faults.length > 0 || !parsed.success) throw new ConfigInvalid(faults.join(' '));
   return {
     hostname: parsed.data.HOSTNAME,
     stage: parsed.data.STAGE,
@@ -184,10 +185,16 @@ function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given]
 }
 
 /** The named drivers with their settings. */
-function configured(names: readonly string[], modules: readonly DriverModule[], given: Given) {
+/** @param names undefined if the list of drivers itself is invalid */
+function configured(
+  names: readonly string[] | undefined,
+  modules: readonly DriverModule[],
+  given: Given,
+) {
   const known = modules.map(({ name }) => name).join(', ');
   const drivers: ConfiguredDriver[] = [];
   const faults: string[] = [];
+  if (!names) return { drivers, faults };
   if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${known}.`);
   for (const name of names) {
     const own = modules.find((each) => each.name === name);
