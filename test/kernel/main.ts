@@ -1,7 +1,8 @@
 // `npm run test:kernel`: the agent, and the interfaces of the kernel that it relies on, on a real
 // Linux kernel in VMs without KVM.
 //
-// --only <words>   plays the scenarios with one of the words, separated by |, in their names
+// --only <words>   plays the groups that have a scenario with one of the words, separated by |, in
+//                  its name
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -36,10 +37,11 @@ async function main(): Promise<void> {
     console.log(`SKIPPED: the suite test:kernel cannot run on this machine: ${error.message}.`);
     return;
   }
+  const groups = chosen();
+  if (groups.length === 0) throw new Error('No scenario has one of these words in its name.');
   lockDirectory(cache);
   const image = await ensureImage(cache);
   step(`the image is ready: Linux ${image.release}, Node ${process.version}`);
-  const groups = chosen();
   const cloud = groups.some(({ hostname }) => hostname) ? await openCloud() : undefined;
   for (const group of groups) await playGroup(group, image, cloud);
 }
@@ -82,12 +84,11 @@ async function count(group: Group, { name, run }: Scenario, stage: Stage): Promi
 function chosen(): readonly Group[] {
   const at = process.argv.indexOf('--only');
   const words = (at < 0 ? '' : (process.argv[at + 1] ?? '')).split('|');
-  return all.flatMap((group) => {
-    const isWanted = (name: string) =>
-      words.some((word) => `${group.name}: ${name}`.includes(word));
-    const scenarios = group.scenarios.filter(({ name }) => isWanted(name));
-    return scenarios.length === 0 ? [] : [{ ...group, scenarios }];
-  });
+  const isWanted = (name: string) => words.some((word) => name.includes(word));
+  // Later scenarios of a group need what earlier ones have left.
+  return all.filter(({ name, scenarios }) =>
+    scenarios.some((scenario) => isWanted(`${name}: ${scenario.name}`)),
+  );
 }
 
 function step(sentence: string): void {
