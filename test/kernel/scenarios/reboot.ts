@@ -68,7 +68,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'after a loss of power the vGPU of the server is made again with its uuid',
+    name: 'after a loss of power the vGPU of the server is reprovisioned with its uuid',
     run: async (stage) => {
       const { cloud } = stage;
       const bootId = stage.guest.bootId;
