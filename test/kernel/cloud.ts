@@ -3,6 +3,8 @@
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { thingName } from '#core/contracts/topics.ts';
+import { createStore } from '#core/deps.ts';
+import { createDocuments } from '#core/store/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';
@@ -18,6 +20,8 @@ export interface Cloud {
   readonly placement: Client;
   /** What the agent of the host needs to connect, by file name. */
   enrol(hostname: string): Promise<Readonly<Record<string, Buffer>>>;
+  /** The boot that the control plane knows; jobs for another boot are rejected by the agent. */
+  bootIdOf(hostname: string): Promise<string | undefined>;
   stop(): Promise<void>;
 }
 
@@ -26,6 +30,7 @@ export async function startCloud(directory: string): Promise<Cloud> {
   mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'kernel', directory, anyPorts: true });
   const system = await startSystem({ layout, agents: [], restart: false });
+  const { store } = createStore(createDocuments(), layout.stage);
   const certificates = openCertificates(certificateDirectory(layout));
   return {
     stage: layout.stage,
@@ -42,6 +47,7 @@ export async function startCloud(directory: string): Promise<Cloud> {
         'authorities.pem': readFileSync(files.authorityFile),
       };
     },
+    bootIdOf: async (hostname) => (await store.inventory.host(hostname)).host.bootId,
     stop: () => system.stop(),
   };
 }

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eventually } from '#test/openstack/rest.ts';
 import type { Cloud } from './cloud.ts';
 import type { Guest, GuestProcess } from './guest.ts';
 import type { Image } from './image.ts';
@@ -70,7 +71,10 @@ export class Stage {
     this.#machine = undefined;
   }
 
-  /** Installs the agent's bundle as docs/agent.md says, and starts it. */
+  /**
+   * Installs the agent's bundle as docs/agent.md says, starts it, and waits until the control
+   * plane knows the boot.
+   */
   async startAgent(settings: Readonly<Record<string, unknown>>): Promise<GuestProcess> {
     const { cloud, guest, hostname } = this;
     const program = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
@@ -89,6 +93,14 @@ export class Stage {
       ...settings,
     };
     await guest.save(`${home}/agent.json`, JSON.stringify(all));
-    return guest.start('agent', ['node', program], { CYBORG_AGENT_CONFIG: `${home}/agent.json` });
+    const environment = { CYBORG_AGENT_CONFIG: `${home}/agent.json` };
+    const agent = await guest.start('agent', ['node', program], environment);
+    await agent.line((line) => line.includes('"Inventory reported"'));
+    await eventually(
+      () => cloud.bootIdOf(hostname),
+      (known) => known === guest.bootId,
+      120,
+    );
+    return agent;
   }
 }
