@@ -35,7 +35,7 @@ const scenarios: readonly Scenario[] = [
       await untilModels(stage.cloud, stage.hostname, ['2331', '0b30']);
       await untilInventory(stage.cloud, `${stage.hostname}_${gpu}`, 'PGPU', 1);
       assert.deepEqual(
-        agent.lines.filter((line) => line.includes('"level":"ERROR"')),
+        agent.lines.filter((line) => line.includes('"level":"error"')),
         [],
       );
     },
