@@ -1,0 +1,141 @@
+// One VM: QEMU without KVM, so it needs no support by the machine. It ends with the suite.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectGuest, type Guest } from './guest.ts';
+import type { Image } from './image.ts';
+
+export interface MachineOptions {
+  readonly image: Image;
+  /** The file for the output of QEMU, the guest's kernel and its processes; it is appended to. */
+  readonly log: string;
+  /** Raw disks, which outlast the VM: /dev/vda, and the namespace of the NVMe controller. */
+  readonly disks: { readonly state: string; readonly nvme: string };
+  /** The guest's port 10.0.2.100:8883 leads to this port of the loopback interface, if given. */
+  readonly broker?: number;
+}
+
+export interface Machine {
+  readonly guest: Guest;
+  /** At once, as by pulling the plug. */
+  powerOff(): Promise<void>;
+}
+
+/** Every VM has these. Positions are fixed, so that addresses are. */
+const hardware = [
+  ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'Nehalem', '-smp', '1', '-m', '1024'],
+  ...['-nodefaults', '-no-user-config', '-display', 'none', '-monitor', 'none', '-no-reboot'],
+  ...['-device', 'intel-iommu,intremap=on'],
+  // 0000:00:02.0 has no driver. Functions of fake_pci use the place of 0000:00:04.0 behind the
+  // IOMMU.
+  ...['-device', 'edu,addr=02.0'],
+  ...['-object', 'cryptodev-backend-builtin,id=crypto'],
+  ...['-device', 'virtio-crypto-pci,cryptodev=crypto,addr=03.0'],
+  ...['-device', 'pci-testdev,membar=1M,addr=04.0'],
+  // 0000:01:00.0 is an NVMe controller with four virtual functions.
+  ...['-device', 'pcie-root-port,id=slot1,slot=1,addr=05.0'],
+  ...['-device', 'nvme-subsys,id=subsystem'],
+];
+const nvme = [
+  'nvme,id=controller,serial=kernel-suite,bus=slot1,subsys=subsystem,max_ioqpairs=10,msix_qsize=12',
+  'sriov_max_vfs=4,sriov_vq_flexible=8,sriov_vi_flexible=4',
+].join();
+
+/**
+ * A kernel that oopses panics, and a panic ends the VM. The RAM from 960 MiB on is for the BARs
+ * of fake_pci. The timer check fails at times where the CPU is emulated, and panics.
+ */
+const kernelArguments =
+  'no_timer_check console=ttyS0 loglevel=4 panic=-1 oops=panic mem=960M intel_iommu=on ' +
+  'mitigations=off audit=0';
+
+/** @throws Error with the last lines of the kernel if it does not boot */
+export async function startMachine(options: MachineOptions): Promise<Machine> {
+  const directory = mkdtempSync(join(tmpdir(), 'cyborg-kernel-'));
+  const path = join(directory, 'control');
+  const server = createServer().listen(path);
+  await once(server, 'listening');
+  const log = openSync(options.log, 'a');
+  // QEMU ends when this process does, whatever ends it.
+  const command = [
+    '--pdeathsig',
+    'KILL',
+    '--',
+    'qemu-system-x86_64',
+    ...argumentsOf(options, path),
+  ];
+  const qemu = spawn('setpriv', command, { stdio: ['ignore', log, log] });
+  closeSync(log);
+  const lost = new AbortController();
+  const ended = new Promise<void>((resolve) => {
+    const end = (what: string) => {
+      lost.abort(new Error(`The VM was lost (${what}).\n${lastLines(options.log)}`));
+      resolve();
+    };
+    qemu.once('exit', (code, signal) => end(`QEMU has ended with ${signal ?? code}`));
+    qemu.once('error', (error) => end(error.message));
+  });
+  const powerOff = async () => {
+    kill(qemu);
+    await ended;
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    const connected = once(server, 'connection', { signal: lost.signal });
+    const [socket] = (await connected) as [Socket];
+    const guest = await connectGuest(socket, lost.signal, (name, line) => {
+      appendFileSync(options.log, `${name}: ${line}\n`);
+    });
+    return { guest, powerOff };
+  } catch (error) {
+    const reason = lost.signal.aborted ? lost.signal.reason : error;
+    await powerOff();
+    throw reason;
+  }
+}
+
+function argumentsOf({ image, disks, broker }: MachineOptions, control: string): string[] {
+  return [
+    ...hardware,
+    ...['-device', nvme],
+    ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
+    ...['-device', 'nvme-ns,drive=namespace,bus=controller'],
+    ...['-drive', `file=${disks.state},if=virtio,format=raw`],
+    ...['-serial', 'stdio'],
+    ...['-chardev', `socket,id=control,path=${control}`],
+    ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=control'],
+    ...(broker === undefined ? [] : networkTo(broker)),
+    ...['-kernel', image.kernel, '-initrd', image.initramfs, '-append', kernelArguments],
+  ];
+}
+
+/** The guest reaches nothing but this port: `restrict` closes all else, in both directions. */
+function networkTo(port: number): string[] {
+  const forward = `guestfwd=tcp:10.0.2.100:8883-cmd:/bin/busybox nc 127.0.0.1 ${port}`;
+  return [
+    ...['-netdev', `user,id=network,restrict=on,${forward}`],
+    ...['-device', 'virtio-net-pci,netdev=network'],
+  ];
+}
+
+function kill(qemu: ChildProcess): void {
+  if (qemu.exitCode === null && qemu.signalCode === null) qemu.kill('SIGKILL');
+}
+
+function lastLines(log: string): string {
+  const text = existsSync(log) ? readFileSync(log, 'utf8') : '';
+  return text.replaceAll('\r', '').trim().split('\n').slice(-15).join('\n');
+}

@@ -1,0 +1,124 @@
+// The agent on a host with a real kernel: what it reports through its driver `pci`, and that the
+// cloud follows what happens to the host's devices.
+
+import assert from 'node:assert/strict';
+import type { Group, Scenario } from '../scenario.ts';
+import {
+  arqOf,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+  untilModels,
+} from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+const devices = '/sys/bus/pci/devices';
+/** Slots of fake_pci. */
+const gpu = '0001:00:00.0';
+const nic = '0001:00:01.0';
+const fpga = '0001:00:02.0';
+const nvme = '0000:01:00.0';
+
+const allowList = [
+  { vendor_id: '10de', resource_class: 'PGPU' },
+  { vendor_id: '8086', product_id: '0b30', resource_class: 'FPGA' },
+  { vendor_id: '8086', product_id: '154c', virtual_functions: true, resource_class: 'CUSTOM_NIC' },
+  { class: '0108', virtual_functions: true, resource_class: 'CUSTOM_SSD' },
+];
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'the agent reports the functions on its allow-list, and connects without errors',
+    run: async (stage: Stage) => {
+      const agent = await stage.startAgent({ drivers: ['pci'], pci_allow_list: allowList });
+      await untilModels(stage.cloud, stage.hostname, ['2331', '0b30']);
+      await untilInventory(stage.cloud, `${stage.hostname}_${gpu}`, 'PGPU', 1);
+      assert.deepEqual(
+        agent.lines.filter((line) => line.includes('"level":"error"')),
+        [],
+      );
+    },
+  },
+  {
+    name: 'a server gets the GPU, whole, and gives it back',
+    run: async ({ cloud }) => {
+      await createFlavor(cloud, 'gpu', {
+        'resources:PGPU': '1',
+        'trait:CUSTOM_PCI_PRODUCT_ID_2331': 'required',
+      });
+      const first = await createServer(cloud, 'gpu');
+      assert.equal(first.status, 'ACTIVE');
+      const arq = await arqOf(cloud, first.id);
+      assert.equal(arq.state, 'Bound');
+      assert.equal(arq.attach_handle_type, 'PCI');
+      const { domain, bus, device, function: number } = arq.attach_handle_info;
+      assert.equal(`${domain}:${bus}:${device}.${number}`, gpu);
+      const second = await createServer(cloud, 'gpu');
+      assert.equal(second.status, 'ERROR');
+      for (const { id } of [first, second]) await deleteServer(cloud, id);
+      const third = await createServer(cloud, 'gpu');
+      assert.equal(third.status, 'ACTIVE');
+      await deleteServer(cloud, third.id);
+    },
+  },
+  {
+    name: 'a card that is removed from the bus vanishes from the API until a rescan',
+    run: async ({ cloud, guest, hostname }) => {
+      await guest.write(`${devices}/${fpga}/remove`, '1');
+      await untilModels(cloud, hostname, ['2331']);
+      await guest.write('/sys/bus/pci/rescan', '1');
+      await untilModels(cloud, hostname, ['2331', '0b30']);
+    },
+  },
+  {
+    name: 'a card that does not answer on the bus vanishes from the API until it answers',
+    run: async ({ cloud, guest, hostname }) => {
+      await guest.write('/sys/module/fake_pci/parameters/dead', '4');
+      await untilModels(cloud, hostname, ['2331']);
+      await guest.write('/sys/module/fake_pci/parameters/dead', '0');
+      await untilModels(cloud, hostname, ['2331', '0b30']);
+    },
+  },
+  {
+    name: 'a card stays offered while vfio-pci holds it',
+    run: async ({ cloud, guest, hostname }) => {
+      await guest.write(`${devices}/${gpu}/driver_override`, 'vfio-pci');
+      await guest.write('/sys/bus/pci/drivers_probe', gpu);
+      assert.equal(await guest.link(`${devices}/${gpu}/driver`), 'vfio-pci');
+      const server = await createServer(cloud, 'gpu');
+      assert.equal(server.status, 'ACTIVE');
+      await deleteServer(cloud, server.id);
+      await untilInventory(cloud, `${hostname}_${gpu}`, 'PGPU', 1);
+    },
+  },
+  {
+    name: 'virtual functions are offered as soon as they are made, those of an NVMe controller too',
+    run: async ({ cloud, guest, hostname }) => {
+      await guest.run('modprobe', 'fake_vgpu', 'name=fakenic', 'cards=8086:1572=vendor');
+      for (const [card, count] of [
+        [nic, 4],
+        [nvme, 2],
+      ] as const) {
+        await guest.write(`${devices}/${card}/sriov_drivers_autoprobe`, '0');
+        await guest.write(`${devices}/${card}/sriov_numvfs`, String(count));
+      }
+      await untilModels(cloud, hostname, ['2331', '0b30', '1572', '0010']);
+      await untilInventory(cloud, `${hostname}_${nic}`, 'CUSTOM_NIC', 4);
+      await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 2);
+      for (const card of [nic, nvme]) await guest.write(`${devices}/${card}/sriov_numvfs`, '0');
+      await untilModels(cloud, hostname, ['2331', '0b30']);
+    },
+  },
+];
+
+export const discovery: Group = {
+  name: 'discovery',
+  hostname: 'kernel-1.example',
+  prepare: async ({ guest }: Stage) => {
+    await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
+    const functions = ['10de:2331:030200', '8086:1572:020000:4:154c', '8086:0b30:120000'];
+    await guest.run('modprobe', 'fake_pci', `devs=${functions}`, 'behind=0000:00:04.0');
+  },
+  scenarios,
+};

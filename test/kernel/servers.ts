@@ -1,0 +1,108 @@
+// Servers and devices of the cloud, as its users and operators see them.
+
+import assert from 'node:assert/strict';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Cloud } from './cloud.ts';
+
+/** The guest's CPU is emulated, so the agent takes tens of seconds to start. */
+const withinSeconds = 120;
+
+interface Arq {
+  readonly uuid: string;
+  readonly state: string;
+  readonly attach_handle_type: string;
+  readonly attach_handle_uuid: string;
+  readonly attach_handle_info: Readonly<Record<string, string>>;
+}
+
+/** Waits until exactly these models of the host are in the list of the API. */
+export async function untilModels(
+  { api }: Cloud,
+  hostname: string,
+  models: readonly string[],
+): Promise<void> {
+  const wanted = [...models].sort().join();
+  await eventually(
+    async () => {
+      const path = `/devices?hostname=${hostname}`;
+      const answer = await api.get<{ devices: { model: string }[] }>(path, 'manager-token');
+      return answer.devices.map(({ model }) => model).sort();
+    },
+    (found) => found.join() === wanted,
+    withinSeconds,
+  );
+}
+
+/** Waits until Placement has that many of the class below the provider of that name. */
+export async function untilInventory(
+  { placement }: Cloud,
+  provider: string,
+  resourceClass: string,
+  total: number,
+): Promise<void> {
+  await eventually(
+    async () => {
+      const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
+        `/resource_providers?name=${provider}`,
+        'admin-token',
+      );
+      const uuid = found.resource_providers[0]?.uuid;
+      if (uuid === undefined) return undefined;
+      const { inventories } = await placement.get<{
+        inventories: Record<string, { total: number } | undefined>;
+      }>(`/resource_providers/${uuid}/inventories`, 'admin-token');
+      return inventories[resourceClass]?.total;
+    },
+    (found) => found === total,
+    withinSeconds,
+  );
+}
+
+/** Creates a profile and a flavor of that name. */
+export async function createFlavor(
+  { api, nova }: Cloud,
+  name: string,
+  group: Readonly<Record<string, string>>,
+): Promise<void> {
+  await api.post('/device_profiles', 'admin-token', [{ name, groups: [group] }]);
+  const flavor = { id: name, name, vcpus: 1, ram: 64, disk: 1 };
+  await nova.post('/flavors', 'admin-token', { flavor });
+  await nova.post(`/flavors/${name}/os-extra_specs`, 'admin-token', {
+    extra_specs: { 'accel:device_profile': name },
+  });
+}
+
+/** Creates a server and waits for the end of its build; returns its id and status. */
+export async function createServer(
+  { nova }: Cloud,
+  flavor: string,
+): Promise<{ readonly id: string; readonly status: string }> {
+  const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
+    server: { name: `server-${flavor}`, flavorRef: flavor },
+  });
+  const built = await eventually(
+    () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
+    (each) => each.server.status !== 'BUILD',
+    withinSeconds,
+  );
+  return { id: server.id, status: built.server.status };
+}
+
+/** The one ARQ of the server. */
+export async function arqOf({ api }: Cloud, server: string): Promise<Arq> {
+  const path = `/accelerator_requests?instance=${server}`;
+  const { arqs } = await api.get<{ arqs: Arq[] }>(path, 'demo-token');
+  const [arq, ...others] = arqs;
+  assert.ok(arq && others.length === 0, `Server ${server} has ${arqs.length} ARQs.`);
+  return arq;
+}
+
+/** Deletes the server and waits until it has no ARQ. */
+export async function deleteServer({ api, nova }: Cloud, server: string): Promise<void> {
+  await nova.delete(`/servers/${server}`, 'demo-token');
+  await eventually(
+    () => api.get<{ arqs: Arq[] }>(`/accelerator_requests?instance=${server}`, 'demo-token'),
+    ({ arqs }) => arqs.length === 0,
+    withinSeconds,
+  );
+}

@@ -1,0 +1,106 @@
+// The stage of a group's scenarios: one host, which may be powered off and booted again, and the
+// cloud outside.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Cloud } from './cloud.ts';
+import type { Guest, GuestProcess } from './guest.ts';
+import type { Image } from './image.ts';
+import { type Machine, startMachine } from './machine.ts';
+import type { Group } from './scenario.ts';
+
+const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
+const stateMegabytes = 64;
+const nvmeMegabytes = 64;
+
+export interface StageOptions {
+  readonly group: Group;
+  readonly image: Image;
+  readonly cloud: Cloud | undefined;
+  /** For the disks and logs. */
+  readonly directory: string;
+}
+
+export class Stage {
+  readonly #options: StageOptions;
+  readonly #disks: { readonly state: string; readonly nvme: string };
+  #machine: Machine | undefined;
+
+  constructor(options: StageOptions) {
+    const file = (kind: string) => join(options.directory, `${options.group.name}.${kind}`);
+    this.#options = options;
+    this.#disks = { state: file('state'), nvme: file('nvme') };
+    for (const path of [file('log'), ...Object.values(this.#disks)]) rmSync(path, { force: true });
+    execFileSync('/sbin/mkfs.ext4', ['-q', this.#disks.state, `${stateMegabytes}M`]);
+    writeFileSync(this.#disks.nvme, '');
+    truncateSync(this.#disks.nvme, nvmeMegabytes * 1024 * 1024);
+  }
+
+  get guest(): Guest {
+    assert.ok(this.#machine, 'The host is powered off.');
+    return this.#machine.guest;
+  }
+
+  get cloud(): Cloud {
+    assert.ok(this.#options.cloud, 'This group has no cloud.');
+    return this.#options.cloud;
+  }
+
+  /** The host's name in Nova. */
+  get hostname(): string {
+    return this.#options.group.hostname ?? '';
+  }
+
+  async boot(): Promise<void> {
+    const { group, image, cloud, directory } = this.#options;
+    this.#machine = await startMachine({
+      image,
+      disks: this.#disks,
+      log: join(directory, `${group.name}.log`),
+      ...(cloud && group.hostname && { broker: cloud.brokerPort }),
+    });
+    await group.prepare(this);
+  }
+
+  /** As by pulling the plug. Only the disks remain. */
+  async powerOff(): Promise<void> {
+    await this.#machine?.powerOff();
+    this.#machine = undefined;
+  }
+
+  /**
+   * Installs the agent's bundle as docs/agent.md says, starts it, and waits until the control
+   * plane knows the boot.
+   */
+  async startAgent(settings: Readonly<Record<string, unknown>>): Promise<GuestProcess> {
+    const { cloud, guest, hostname } = this;
+    const program = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
+    const home = '/etc/cyborg-agent';
+    await guest.save(program, readFileSync(bundle));
+    const files = Object.entries(await cloud.enrol(hostname));
+    for (const [name, content] of files) await guest.save(`${home}/${name}`, content);
+    const all = {
+      hostname,
+      stage: cloud.stage,
+      endpoint: 'localhost:8883',
+      certificate: `${home}/certificate.pem`,
+      key: `${home}/key.pem`,
+      ca: `${home}/authorities.pem`,
+      interval_seconds: 5,
+      ...settings,
+    };
+    await guest.save(`${home}/agent.json`, JSON.stringify(all));
+    const environment = { CYBORG_AGENT_CONFIG: `${home}/agent.json` };
+    const agent = await guest.start('agent', ['node', program], environment);
+    await agent.line((line) => line.includes('"Inventory reported"'));
+    await eventually(
+      () => cloud.bootIdOf(hostname),
+      (known) => known === guest.bootId,
+      120,
+    );
+    return agent;
+  }
+}
