@@ -7,6 +7,7 @@ import {
   readMdev,
   readMdevParents,
   readMdevs,
+  typeDirectory,
 } from '#agent/sysfs/mdev.ts';
 import { readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
@@ -87,6 +88,7 @@ async function describe(
   const fn = readPciFunctionAt(context.sysfs, address);
   if (!fn) return undefined;
   const handles: ReportedRegion['attach_handles'] = [];
+  const limit = limitOfCard(context, parents, pool.type);
   for (const parent of parents) {
     const there = existing.filter((each) => each.parent === parent.address);
     if (settings.made === 'ahead') {
@@ -97,7 +99,7 @@ async function describe(
     }
     const free = await available(context, parent, pool.type);
     const count = there.filter(({ type }) => type === pool.type).length + free;
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < count && handles.length < limit; index += 1) {
       handles.push(handleOf(settings, parent, pool.type, undefined, index));
     }
   }
@@ -117,6 +119,20 @@ async function describe(
     },
     regions: [],
   };
+}
+
+/**
+ * As many mdevs of the type as the whole card holds: each virtual function counts only itself.
+ * NVIDIA's drivers have it in the description of the type.
+ */
+function limitOfCard(
+  { sysfs }: DriverContext,
+  [first]: readonly MdevParent[],
+  type: string,
+): number {
+  const text = first && sysfs.readAttribute(`${typeDirectory(first, type)}/description`);
+  const [, count] = /\bmax_instance=(\d{1,4})\b/.exec(text ?? '') ?? [];
+  return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
 }
 
 /** CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as in Nova's specification of vGPUs. */

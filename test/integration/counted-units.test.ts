@@ -111,9 +111,8 @@ const gpu = aDevice({
     resource_class: 'VGPU',
     traits: [],
     attach_handles: Array.from({ length: 16 }, (_, at) => ({
-      type: 'MDEV' as const,
+      ...{ type: 'MDEV' as const, ...madeAtBind },
       info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
-      ...madeAtBind,
     })),
   },
 });

@@ -31,7 +31,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'the agent reports the functions on its allow-list, and connects without errors',
     run: async (stage: Stage) => {
-      const agent = await stage.startAgent({ drivers: ['pci'], pci_allow_list: allowList });
+      const agent = await stage.startAgent({ drivers: ['pci'], pci: { allow_list: allowList } });
       await untilModels(stage.cloud, stage.hostname, ['2331', '0b30']);
       await untilInventory(stage.cloud, `${stage.hostname}_${gpu}`, 'PGPU', 1);
       assert.deepEqual(

@@ -1,5 +1,5 @@
 // A host that loses its power while servers have its devices: after the next boot they have them
-// again, and nothing leaks.
+// again, and nothing leaks. The mdevs are the kernel's, on physical and on virtual functions.
 
 import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
@@ -7,121 +7,136 @@ import type { Group, Scenario } from '../scenario.ts';
 import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
+const devices = '/sys/bus/pci/devices';
+const mdevs = '/sys/bus/mdev/devices';
+/** Slots of fake_pci: one offered whole, two whose cards are divided. */
 const gpu = '0001:00:00.0';
-const stateFile = '/var/lib/cyborg-agent/jobs.json';
-/** Of the driver fake_gpu. */
-const mdevFile = '/var/lib/cyborg-agent/fake-hardware/gpu.json';
-interface MdevFile {
-  readonly boot_id: string;
-  readonly state: { readonly mdevs: readonly { readonly uuid: string }[] };
-}
-/** Their ids, by the kind of their device. */
-const servers = { pci: '', vgpu: '' };
+const onPhysical = '0001:00:01.0';
+const onVirtual = '0001:00:02.0';
+const stateFile = '/var/lib/cyborg-agent/sequence.json';
+/** Ids of servers, by their flavor. */
+const servers = { whole: '', physical: '', virtual: '' };
+
+const flavors = {
+  whole: { 'resources:PGPU': '1', 'trait:CUSTOM_PCI_PRODUCT_ID_20B0': 'required' },
+  physical: { 'resources:VGPU': '1', 'trait:CUSTOM_10DE_1EB8_NVIDIA_558': 'required' },
+  virtual: { 'resources:VGPU': '1', 'trait:CUSTOM_10DE_2235_NVIDIA_557': 'required' },
+} as const;
 
 function startAgent(stage: Stage) {
-  const allowList = [{ vendor_id: '10de', resource_class: 'PGPU' }];
-  return stage.startAgent({ drivers: ['pci', 'fake_gpu'], pci_allow_list: allowList });
+  return stage.startAgent({
+    drivers: ['pci', 'mdev'],
+    pci: { allow_list: [{ vendor_id: '10de', product_id: '20b0', resource_class: 'PGPU' }] },
+    mdev: {
+      pools: [
+        { parents: onPhysical, type: 'nvidia-558' },
+        { parents: onVirtual, type: 'nvidia-557' },
+      ],
+    },
+  });
 }
 
-/** The uuids of the mdevs that the host has; a boot takes them all. */
-async function mdevsOf({ guest }: Stage): Promise<string[]> {
-  if (!(await guest.exists(mdevFile))) return [];
-  const { boot_id, state } = JSON.parse(await guest.read(mdevFile)) as MdevFile;
-  return boot_id === guest.bootId ? state.mdevs.map(({ uuid }) => uuid) : [];
-}
-
-async function untilMdevs(stage: Stage, uuids: readonly string[]): Promise<void> {
-  const wanted = [...uuids].sort().join();
+/** Waits until the servers' ARQs are Bound and the host has their mdevs, of the right types. */
+async function untilAttached(stage: Stage, ids: readonly string[]): Promise<void> {
   await eventually(
-    () => mdevsOf(stage),
-    (found) => [...found].sort().join() === wanted,
+    async () => {
+      const arqs = await Promise.all(ids.map((id) => arqOf(stage.cloud, id)));
+      const existing = await stage.guest.list(mdevs);
+      return arqs.map((arq) => {
+        const isThere =
+          arq.attach_handle_type === 'PCI' || existing.includes(arq.attach_handle_uuid);
+        return `${arq.state} ${isThere}`;
+      });
+    },
+    (found) => found.every((each) => each === 'Bound true'),
     120,
   );
 }
 
+async function bootServer({ cloud }: Stage, flavor: keyof typeof flavors): Promise<string> {
+  const { id, status } = await createServer(cloud, flavor);
+  assert.equal(status, 'ACTIVE');
+  return id;
+}
+
 const scenarios: readonly Scenario[] = [
   {
-    name: 'servers get a GPU and a vGPU',
+    name: 'servers get a GPU, a vGPU of a physical function and one of a virtual function',
     run: async (stage) => {
-      const { cloud, hostname } = stage;
+      const { cloud, guest, hostname } = stage;
       await startAgent(stage);
       await untilInventory(cloud, `${hostname}_${gpu}`, 'PGPU', 1);
-      await untilInventory(cloud, `${hostname}_0000:0e:00.0_fake-1`, 'VGPU', 4);
-      await createFlavor(cloud, 'whole-gpu', {
-        'resources:PGPU': '1',
-        'trait:CUSTOM_PCI_PRODUCT_ID_20B0': 'required',
-      });
-      await createFlavor(cloud, 'vgpu', {
-        'resources:VGPU': '1',
-        'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required',
-      });
-      for (const [kind, flavor] of [
-        ['pci', 'whole-gpu'],
-        ['vgpu', 'vgpu'],
-      ] as const) {
-        const server = await createServer(cloud, flavor);
-        assert.equal(server.status, 'ACTIVE');
-        servers[kind] = server.id;
+      await untilInventory(cloud, `${hostname}_${onPhysical}`, 'VGPU', 2);
+      await untilInventory(cloud, `${hostname}_${onVirtual}`, 'VGPU', 4);
+      for (const flavor of ['whole', 'physical', 'virtual'] as const) {
+        await createFlavor(cloud, flavor, flavors[flavor]);
+        servers[flavor] = await bootServer(stage, flavor);
       }
-      const { attach_handle_uuid } = await arqOf(cloud, servers.vgpu);
-      assert.deepEqual(await mdevsOf(stage), [attach_handle_uuid]);
+      await untilAttached(stage, Object.values(servers));
+      const { attach_handle_uuid } = await arqOf(cloud, servers.virtual);
+      assert.equal(await guest.link(`${mdevs}/${attach_handle_uuid}/mdev_type`), 'nvidia-557');
     },
   },
   {
-    name: 'after a loss of power the vGPU of the server is reprovisioned with its uuid',
+    name: 'after a loss of power the servers have the vGPUs with the same uuids',
     run: async (stage) => {
-      const { cloud } = stage;
-      const bootId = stage.guest.bootId;
-      const { attach_handle_uuid } = await arqOf(cloud, servers.vgpu);
+      const { bootId } = stage.guest;
       await stage.powerOff();
       await stage.boot();
       assert.notEqual(stage.guest.bootId, bootId);
       assert.ok(await stage.guest.exists(stateFile));
+      assert.deepEqual(await stage.guest.list(mdevs), []);
       await startAgent(stage);
-      await eventually(
-        async () => {
-          const states = [await arqOf(cloud, servers.vgpu), await arqOf(cloud, servers.pci)];
-          return [...states.map(({ state }) => state), ...(await mdevsOf(stage))];
-        },
-        (found) => found.join() === ['Bound', 'Bound', attach_handle_uuid].join(),
-        120,
-      );
+      await untilAttached(stage, Object.values(servers));
     },
   },
   {
-    name: 'the servers are deleted, and their devices are free',
+    name: 'the servers are deleted, and all devices of their cards are free',
     run: async (stage) => {
       const { cloud } = stage;
       for (const id of Object.values(servers)) await deleteServer(cloud, id);
-      await untilMdevs(stage, []);
-      for (const flavor of ['whole-gpu', 'vgpu']) {
-        const server = await createServer(cloud, flavor);
-        assert.equal(server.status, 'ACTIVE');
-        await deleteServer(cloud, server.id);
-      }
+      const all = ['whole', 'physical', 'physical', 'virtual', 'virtual', 'virtual', 'virtual'];
+      const ids: string[] = [];
+      for (const flavor of all) ids.push(await bootServer(stage, flavor as keyof typeof flavors));
+      await untilAttached(stage, ids);
+      for (const id of ids) await deleteServer(cloud, id);
+    },
+  },
+  {
+    name: 'a vGPU that a program holds open blocks neither another one nor another card',
+    run: async (stage) => {
+      const { cloud, guest } = stage;
+      const id = await bootServer(stage, 'physical');
+      await untilAttached(stage, [id]);
+      const { attach_handle_uuid: uuid } = await arqOf(cloud, id);
+      const group = await guest.link(`${mdevs}/${uuid}/iommu_group`);
+      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, uuid];
+      const holder = await guest.start('holder', hold);
+      await holder.line((line) => line === 'held');
+      await deleteServer(cloud, id);
+      const others = [await bootServer(stage, 'virtual'), await bootServer(stage, 'physical')];
+      await untilAttached(stage, others);
+      await holder.stop();
+      // The vGPU is recreated, and a server gets it.
+      others.push(await bootServer(stage, 'physical'));
+      await untilAttached(stage, others);
+      for (const other of others) await deleteServer(cloud, other);
     },
   },
   {
     name: 'of two servers the one that is deleted while its host is off leaves nothing behind',
     run: async (stage) => {
       const { cloud } = stage;
-      const [kept, deleted] = [
-        await createServer(cloud, 'vgpu'),
-        await createServer(cloud, 'vgpu'),
-      ];
-      assert.deepEqual([kept.status, deleted.status], ['ACTIVE', 'ACTIVE']);
-      const { attach_handle_uuid: uuid } = await arqOf(cloud, kept.id);
+      const kept = await bootServer(stage, 'physical');
+      const deleted = await bootServer(stage, 'physical');
       await stage.powerOff();
-      await deleteServer(cloud, deleted.id);
+      await deleteServer(cloud, deleted);
       await stage.boot();
       await startAgent(stage);
-      await untilMdevs(stage, [uuid]);
-      const next = await createServer(cloud, 'vgpu');
-      assert.equal(next.status, 'ACTIVE');
-      const { attach_handle_uuid: another } = await arqOf(cloud, next.id);
-      await untilMdevs(stage, [uuid, another]);
-      for (const { id } of [kept, next]) await deleteServer(cloud, id);
-      await untilMdevs(stage, []);
+      await untilAttached(stage, [kept]);
+      const next = await bootServer(stage, 'physical');
+      await untilAttached(stage, [kept, next]);
+      for (const id of [kept, next]) await deleteServer(cloud, id);
     },
   },
 ];
@@ -130,8 +145,12 @@ export const reboot: Group = {
   name: 'reboot',
   hostname: 'kernel-2.example',
   prepare: async ({ guest }: Stage) => {
-    const functions = ['10de:20b0:030200'];
+    const functions = ['10de:20b0:030200', '10de:1eb8:030200', '10de:2235:030200:8'];
+    const cards = ['10de:1eb8=pf', '10de:2235=vf'];
+    await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
     await guest.run('modprobe', 'fake_pci', `devs=${functions}`, 'behind=0000:00:04.0');
+    await guest.run('modprobe', 'fake_vgpu', `cards=${cards}`, 'capacity=4', 'types=557:1,558:2');
+    await guest.write(`${devices}/${onVirtual}/sriov_numvfs`, '8');
   },
   scenarios,
 };

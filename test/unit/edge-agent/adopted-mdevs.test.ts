@@ -53,19 +53,26 @@ const driver: Driver = {
   },
 };
 
+const asked = { type: 'MDEV' as const, info: { asked_type: 'a' } };
+
 let jobs = 0;
 
 /** A job of one step, run by an agent that has just started. */
-async function run(action: Job['action'], kind: 'prepare' | 'clean', epoch: number) {
+async function run(
+  action: Job['action'],
+  kind: 'prepare' | 'clean',
+  epoch: number,
+  asker = driver,
+) {
   jobs += 1;
   const files = openStateFiles(join(directory, 'state'));
   const checkpoint = await openCheckpoint({ files, bootId, log: silentLog });
-  const handle = { uuid, type: 'MDEV', info: { asked_type: 'a' }, epoch } as const;
+  const handle = { uuid, ...asked, epoch };
   const target = { driver: 'gpus', address, handle };
   const step = kind === 'clean' ? { kind, ...target } : { kind, ...target };
   return runSteps(
     {
-      drivers: [driver],
+      drivers: [asker],
       checkpoint,
       downloads: { withImage: () => Promise.reject(new Error('There is no image.')) },
       clock: systemClock,
@@ -80,6 +87,29 @@ async function run(action: Job['action'], kind: 'prepare' | 'clean', epoch: numb
     },
   );
 }
+
+describe('an mdev that the agent has made ahead', () => {
+  const ahead: Driver = {
+    ...driver,
+    discover: async () => {
+      const offers = {
+        resource_class: 'VGPU',
+        traits: [],
+        attach_handles: [{ ...asked, uuid, prepare: 'ahead' as const, clean_seconds: 300 }],
+      };
+      return { devices: { [address]: aReportedDevice({ address, driver: 'gpus', offers }) } };
+    },
+  };
+
+  it('is cleaned once for each release, although no job has prepared it', async () => {
+    mdevs.add(uuid);
+    for (const epoch of [7, 7, 6, 8]) {
+      const outcome = await run('release', 'clean', epoch, ahead);
+      expect(outcome).toEqual({ status: 'SUCCEEDED', evidence: { [uuid]: {} } });
+    }
+    expect(calls).toEqual(['remove', 'remove']);
+  });
+});
 
 describe('an mdev with the uuid of a handle', () => {
   it('is kept if it was made for the same claim', async () => {

@@ -147,6 +147,17 @@ describe('mdevs made at binds', () => {
     await expect(driver.prepare?.(work())).rejects.toMatchObject({ code: 'ENOSPC' });
   });
 
+  it('on virtual functions are as many as the card holds, not as many as the functions', async () => {
+    kernel.tree.addVirtualFunctions(card, 4, { product: '2236', driver: 'nvidia' });
+    for (const each of ['1', '2', '3', '4']) {
+      kernel.addParent(`0000:3b:00.${each}`, { capacity: 1, types: { a: 1 } });
+    }
+    const type = `${kernel.tree.pathOf('0000:3b:00.1')}/mdev_supported_types/a`;
+    kernel.tree.write(`${type}/description`, 'num_heads=4, framebuffer=2048M, max_instance=2\n');
+    const driver = aDriver({ made: 'at-bind', pools: [{ parents: card, type: 'a' }] });
+    expect((await driver.discover()).handles).toHaveLength(2);
+  });
+
   it('are on the virtual function that has room, which the handle then names', async () => {
     kernel.tree.addVirtualFunctions(card, 2, { product: '2236', driver: 'nvidia' });
     const [first, second] = ['0000:3b:00.1', '0000:3b:00.2'] as const;
