@@ -1,5 +1,6 @@
 // Discovers, compares with the acknowledged devices, and reports the differences.
 
+import { currentForm } from '#core/contracts/first-form.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { Clock } from './clock.ts';
@@ -30,6 +31,7 @@ export async function reportHello(
 ): Promise<void> {
   const report: InventoryReport = {
     version: 1,
+    form: currentForm,
     agent_version: agentVersion,
     boot_id: bootId,
     sequence: await sequence.next(),
@@ -74,6 +76,7 @@ export async function reportInventory(
   for (const [part, devices] of plan.parts.entries()) {
     const report: InventoryReport = {
       version: 1,
+      form: currentForm,
       agent_version: agentVersion,
       boot_id: deps.bootId,
       sequence: await deps.sequence.next(),

@@ -3,7 +3,7 @@
 // region is the exception: it is always written, because the content after an interrupted write
 // cannot be read.
 
-import type { Evidence, JobStep } from '#core/contracts/job-document.ts';
+import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
 import type { Checkpoint, Intent, JobOutcome, PreparedMark, StepResult } from './checkpoint.ts';
 import { cleanHandle } from './clean-handle.ts';
 import type { Downloads } from './download.ts';
@@ -60,9 +60,14 @@ function endedBy({ action, bindId, steps }: Job): string[] {
 /** The parts of its bind that a step makes ready or cleans up. */
 function partsOfBind(step: JobStep): string[] {
   if (step.bind_id === undefined) return [];
-  const handle = 'handle' in step ? [`${step.bind_id} ${step.handle.uuid}`] : [];
+  const uuid = handleOf(step)?.uuid;
+  const handle = uuid ? [`${step.bind_id} ${uuid}`] : [];
   const hasRegion = 'region' in step && step.region !== undefined;
   return hasRegion ? [...handle, `${step.bind_id} ${step.address} ${step.region}`] : handle;
+}
+
+function handleOf(step: JobStep): StepHandle | undefined {
+  return 'handle' in step ? step.handle : undefined;
 }
 
 /** Whether the job continues after a failed step, as a release and a reprovision do. */
@@ -136,11 +141,14 @@ async function doStep(
 /** Without the image's URL, which is a secret. */
 function intentOf(step: JobStep, kind: JobStep['kind']): Intent {
   const { driver, address, bind_id: bindId } = step;
-  const common = { kind, driver, address, ...(bindId && { bind_id: bindId }) };
-  if ('handle' in step) {
-    const { uuid, epoch } = step.handle;
-    return { ...common, uuid, epoch: String(epoch) };
-  }
+  const common = {
+    ...{ kind, address },
+    ...(driver && { driver }),
+    ...(bindId && { bind_id: bindId }),
+  };
+  const handle = handleOf(step);
+  if (handle) return { ...common, uuid: handle.uuid, epoch: String(handle.epoch) };
+  if (!('content' in step)) return common;
   const { region, content } = step;
   const image = 'image' in content ? { image: content.image.id, sha256: content.image.sha256 } : {};
   return { ...common, region, ...image };
@@ -158,9 +166,10 @@ function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
   const prepared: Record<string, Record<string, string>> = {};
   for (const [index, result] of results.entries()) {
     const step = steps[index];
-    if (!step || !('handle' in step)) continue;
-    if (result.evidence) evidence[step.handle.uuid] = result.evidence;
-    if (result.info) prepared[step.handle.uuid] = result.info;
+    const uuid = step && handleOf(step)?.uuid;
+    if (!uuid) continue;
+    if (result.evidence) evidence[uuid] = result.evidence;
+    if (result.info) prepared[uuid] = result.info;
   }
   const told = {
     ...(Object.keys(evidence).length > 0 && { evidence }),

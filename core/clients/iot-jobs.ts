@@ -7,21 +7,28 @@ import {
   DescribeJobExecutionCommand,
   IoTClient,
 } from '@aws-sdk/client-iot';
+import { toFirstForm } from '../contracts/first-form.ts';
 import { type JobDocument, jobDocument, jobDocumentBytesMax } from '../contracts/job-document.ts';
 import { thingName } from '../contracts/topics.ts';
 import { hostWork, kindOfAction } from '../domain/host-work.ts';
 import { RetryLater } from '../domain/retry-later.ts';
+
+export interface JobGiven {
+  /** How long it may be in progress, if longer than others of its kind. */
+  readonly minutes?: number | undefined;
+  /** The form of jobs that the host's agent reads; 1 for an agent of 0.1. */
+  readonly form?: number | undefined;
+}
 
 export interface IotJobs {
   /**
    * Creates the job unless it exists. A job's document never changes, so an existing one is
    * equal.
    *
-   * @param minutes how long it may be in progress, if longer than others of its kind
    * @throws JobTooLarge
    * @throws RetryLater while the service throttles
    */
-  create(jobId: string, document: JobDocument, minutes?: number): Promise<void>;
+  create(jobId: string, document: JobDocument, given?: JobGiven): Promise<void>;
   /** Does nothing if the job does not exist or has ended. @throws RetryLater */
   cancel(jobId: string, reason: string): Promise<void>;
   /** E.g. `QUEUED`, `SUCCEEDED`; undefined if the host has no such job. */
@@ -47,8 +54,9 @@ export function createIotJobs(options: {
     return own;
   };
   return {
-    async create(jobId, document, minutes = 0) {
-      const text = JSON.stringify(jobDocument.parse(document));
+    async create(jobId, document, { minutes = 0, form } = {}) {
+      const parsed = jobDocument.parse(document);
+      const text = JSON.stringify(form === 1 ? toFirstForm(parsed) : parsed);
       if (Buffer.byteLength(text) > jobDocumentBytesMax) {
         throw new JobTooLarge(
           `The job document for host ${document.host} exceeds ${jobDocumentBytesMax} bytes.`,

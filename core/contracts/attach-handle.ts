@@ -6,6 +6,9 @@ import { attachTypes, type DiscoveredHandle, preparations } from '../domain/devi
 /** `DDDD:BB:DD.F`, lower case; the domain may have more than four digits (VMD, Hyper-V). */
 export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$/);
 
+/** The name of a driver. */
+export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
+
 const shortText = z.string().max(255);
 
 const pciInfo = z.object({

@@ -14,19 +14,18 @@ import { regionKinds } from '../domain/region-kinds.ts';
 import {
   attachHandle,
   discoveredHandle,
+  driverName,
   pciAddress,
   type ReportedHandle,
 } from './attach-handle.ts';
 import { canonicalJson } from './device-digest.ts';
+import { withCareOfFirstForm } from './first-form.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
 
 /** Interval of heartbeats of an unchanged host. */
 export const heartbeatSeconds = 300;
-
-/** The name of a driver. */
-export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
 
 const shortText = z.string().max(255);
 const traitName = z
@@ -130,6 +129,8 @@ export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 const reportFields = {
   /** Version of the message's form. A control plane also accepts the previous one. */
   version: z.literal(1),
+  /** The form of jobs that the agent reads; absent: 1. See first-form.ts. */
+  form: z.number().int().min(1).optional(),
   agent_version: z.string().max(64),
   /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */
   boot_id: z.guid(),
@@ -207,7 +208,10 @@ function faultOf({ path, message }: { path: PropertyKey[]; message: string }): s
 }
 
 /** The reported device as a domain object. */
-export function discoveredDevice(reported: ReportedDevice, digest: string): DiscoveredDevice {
+export function discoveredDevice(
+  reported: ReportedDevice,
+  { manifest, form }: Pick<InventoryReport, 'manifest' | 'form'>,
+): DiscoveredDevice {
   return {
     address: reported.address,
     driver: reported.driver,
@@ -218,24 +222,29 @@ export function discoveredDevice(reported: ReportedDevice, digest: string): Disc
     ...(reported.std_board_info && { stdBoardInfo: reported.std_board_info }),
     ...(reported.vendor_board_info && { vendorBoardInfo: reported.vendor_board_info }),
     ...(reported.provider_suffix && { providerSuffix: reported.provider_suffix }),
-    ...(reported.offers && { offers: discoveredOffering(reported.offers) }),
+    ...(reported.offers && { offers: discoveredOffering(reported.offers, form) }),
     regions: reported.regions.map((each) => ({
       name: each.name,
       kind: each.kind,
       ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
       ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
       ...(each['function-uuid'] && { functionUuid: each['function-uuid'] }),
-      ...discoveredOffering(each),
+      ...discoveredOffering(each, form),
     })),
-    digest,
+    digest: manifest[reported.address] ?? '',
   };
 }
 
-function discoveredOffering(reported: NonNullable<ReportedDevice['offers']>): Offering {
+function discoveredOffering(
+  reported: NonNullable<ReportedDevice['offers']>,
+  form: number | undefined,
+): Offering {
   return {
     resourceClass: reported.resource_class,
     numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
     traits: reported.traits,
-    attachHandles: reported.attach_handles.map(discoveredHandle),
+    attachHandles: reported.attach_handles.map((handle) =>
+      discoveredHandle(form ? handle : withCareOfFirstForm(handle)),
+    ),
   };
 }

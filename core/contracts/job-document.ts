@@ -3,8 +3,7 @@
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { attachedAs, checkInfo, pciAddress } from './attach-handle.ts';
-import { driverName } from './inventory-report.ts';
+import { attachedAs, checkInfo, driverName, pciAddress } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
@@ -31,10 +30,11 @@ export const jobImage = z.object({
  */
 const ofBind = { bind_id: z.guid().optional() };
 
-/** Where the step's device is. The agent asks this driver alone. */
+/** Where the step's device is. */
 const place = {
   ...ofBind,
-  driver: driverName,
+  /** The agent asks this driver alone; without it, as in jobs of 0.1, all its drivers. */
+  driver: driverName.optional(),
   address: pciAddress,
 };
 
@@ -80,7 +80,8 @@ const prepareRegionStep = z.object({
 const cleanStep = z.object({
   kind: z.literal('clean'),
   ...place,
-  handle: stepHandle,
+  /** Absent in jobs of 0.1 that only wait. */
+  handle: stepHandle.optional(),
   /** The region that the bind no longer holds. */
   region: name.optional(),
 });

@@ -221,6 +221,8 @@ export interface Host {
   /** Sequence number of the last report that was applied. */
   readonly sequence: number;
   readonly agentVersion?: string;
+  /** The form of jobs that its agent reads; 1 for an agent of 0.1. */
+  readonly form?: number;
   readonly lastReportAt?: string;
   readonly presence?: Presence;
   readonly failedJobs?: FailedJobs;

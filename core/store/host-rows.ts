@@ -11,6 +11,7 @@ const storedHost = z.object({
   epoch: z.number().default(0),
   sequence: z.number().default(-1),
   agent_version: z.string().exactOptional(),
+  form: z.number().exactOptional(),
   last_report_at: z.string().exactOptional(),
   last_received_ms: z.number().default(0),
   booted_at: z.string().exactOptional(),

@@ -3,6 +3,7 @@
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
+import { currentForm } from '#core/contracts/first-form.ts';
 import {
   discoveredDevice,
   type InventoryReport,
@@ -50,7 +51,7 @@ export function aDevice(
 }
 
 export function discovered(device: ReportedDevice): DiscoveredDevice {
-  return discoveredDevice(device, digestOf(device));
+  return discoveredDevice(device, aReport([device]));
 }
 
 export const bootId = '11111111-1111-4111-8111-111111111111';
@@ -95,6 +96,7 @@ export function aReport(
 ): InventoryReport {
   return {
     version: 1,
+    form: currentForm,
     agent_version: 'test',
     boot_id: bootId,
     sequence: 1,

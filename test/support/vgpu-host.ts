@@ -19,7 +19,7 @@ export const minutes = 60_000;
 
 export const gpu = aDevice({
   address: '0000:0e:00.0',
-  driver: 'fake-gpu',
+  driver: 'fake_gpu',
   type: 'GPU',
   provider_suffix: undefined,
   offers: undefined,

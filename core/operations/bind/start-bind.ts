@@ -27,7 +27,7 @@ export async function startBind(
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (binding?.bindId !== bindId || binding.state !== 'BindStarted') return;
   const inventory = await deps.store.inventory.host(binding.hostname);
-  const { bootId } = inventory.host;
+  const { bootId, form } = inventory.host;
   if (bootId === undefined) {
     const reason = `Host ${binding.hostname} has never reported.`;
     await failBind(deps, binding, { cause: 'agent', reason });
@@ -41,7 +41,7 @@ export async function startBind(
   try {
     const work = await prepareHostWork(deps, binding, inventory);
     if (work.steps.length === 0) await succeedBind(deps, binding, bootId);
-    else await createJob(deps, binding, bootId, work);
+    else await createJob(deps, binding, { bootId, form }, work);
   } catch (error) {
     if (!(error instanceof WorkImpossible || error instanceof JobTooLarge)) throw error;
     const cause = error instanceof WorkImpossible ? error.cause : 'size';
@@ -52,7 +52,7 @@ export async function startBind(
 async function createJob(
   deps: ConsumerDeps,
   binding: InstanceBinding,
-  bootId: string,
+  { bootId, form }: { readonly bootId: string; readonly form: number | undefined },
   { steps, programs }: PreparedWork,
 ): Promise<void> {
   const { bindId, instanceUuid, hostname, requestId } = binding;
@@ -64,7 +64,7 @@ async function createJob(
     await refuseOtherBoot(deps, hostname, bootId);
     return failOvertaken(deps, binding);
   }
-  const asked = { uuid: bindId, hostname, bootId, requestId };
+  const asked = { uuid: bindId, hostname, bootId, form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   await askHost(deps, 'bind', asked, task, { instance: instanceUuid });
 }

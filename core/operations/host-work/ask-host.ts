@@ -17,6 +17,8 @@ interface Asked {
   readonly bootId: string;
   /** The request that led to the work. */
   readonly requestId?: string | undefined;
+  /** The form of jobs that the host's agent reads. */
+  readonly form: number | undefined;
   /** How long the job may be in progress, if longer than others of its kind. */
   readonly minutes?: number | undefined;
 }
@@ -31,7 +33,7 @@ interface Asked {
 export async function askHost<Kind extends HostWorkKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  { uuid, hostname, bootId, requestId, minutes }: Asked,
+  { uuid, hostname, bootId, requestId, minutes, form }: Asked,
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
@@ -45,7 +47,7 @@ export async function askHost<Kind extends HostWorkKind>(
     ...task,
   };
   // The client parses it with the schema of its action.
-  await deps.clients.jobs.create(id, document as unknown as JobDocument, minutes);
+  await deps.clients.jobs.create(id, document as unknown as JobDocument, { minutes, form });
   const name = kind.charAt(0).toUpperCase() + kind.slice(1);
   deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
 }

@@ -178,7 +178,7 @@ function planOf(
     host,
     devices,
     manifest,
-    report.devices.map((device) => discoveredDevice(device, report.manifest[device.address] ?? '')),
+    report.devices.map((device) => discoveredDevice(device, report)),
   );
 }
 
@@ -199,6 +199,7 @@ function reported(
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
+      form: report.form ?? 1,
       // The time of receipt: a report that waited in the queue says nothing of the time since.
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
@@ -225,6 +226,7 @@ async function noteBoot(
   const host: StoredHost = {
     ...known,
     bootId: report.boot_id,
+    form: report.form ?? 1,
     epoch: known.epoch + 1,
     // One less, so that this report is still newer when it is delivered again.
     sequence: report.sequence - 1,
@@ -249,7 +251,7 @@ async function askForReport(
 ): Promise<void> {
   const { boot_id: bootId, sequence } = report;
   const uuid = derivedUuid('rediscover', hostname, bootId, String(sequence));
-  await askHost(deps, 'rediscover', { uuid, hostname, bootId }, {});
+  await askHost(deps, 'rediscover', { uuid, hostname, bootId, form: report.form }, {});
 }
 
 function logOutcome(

@@ -25,13 +25,13 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     await endJob(deps, 'reprovision', reprovisionJob);
   }
   const steps = await stepsFor(deps, release, devices);
-  const { bootId } = host;
+  const { bootId, form } = host;
   if (bootId === undefined || steps.length === 0) {
     await deps.store.releases.confirm(release);
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
-  const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
+  const asked = { uuid: release.id, hostname, bootId, form, requestId, minutes };
   await askHost(deps, 'release', asked, { ...(ended && { bind_id: ended }), steps });
 }
 
