@@ -110,7 +110,7 @@ describe('large reports', () => {
   ) {
     const report: InventoryReport = {
       version: 1,
-      agent_version: '0.1.0',
+      agent_version: '0.2.0',
       boot_id: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
       sequence: 17_952_267_837,
       manifest,
