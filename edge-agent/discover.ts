@@ -37,12 +37,13 @@ export interface DiscoveryDeps {
 /** Keep the returned function: it remembers the valid devices of earlier calls. */
 export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
   let digestsSeen: ReadonlySet<string> = new Set();
-  const said = new Map<string, string>();
+  let before: ReadonlyMap<string, string> = new Map();
+  let said = new Map<string, string>();
 
   /** Logs a sentence once, not at each discovery. */
   const say = (key: string, message: string, fields: LogFields) => {
     const text = JSON.stringify(fields);
-    if (said.get(key) !== text) log.warn(message, fields);
+    if (before.get(key) !== text) log.warn(message, fields);
     said.set(key, text);
   };
   const setUpAndAsk = async (driver: Driver) => {
@@ -52,6 +53,8 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
   };
 
   return async () => {
+    before = said;
+    said = new Map();
     const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
     const devices = new Map<string, FoundDevice>();
     const notOffered: NotOffered[] = [];

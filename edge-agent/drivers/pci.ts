@@ -32,19 +32,12 @@ export interface PciDriverDeps {
 }
 
 export function createPciDriver(deps: PciDriverDeps): Driver {
-  let said: ReadonlyMap<string, string> = new Map();
   return {
     name: 'pci',
     signature: () => pciSignature(deps.sysfs),
     setUp: () => setUpPci(deps),
     discover: async () => {
       const { devices, refusals } = await discoverPci(deps);
-      for (const [address, reason] of refusals) {
-        // Logged once, not every minute.
-        if (said.get(address) === reason) continue;
-        deps.log.warn('PCI function not offered', { address, reason });
-      }
-      said = refusals;
       const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));
       return { devices, notOffered };
     },

@@ -83,6 +83,30 @@ describe('discovery', () => {
     expect(asked).toBe(2);
   });
 
+  it('tells what is not offered, and logs it once until it has been offered', async () => {
+    let notOffered = [{ address: gpu.address, reason: 'is a bridge' }];
+    const driver = { name: 'one', discover: async () => ({ devices: {}, notOffered }) };
+    const { discover, log } = discoveryOf(driver);
+    const refused = { address: gpu.address, driver: 'one', reason: 'is a bridge' };
+    expect((await discover()).notOffered).toEqual([refused]);
+    await discover();
+    expect(log.lines).toEqual([{ message: 'Device not offered', ...refused }]);
+    notOffered = [];
+    await discover();
+    notOffered = [refused];
+    await discover();
+    expect(log.lines).toHaveLength(2);
+  });
+
+  it('logs what a set-up lacks, and discovers all the same', async () => {
+    const found = async () => ({ devices: { [gpu.address]: { ...gpu, driver: 'one' } } });
+    const driver = { name: 'one', discover: found, setUp: async () => ['0000:3b:00.0: EBUSY.'] };
+    const { discover, log } = discoveryOf(driver);
+    expect((await discover()).devices).toHaveLength(1);
+    const faults = ['0000:3b:00.0: EBUSY.'];
+    expect(log.lines).toEqual([{ message: 'Set-up incomplete', driver: 'one', faults }]);
+  });
+
   it('asks a driver again that threw synchronously', async () => {
     const sudden: Driver = {
       name: 'sudden',
