@@ -305,6 +305,14 @@ export const createForeignMdevs: Act = ({ database, hosts }) => {
   }
 };
 
+/** The driver of the NIC divides it further, and has the host clean its handles from now on. */
+export const divideNic: Act = ({ hosts }) => {
+  for (const { hardware } of hosts) {
+    hardware.nic.more = 2;
+    hardware.nic.cleanSeconds = 60;
+  }
+};
+
 /** Every request to the devices of the host fails. */
 export const isBroken =
   (isBroken: boolean): Act =>

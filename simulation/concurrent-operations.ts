@@ -18,6 +18,7 @@ import {
   endConflicts,
   forceRelease,
   inTurn,
+  isBlindAfterKill,
   isBroken,
   isIotOut,
   isNovaOut,
@@ -166,7 +167,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   },
   'bind a NIC after 7 seconds': {
     about: ['NIC'],
-    of: ['plug in a NIC', 'replug a bound NIC'],
+    of: ['plug in a NIC', 'replug a bound NIC', 'divide a NIC further'],
     act: inTurn(() => {}, 7000, boot('nic')),
   },
   'break the GPU for a minute': {
@@ -268,7 +269,8 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'reboot the host and repeat the bind message': {
     about: ['host'],
     of: ['bind a vGPU, job events delivered once'],
-    act: inTurn(reboot, 10_000, repeatBindMessages),
+    // The agent cannot prepare the vGPU again by itself.
+    act: inTurn(inTurn(isBlindAfterKill(12_000), 0, reboot), 10_000, repeatBindMessages),
   },
   'restart the agent': {
     about: ['host'],

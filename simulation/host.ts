@@ -12,10 +12,10 @@ import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
 import type { StateFiles } from '#agent/state-files.ts';
-import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { silentLog } from '#test/support/agent.ts';
+import { described, pciHandles } from './described.ts';
 import type { Faults } from './faults.ts';
 import type { Strip } from './guards.ts';
 import type { SimulatedIot } from './iot.ts';
@@ -49,6 +49,8 @@ export interface Hardware {
   readonly present: Set<string>;
   /** The image is in flash and survives every reboot. */
   isImageKept: boolean;
+  /** Handles of the NIC beyond the usual ones, and how long the host cleans each of all. */
+  readonly nic: { more: number; cleanSeconds?: number };
   /** Every request to the devices fails. */
   isBroken: boolean;
   /** Reads of the GPU fail until this time. */
@@ -103,6 +105,7 @@ export function createHost(parts: HostParts): Host {
     regionUsers: new Set(),
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
     isImageKept: false,
+    nic: { more: 0 },
     isBroken: false,
     blindUntilMs: 0,
     blindAfterKillMs: 0,
@@ -263,7 +266,7 @@ const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
         offers: {
           resource_class: 'CUSTOM_NIC',
           traits: ['CUSTOM_SIM_NIC'],
-          attach_handles: pciHandles(handles.nic, '0c'),
+          attach_handles: pciHandles(handles.nic + hardware.nic.more, '0c', hardware.nic),
         },
       }),
     ),
@@ -371,26 +374,10 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
   return driver;
 };
 
-function described(
-  address: string,
-  driver: string,
-  type: ReportedDevice['type'],
-  vendor: string,
-): ReportedDevice {
-  return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
-}
-
 function discoveryOf(hardware: Hardware, address: string, device: ReportedDevice) {
   return { devices: hardware.present.has(address) ? { [address]: device } : {} };
 }
 
 function mdevOf({ address, uuid, info }: HandleWork): Mdev {
   return { address, type: info.asked_type ?? '', uuid };
-}
-
-function pciHandles(count: number, bus: string): ReportedHandle[] {
-  return Array.from({ length: count }, (_, index) => ({
-    type: 'PCI' as const,
-    info: { domain: '0000', bus, device: '01', function: String(index) },
-  }));
 }

@@ -11,6 +11,7 @@ import {
   deleteOneArq,
   deleteProfile,
   deleteSpare,
+  divideNic,
   endConflicts,
   first,
   forget,
@@ -169,6 +170,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: unplug(nicAddress),
     act: plug(nicAddress),
   },
+  'divide a NIC further': { about: ['NIC', 'host'], act: divideNic },
   'unplug a GPU': { about: ['GPU', 'host'], act: unplug(gpuAddress) },
   'reboot the host': {
     about: ['GPU', 'FPGA', 'host', 'instance'],

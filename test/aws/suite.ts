@@ -26,6 +26,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/host-races.test.ts', needs: everywhere },
   { file: 'test/integration/host-work.test.ts', needs: everywhere },
   { file: 'test/integration/inventory.test.ts', needs: withStreams },
+  { file: 'test/integration/hello.test.ts', needs: everywhere },
   { file: 'test/integration/large-providers.test.ts', needs: everywhere },
   { file: 'test/integration/late-programs.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/left-behind.test.ts', needs: everywhere },

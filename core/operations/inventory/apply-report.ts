@@ -144,7 +144,9 @@ async function applyUnderLease(
   }
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
-  if (host.isReprovisioning) await reprovisionHost(deps, host, undescribed);
+  // A hello says nothing of what the devices hold: the next report does.
+  const isTold = host.isReprovisioning && report.is_hello !== true;
+  if (isTold) await reprovisionHost(deps, host, undescribed);
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   logOutcome(deps, hostname, report, plan);

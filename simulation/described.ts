@@ -1,0 +1,26 @@
+// Parts of the reports of simulated devices.
+
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Hardware } from './host.ts';
+
+export function described(
+  address: string,
+  driver: string,
+  type: ReportedDevice['type'],
+  vendor: string,
+): ReportedDevice {
+  return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
+}
+
+export function pciHandles(
+  count: number,
+  bus: string,
+  { cleanSeconds }: Hardware['nic'] = { more: 0 },
+): ReportedHandle[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: 'PCI' as const,
+    info: { domain: '0000', bus, device: '01', function: String(index) },
+    ...(cleanSeconds && { clean_seconds: cleanSeconds }),
+  }));
+}

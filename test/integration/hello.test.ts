@@ -1,0 +1,63 @@
+// The first report of an agent tells its boot and nothing of its devices.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { applySettled, aReport } from '#test/support/reports.ts';
+import { gpu, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+
+let cmp1: VgpuHost;
+beforeAll(async () => {
+  cmp1 = await startVgpuHost();
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(() => cmp1.bootAfresh());
+
+const ahead = {
+  ...gpu,
+  regions: gpu.regions.map((region) => ({
+    ...region,
+    attach_handles: region.attach_handles.map(({ type, info }) => ({
+      ...{ type, info },
+      prepare: 'ahead' as const,
+    })),
+  })),
+};
+
+async function report(boot_id: string, isHello: boolean, device = gpu): Promise<void> {
+  cmp1.counts.sequence += 1;
+  const from = { boot_id, sequence: cmp1.counts.sequence };
+  const hello = { ...from, manifest: {}, failed_drivers: ['fake_gpu'], is_hello: true };
+  const given = isHello ? aReport([], hello) : aReport([device], { ...from, not_offered: [] });
+  const later = { ...cmp1.deps, clock: () => Date.now() + 20 * 60_000 };
+  await applySettled(later, 'cmp1', given, Date.now() + 20 * 60_000 + cmp1.counts.sequence);
+}
+
+const bootId = (number: number) => `cccccccc-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+describe('the hello of a new boot', () => {
+  it('makes ARQs provisioning; the next report starts the work for them', async () => {
+    const { instance } = await cmp1.bound();
+    await report(bootId(1), true);
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    await cmp1.reprovisionAll();
+    expect([...cmp1.jobs.values()]).toEqual([]);
+    await report(bootId(1), false);
+    await cmp1.reprovisionAll();
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: bootId(1) }]);
+    await cmp1.end('reprovision');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+  });
+
+  it('keeps the devices, and what is made ahead is provisioning until it is reported', async () => {
+    await report(bootId(2), false, ahead);
+    const { instance, status } = await cmp1.bind();
+    expect([status, await cmp1.stateOf(instance)]).toEqual([202, 'Bound']);
+    expect([...cmp1.jobs.values()]).toEqual([]);
+    await report(bootId(3), true);
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    expect(await cmp1.handles()).toHaveLength(3);
+    await report(bootId(3), false, ahead);
+    await cmp1.reprovisionAll();
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+    expect([...cmp1.jobs.values()]).toEqual([]);
+  });
+});
