@@ -87,7 +87,8 @@ async function inTime<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function faultOfName(name: unknown): string | undefined {
+/** Why a new driver cannot have the name. */
+export function faultOfName(name: unknown): string | undefined {
   const text = JSON.stringify(name);
   if (typeof name !== 'string' || !driverName.test(name)) {
     return `has the name ${text}; a name begins with a lower case letter, and has lower case letters, digits and _`;

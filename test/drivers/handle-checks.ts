@@ -21,7 +21,7 @@ export const prepareChecks: readonly Check[] = [
   { title: 'clean that is killed at any write is finished by the same job', run: removeKilled },
   { title: 'a late release does not remove what a later holder has', run: lateRelease },
   { title: 'what an earlier holder left is cleaned before the next one gets it', run: inherited },
-  { title: 'an object of another program is neither cleaned nor handed out', run: foreign },
+  { title: 'an object of another program is neither cleaned nor given away', run: foreign },
   { title: 'after a boot the object is there again without a job', run: bootBetween },
   { title: 'a write of prepare that hangs blocks no other device', run: (t) => hang(t, 'prepare') },
   ...codes.map((code) => ({

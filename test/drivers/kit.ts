@@ -1,4 +1,5 @@
-// The kit: holds a driver to the contract of edge-agent/drivers/driver.ts, on hosts of its fixture.
+// The kit holds a driver to the contract of edge-agent/drivers/driver.ts, on hosts of its
+// fixture.
 
 import type { Check } from './check.ts';
 import { discoveryChecks, filesRead } from './discovery-checks.ts';

@@ -1,5 +1,5 @@
-// One trial of a driver: a host of its fixture, and on it the part of the agent that calls drivers.
-// The agent can die at any write and start again with the files that it left.
+// One trial of a driver: a host of its fixture, and on it the part of the agent that calls
+// drivers. The agent can die at any write and start again with the files that it left.
 
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
