@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import { ConfigInvalid, isSettingName } from '#agent/config.ts';
 import { reasonOf } from '#agent/log.ts';
+import { readPciFunctions } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { type DriverModule, defineDriver } from './define-driver.ts';
 import { ownDrivers } from './index.ts';
 
@@ -17,6 +19,9 @@ export interface ModulesFolder {
 }
 
 const driverName = /^[a-z][a-z0-9_]{0,63}$/;
+/** What a module gets, so that it needs no import. */
+export const given = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
+
 /** A module does nothing but define a driver. */
 const loadMsMax = 10_000;
 
@@ -71,7 +76,7 @@ async function makeFrom(file: string): Promise<unknown> {
   if (typeof make !== 'function') {
     throw refusal(file, 'must have a function as its default export');
   }
-  return await make({ defineDriver, z });
+  return await make(given);
 }
 
 async function inTime<T>(work: () => Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ export interface Faults {
   file?: { readonly path: string; readonly fault: FileFault };
   /** The error code of the next write. */
   write?: string | undefined;
-  /** Writes to this device do not end. */
+  /** Writes to this device do not end; `any` for all. */
   hangs?: string;
   /** Called for each write, before and after its effect; does not end if the agent has died. */
   step: (what: string) => Promise<void>;
@@ -97,7 +97,7 @@ export function faultyHost(host: FixtureHost): FaultyHost {
   };
   async function writing<T>(device: string, what: string, effect: () => Promise<T>): Promise<T> {
     await faults.step(`before ${what}`);
-    if (faults.hangs === device) {
+    if (faults.hangs === device || faults.hangs === 'any') {
       tellHung();
       await new Promise(() => {});
     }

@@ -5,8 +5,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import * as z from 'zod';
-import { type DriverModule, defineDriver } from '#agent/drivers/define-driver.ts';
+import type { DriverModule } from '#agent/drivers/define-driver.ts';
+import { given as toModules } from '#agent/drivers/operator-modules.ts';
 import { WrongArguments } from '#operate/arguments.ts';
 import type { FixtureHost } from './fixture.ts';
 import type { NamedFixture } from './fixtures.ts';
@@ -23,7 +23,7 @@ type Kernel = (host: { readonly root: string }) => Omit<FixtureHost, 'root' | 'r
 export async function operatorFixture(given: OperatorGiven): Promise<NamedFixture> {
   const make = await defaultOf<(given: object) => DriverModule>(given.module);
   const kernel = given.kernel === undefined ? undefined : await defaultOf<Kernel>(given.kernel);
-  const module = make({ defineDriver, z });
+  const module = make(toModules);
   const { settings } = given;
   return {
     title: module.name,

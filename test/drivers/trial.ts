@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Checkpoint, type JobOutcome, openCheckpoint } from '#agent/checkpoint.ts';
-import { systemClock } from '#agent/clock.ts';
+import { type Clock, systemClock } from '#agent/clock.ts';
 import { createDiscovery, type Found as Discovered } from '#agent/discover.ts';
 import { createDownloads } from '#agent/download.ts';
 import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
@@ -39,7 +39,7 @@ export interface Job {
 }
 
 /** Longer than anything takes that does not hang. */
-const hangsMs = 5_000;
+const hangsMs = 60_000;
 
 export class Trial {
   readonly host: FixtureHost;
@@ -47,6 +47,8 @@ export class Trial {
   readonly log = aLog();
   driver: Driver;
   faulty: FaultyHost;
+  /** The agent's limits are at most so long. */
+  limitMs = Number.POSITIVE_INFINITY;
   /** Calls of the driver's `clean`. */
   cleans = 0;
   #checkpoint: Checkpoint | undefined;
@@ -54,6 +56,11 @@ export class Trial {
   #bootId: string = randomUUID();
   readonly #directory = mkdtempSync(join(tmpdir(), 'driver-'));
   readonly #proc = new ProcTree();
+
+  readonly #clock: Clock = {
+    ...systemClock,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, this.limitMs), signal),
+  };
 
   constructor(fixture: DriverFixture) {
     this.fixture = fixture;
@@ -82,7 +89,7 @@ export class Trial {
       throw new Error(`The settings are refused: ${JSON.stringify(configured.faults)}`);
     }
     const driver = configured.create({
-      ...{ sysfs, hardware, guards, clock: systemClock, log: this.log },
+      ...{ sysfs, hardware, guards, clock: this.#clock, log: this.log },
       ...{ directory: this.directory, thing: 'test:cmp1', bootId: this.#bootId },
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
     });
@@ -99,7 +106,7 @@ export class Trial {
     this.faulty = faulty;
     this.#checkpoint = checkpoint;
     this.#discover = createDiscovery({
-      ...{ drivers: [this.driver, neighbour], clock: systemClock, log: this.log },
+      ...{ drivers: [this.driver, neighbour], clock: this.#clock, log: this.log },
     });
     await recoverHandles({ checkpoint, drivers: [this.driver], log: this.log });
   }
@@ -146,7 +153,7 @@ export class Trial {
     const action = verb === 'prepare' ? 'prepare' : 'release';
     return await runSteps(
       {
-        ...{ drivers: [this.driver], clock: systemClock, log: this.log },
+        ...{ drivers: [this.driver], clock: this.#clock, log: this.log },
         checkpoint: this.#checkpoint,
         downloads: createDownloads(join(this.#directory, 'images'), this.log),
       },
