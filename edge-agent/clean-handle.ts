@@ -26,9 +26,9 @@ export async function cleanHandle(
   // A handle that the driver no longer describes is cleaned: it may be what a holder left.
   const isCleaned = described === undefined || described.clean_seconds !== undefined;
   if (!driver.clean || !isCleaned) return undefined;
-  // What the agent makes ahead is there for one holder after another, as hardware is.
-  const isMadeForOne = driver.find !== undefined && described?.prepare !== 'ahead';
-  return isMadeForOne
+  // What the agent has made ahead of any bind has no mark; its handle is cleaned like hardware.
+  const isHardware = !driver.find || described?.prepare === 'ahead';
+  return !isHardware
     ? cleanObject(context, driver, work, step.handle.epoch)
     : cleanHardware(context, driver, work, step.handle.epoch);
 }

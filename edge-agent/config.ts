@@ -70,6 +70,7 @@ const settings = z.strictObject({
   PROC_ROOT: absolutePath.default('/proc'),
   STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
+  DRIVERS_DIR: absolutePath.optional(),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -102,6 +103,23 @@ export interface ConfigSources {
   readonly isReadable: (path: string) => boolean;
   /** Drivers of the operator, beside the agent's own. */
   readonly modules?: readonly DriverModule[];
+  /** Where they come from; completes the sentence about an unknown driver. */
+  readonly modulesFrom?: string;
+}
+
+/** The folder of the operator's drivers, which are loaded before all settings are checked. */
+export function modulesFolder(sources: Pick<ConfigSources, 'environment' | 'file'>) {
+  const given = { ...fromFile(sources), ...fromEnvironment(sources) }.DRIVERS_DIR;
+  const named = settings.shape.DRIVERS_DIR.safeParse(given);
+  if (!named.success) throw new ConfigInvalid(`${prefix}DRIVERS_DIR: must be an absolute path.`);
+  const path = named.data ?? '/etc/cyborg-agent/drivers.d';
+  return { path, isNamed: named.data !== undefined };
+}
+
+/** Whether a driver of that name would take the place of one of the agent's settings. */
+export function isSettingName(name: string): boolean {
+  const key = name.toUpperCase();
+  return Object.hasOwn(settings.shape, key) || key === 'CONFIG';
 }
 
 /** @throws ConfigInvalid with one sentence for each missing or invalid setting */
@@ -112,16 +130,25 @@ export function loadConfig(sources: ConfigSources): Config {
     ...fromEnvironment(sources),
   };
   const modules = [...ownDrivers, ...(sources.modules ?? [])];
-  const [ofDrivers, ofAgent] = parted(given, (key) => modules.some((each) => keyOf(each) === key));
+  const named = driverList.safeParse(given.DRIVERS);
+  const names = named.data ?? [];
+  const [ofDrivers, ofAgent] = parted(
+    given,
+    (key) =>
+      modules.some((each) => keyOf(each) === key) ||
+      names.some((name) => name.toUpperCase() === key && !isSettingName(name)),
+  );
   const parsed = settings.safeParse(ofAgent);
-  const names = settings.shape.DRIVERS.safeParse(given.DRIVERS).data;
-  const { drivers, faults: ofSettings } = configured(names, modules, ofDrivers);
+  const { drivers, faults: ofSettings } = configured(names, modules, {
+    given: ofDrivers,
+    from: sources.modulesFrom,
+  });
   const faults = [
-    ...(parsed.error?.issues ?? []).map((issue) => sentence(issue, given)),
-    ...(parsed.data ? unreadable(parsed.data, sources) : []),
-    ...ofSettings,
+    ...(parsed.error?.issues.map((issue) => sentence(issue, given)) ?? []),
+    ...(parsed.success ? unreadable(parsed.data, sources) : []),
+    ...(named.success ? ofSettings : []),
   ];
-  if (faults.length > 0 || !parsed.success) throw new ConfigInvalid(faults.join(' '));
+  if (!parsed.success || faults.length > 0) throw new ConfigInvalid(faults.join(' '));
   return {
     hostname: parsed.data.HOSTNAME,
     stage: parsed.data.STAGE,
@@ -141,7 +168,9 @@ export function loadConfig(sources: ConfigSources): Config {
   };
 }
 
-function fromEnvironment({ environment }: ConfigSources): Record<string, unknown> {
+function fromEnvironment({
+  environment,
+}: Pick<ConfigSources, 'environment'>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(environment)
       // CONFIG names the settings file. An empty value counts as unset.
@@ -150,7 +179,7 @@ function fromEnvironment({ environment }: ConfigSources): Record<string, unknown
   );
 }
 
-function fromFile({ file }: ConfigSources): Record<string, unknown> {
+function fromFile({ file }: Pick<ConfigSources, 'file'>): Record<string, unknown> {
   if (file === undefined) return {};
   const parsed = jsonText.pipe(z.record(z.string(), z.unknown())).safeParse(file);
   if (!parsed.success) throw new ConfigInvalid('The settings file must be one JSON object.');
@@ -185,21 +214,20 @@ function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given]
 }
 
 /** The named drivers with their settings. */
-/** @param names undefined if the list of drivers itself is invalid */
 function configured(
-  names: readonly string[] | undefined,
+  names: readonly string[],
   modules: readonly DriverModule[],
-  given: Given,
+  { given, from }: { readonly given: Given; readonly from: string | undefined },
 ) {
   const known = modules.map(({ name }) => name).join(', ');
   const drivers: ConfiguredDriver[] = [];
   const faults: string[] = [];
-  if (!names) return { drivers, faults };
   if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${known}.`);
   for (const name of names) {
     const own = modules.find((each) => each.name === name);
     if (!own) {
-      faults.push(`${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${known}.`);
+      const unknown = `${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${known}`;
+      faults.push(from ? `${unknown}, and the operator's drivers in ${from}.` : `${unknown}.`);
       continue;
     }
     const read = readDriverSettings(given[keyOf(own)]);

@@ -14,6 +14,9 @@ import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 import { type Log, type LogFields, reasonOf } from './log.ts';
 
+/** As long as for the discovery itself. */
+const setUpSecondsMax = 30;
+
 export interface FoundDevice {
   readonly device: ReportedDevice;
   readonly digest: string;
@@ -47,9 +50,29 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
     said.set(key, text);
   };
   const setUpAndAsk = async (driver: Driver) => {
-    const faults = driver.setUp ? await setUp(driver) : [];
+    const faults = driver.setUp ? await setUpInTime(driver) : [];
     if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
     return askDriver(driver, clock);
+  };
+
+  const settingUp = new Map<Driver, Promise<readonly string[]>>();
+
+  /**
+   * A write that hangs must not delay the other drivers. Until it ends the driver is not asked,
+   * because a host that is half set up lacks devices; those it had before are kept.
+   */
+  const setUpInTime = async (driver: Driver): Promise<readonly string[]> => {
+    const running = settingUp.get(driver) ?? setUp(driver);
+    settingUp.set(driver, running);
+    const ended = new AbortController();
+    running.finally(() => {
+      settingUp.delete(driver);
+      ended.abort();
+    });
+    const late = clock.sleep(setUpSecondsMax * 1000, ended.signal).then(() => {
+      if (!ended.signal.aborted) throw new Error(`no set-up within ${setUpSecondsMax} s`);
+    });
+    return await Promise.race([running, late.then(() => running)]);
   };
 
   return async () => {

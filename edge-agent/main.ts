@@ -8,9 +8,10 @@ import { runAgent } from './agent.ts';
 import { readBootId } from './boot-id.ts';
 import { openCheckpoint } from './checkpoint.ts';
 import { systemClock } from './clock.ts';
-import { type Config, ConfigInvalid, loadConfig } from './config.ts';
+import { type Config, ConfigInvalid, loadConfig, modulesFolder } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
+import { loadOperatorModules } from './drivers/operator-modules.ts';
 import { openGuards } from './guards/guards.ts';
 import { openOfferedBefore } from './guards/offered-before.ts';
 import { openProc } from './guards/proc.ts';
@@ -45,7 +46,7 @@ async function main(): Promise<void> {
     return;
   }
   keepMemoryLow();
-  const config = readConfig();
+  const config = await readConfig();
   const log = createLog(config.logLevel, (line) => process.stdout.write(line));
   const stop = stopOnSignals();
   const bootId = readBootId(config.bootIdFile);
@@ -126,17 +127,20 @@ async function main(): Promise<void> {
   log.info('Stopped.');
 }
 
-function readConfig(): Config {
+async function readConfig(): Promise<Config> {
   const path = process.env.CYBORG_AGENT_CONFIG;
   const file = readIfPresent(path ?? defaultConfigFile);
   if (path && file === undefined) {
     throw new ConfigInvalid(`CYBORG_AGENT_CONFIG: ${path} cannot be read.`);
   }
+  const given = { environment: process.env, ...(file !== undefined && { file }) };
+  const folder = modulesFolder(given);
   return loadConfig({
-    environment: process.env,
-    ...(file !== undefined && { file }),
+    ...given,
     hostname: hostname(),
     isReadable,
+    modules: await loadOperatorModules(folder),
+    modulesFrom: folder.path,
   });
 }
 

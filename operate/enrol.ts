@@ -11,7 +11,7 @@ import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { runCommand, WrongArguments } from './arguments.ts';
-import { agentSettings } from './enrol/agent-settings.ts';
+import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
   refuseUnknown,
@@ -35,6 +35,7 @@ list                                         hosts and their certificates
 
 <host>      the compute node's name in Nova
 --settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
+--drivers-dir  folder with the operator's drivers (*.mjs), if the settings name one of them
 --port      8883, or 443 where nothing else gets out
 --ca        PEM file of the broker's authorities, if it is not AWS's
 --at        where the folder will be on the host; ${installedAt}
@@ -45,6 +46,7 @@ const options = {
   stage: { type: 'string' },
   out: { type: 'string' },
   settings: { type: 'string' },
+  'drivers-dir': { type: 'string' },
   port: { type: 'string' },
   ca: { type: 'string' },
   at: { type: 'string' },
@@ -59,8 +61,8 @@ type Verb = (typeof verbs)[number];
 
 /** The options of each verb besides `--stage`. */
 const taken: Readonly<Record<Verb, readonly Option[]>> = {
-  add: ['out', 'settings', 'port', 'ca', 'at', 'images'],
-  rotate: ['out', 'settings', 'port', 'ca', 'at', 'images'],
+  add: ['out', 'settings', 'drivers-dir', 'port', 'ca', 'at', 'images'],
+  rotate: ['out', 'settings', 'drivers-dir', 'port', 'ca', 'at', 'images'],
   retire: ['keep'],
   revoke: [],
   remove: ['all'],
@@ -153,13 +155,17 @@ const actions: Readonly<
 
 async function enrol(
   { registry, stage, hostname, thing }: Target,
-  { out, settings, ca, images, at = installedAt, port = '8883' }: Given,
+  { out, settings, ca, images, at = installedAt, port = '8883', ...given }: Given,
   isRotation: boolean,
 ): Promise<void> {
   if (out === undefined) throw new WrongArguments('--out is missing.');
   const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
-  const write = (host: string) =>
-    agentSettings({ stage, hostname, endpoint: `${host}:${port}`, at, images }, text ?? '{}');
+  const drivers = given['drivers-dir'];
+  const modules = drivers === undefined ? [] : await modulesIn(drivers);
+  const write = (host: string) => {
+    const endpoint = `${host}:${port}`;
+    return agentSettings({ stage, hostname, endpoint, at, images, modules }, text ?? '{}');
+  };
   // Wrong settings are refused before anything is created.
   if (text !== undefined) write('broker.example');
   const certificate = await enrolHost({

@@ -59,6 +59,8 @@ export function usedByOthers(
   existing: readonly ExistingMdev[],
 ): string | undefined {
   if (made === 'nova') return undefined;
+  const unread = existing.find(({ parent, uuid }) => parent === '' && !context.isPrepared(uuid));
+  if (unread) return `may have the mdev ${unread.uuid}, which cannot be read`;
   const foreign = existing.find(
     (mdev) =>
       card.parents.some(({ address }) => address === mdev.parent) &&

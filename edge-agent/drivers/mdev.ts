@@ -1,6 +1,7 @@
 // Mediated devices of any kernel driver: virtual GPUs as a rule. Each card is sold as one type,
 // which the settings name; its mdevs are made ahead of any bind, or one by one at binds.
 
+import { reasonOf } from '#agent/log.ts';
 import {
   type ExistingMdev,
   type MdevParent,
@@ -69,11 +70,15 @@ async function discover(
   const devices: Record<string, ReportedDevice> = {};
   for (const card of cards) {
     const reason = usedByOthers(settings, context, card, existing);
-    const device = reason
-      ? undefined
-      : await describe(settings, context, card, existing, recreated);
-    if (device) devices[card.address] = device;
-    else notOffered.push({ address: card.address, reason: reason ?? 'cannot be read' });
+    if (reason) {
+      notOffered.push({ address: card.address, reason });
+      continue;
+    }
+    try {
+      devices[card.address] = await describe(settings, context, card, existing, recreated);
+    } catch (error) {
+      notOffered.push({ address: card.address, reason: `cannot be read (${reasonOf(error)})` });
+    }
   }
   return { devices, notOffered };
 }
@@ -84,9 +89,9 @@ async function describe(
   { address, pool, parents }: Card,
   existing: readonly ExistingMdev[],
   recreated: ReadonlySet<string>,
-): Promise<ReportedDevice | undefined> {
+): Promise<ReportedDevice> {
   const fn = readPciFunctionAt(context.sysfs, address);
-  if (!fn) return undefined;
+  if (!fn) throw new Error('it is not on the PCI bus');
   const handles: ReportedRegion['attach_handles'] = [];
   const limit = limitOfCard(context, parents, pool.type);
   for (const parent of parents) {
@@ -181,7 +186,7 @@ async function makeAhead(
       try {
         await fill(context, parent, card.pool.type, recreated);
       } catch (error) {
-        faults.push(`${parent.address}: ${error instanceof Error ? error.message : error}.`);
+        faults.push(`${parent.address}: ${reasonOf(error)}.`);
       }
     }
   }

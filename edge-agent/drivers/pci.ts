@@ -8,6 +8,7 @@ import type { Log } from '#agent/log.ts';
 import {
   type PciFunction,
   pciSignature,
+  readIfReadable,
   readPciDetails,
   readPciFunctionAt,
   readPciFunctions,
@@ -99,7 +100,7 @@ async function readDead({ sysfs, hardware }: PciDriverDeps, wishes: readonly Wis
   const dead = new Map<string, string>();
   const files = wishes.flatMap(({ physical: { address, path } }) =>
     // Reading would wake a suspended device at each discovery.
-    sysfs.readAttribute(`${path}/power_state`) === 'D3cold'
+    readIfReadable(sysfs, `${path}/power_state`) === 'D3cold'
       ? []
       : [{ device: address, path: `${path}/config` }],
   );

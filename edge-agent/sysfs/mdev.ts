@@ -25,9 +25,20 @@ export function readMdevParents(sysfs: Sysfs): MdevParent[] {
     if (!parsed) return [];
     const address = printPciAddress(parsed);
     const path = `${parentsDirectory}/${name}`;
-    const physical = sysfs.linkName(`${path}/physfn`) ?? address;
-    return [{ address, physical, path }];
+    try {
+      return [{ address, physical: physicalOf(sysfs, path) ?? address, path }];
+    } catch {
+      // Whether it is a virtual function is unknown.
+      return [];
+    }
   });
+}
+
+function physicalOf(sysfs: Sysfs, path: string): string | undefined {
+  const name = sysfs.linkName(`${path}/physfn`);
+  const parsed = name === undefined ? undefined : parsePciAddress(name);
+  if (name !== undefined && !parsed) throw new Error(`${path}/physfn is not a PCI function.`);
+  return parsed && printPciAddress(parsed);
 }
 
 /** The directory of a type, `<driver>-<type>`; undefined if the parent does not have the type. */
@@ -36,25 +47,39 @@ export function typeDirectory({ path }: MdevParent, type: string): string {
 }
 
 export function hasType(sysfs: Sysfs, parent: MdevParent, type: string): boolean {
-  return sysfs.list(typeDirectory(parent, type)) !== undefined;
+  try {
+    return sysfs.list(typeDirectory(parent, type)) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Names of the parent's types. */
 export function typesOf(sysfs: Sysfs, { path }: MdevParent): string[] {
-  return [...(sysfs.list(`${path}/mdev_supported_types`) ?? [])].sort();
+  try {
+    return [...(sysfs.list(`${path}/mdev_supported_types`) ?? [])].sort();
+  } catch {
+    return [];
+  }
 }
 
 export interface ExistingMdev {
   /** Lower case, as the kernel spells it. */
   readonly uuid: string;
-  /** Name of its parent's directory. */
+  /** Name of its parent's directory; empty if it cannot be read. */
   readonly parent: string;
   readonly type: string;
 }
 
 /** All mdevs of the host, whichever program made them. */
 export function readMdevs(sysfs: Sysfs): ExistingMdev[] {
-  return (sysfs.list(mdevsDirectory) ?? []).flatMap((uuid) => readMdev(sysfs, uuid) ?? []);
+  return (sysfs.list(mdevsDirectory) ?? []).flatMap((uuid) => {
+    try {
+      return readMdev(sysfs, uuid) ?? [];
+    } catch {
+      return { uuid: uuid.toLowerCase(), parent: '', type: '' };
+    }
+  });
 }
 
 /** Undefined if it does not exist, or is just being removed. */

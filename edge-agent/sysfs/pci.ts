@@ -106,9 +106,21 @@ export interface PciDetails {
   readonly numaNode: number;
 }
 
+/** What cannot be read is described as unknown: it is shown, and decides nothing. */
 export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails {
+  const revision = readIfReadable(sysfs, `${path}/revision`) ?? '';
+  const node = Number.parseInt(readIfReadable(sysfs, `${path}/numa_node`) ?? '', 10);
   return {
-    revision: sysfs.readAttribute(`${path}/revision`) ?? '0x00',
-    numaNode: Number.parseInt(sysfs.readAttribute(`${path}/numa_node`) ?? '-1', 10),
+    revision: /^0x[0-9a-f]{2}$/.test(revision) ? revision : '0x00',
+    numaNode: Number.isSafeInteger(node) ? node : -1,
   };
+}
+
+/** Undefined for a file that is absent or cannot be read. */
+export function readIfReadable(sysfs: Sysfs, path: string): string | undefined {
+  try {
+    return sysfs.readAttribute(path);
+  } catch {
+    return undefined;
+  }
 }

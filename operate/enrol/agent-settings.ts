@@ -1,7 +1,10 @@
 // The agent's settings file, validated with the agent's own rules.
 
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { ConfigInvalid, loadConfig } from '#agent/config.ts';
+import type { DriverModule } from '#agent/drivers/define-driver.ts';
+import { loadOperatorModules } from '#agent/drivers/operator-modules.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 
 export interface HostSettings {
@@ -13,6 +16,8 @@ export interface HostSettings {
   readonly at: string;
   /** URL prefix of the stage's images. */
   readonly images?: string | undefined;
+  /** Drivers of the operator that the host will have. */
+  readonly modules?: readonly DriverModule[];
 }
 
 /**
@@ -32,12 +37,26 @@ export function agentSettings(host: HostSettings, given: string): string {
   };
   const file = JSON.stringify(settings, null, 2);
   try {
-    loadConfig({ environment: {}, file, hostname: host.hostname, isReadable: () => true });
+    loadConfig({
+      ...{ environment: {}, file, hostname: host.hostname, isReadable: () => true },
+      modules: host.modules ?? [],
+      modulesFrom: 'the folder that --drivers-dir names',
+    });
   } catch (error) {
     if (error instanceof ConfigInvalid) throw new EnrolmentRefused(error.message);
     throw error;
   }
   return `${file}\n`;
+}
+
+/** Loads drivers of the operator, as the agent does on the host. @throws EnrolmentRefused */
+export async function modulesIn(folder: string): Promise<readonly DriverModule[]> {
+  try {
+    return await loadOperatorModules({ path: resolve(folder), isNamed: true });
+  } catch (error) {
+    if (error instanceof ConfigInvalid) throw new EnrolmentRefused(error.message);
+    throw error;
+  }
 }
 
 function objectOf(text: string): Record<string, unknown> {

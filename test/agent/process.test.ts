@@ -1,6 +1,6 @@
 // How the agent's process starts and ends.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -34,6 +34,15 @@ it('exits with 78 when its settings file is missing', async () => {
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: '/nowhere/agent.json' });
   expect(await agent.exited()).toBe(78);
   expect(agent.output()).toContain('CYBORG_AGENT_CONFIG: /nowhere/agent.json cannot be read.');
+});
+
+it("exits with 78 when an operator's driver is refused", async () => {
+  const drivers = mkdtempSync(join(directory, 'drivers-'));
+  const file = join(drivers, 'npu.mjs');
+  writeFileSync(file, 'export default 1;', { mode: 0o600 });
+  const agent = run('edge-agent/main.ts', { CYBORG_AGENT_DRIVERS_DIR: drivers });
+  expect(await agent.exited()).toBe(78);
+  expect(agent.output()).toContain(`${file} must have a function as its default export.`);
 });
 
 it.each(['SIGTERM', 'SIGINT'] as const)('disconnects and exits with 0 on %s', async (signal) => {

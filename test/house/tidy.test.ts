@@ -74,7 +74,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'edge-agent/version.ts',
     'operate/arguments.ts',
   ],
-  operate: ['operate', 'core', 'edge-agent/config.ts'],
+  operate: [
+    'operate',
+    'core',
+    'edge-agent/config.ts',
+    'edge-agent/drivers/define-driver.ts',
+    'edge-agent/drivers/operator-modules.ts',
+  ],
   local: ['local', 'operate', 'functions', 'core'],
   simulation: [
     'simulation',

@@ -1,10 +1,10 @@
 // A host's identity, from the operator's command to the agent's connection and to its removal.
 
-import { existsSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IoTClient } from '@aws-sdk/client-iot';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { agentSettings } from '#operate/enrol/agent-settings.ts';
+import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import {
   keepCertificate,
   retireCertificates,
@@ -314,6 +314,22 @@ it('refuses settings with which the agent would not start', () => {
     'CYBORG_AGENT_PCI (at allow_list)',
   );
   expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
+});
+
+it("checks settings of an operator's driver with the driver's own form", async () => {
+  const host = { stage, hostname: 'cmp1', endpoint: 'x:443', at: '/etc/cyborg-agent' };
+  const settings = '{"drivers":["npu"],"npu":{"cards":0}}';
+  expect(() => agentSettings(host, settings)).toThrow(
+    "and the operator's drivers in the folder that --drivers-dir names.",
+  );
+  const folder = emptyFolder();
+  await expect(modulesIn(join(folder, 'none'))).rejects.toThrow(EnrolmentRefused);
+  const module = `export default ({ defineDriver, z }) => defineDriver({
+    name: 'npu', settings: z.strictObject({ cards: z.number().min(1) }), create: () => ({}) });`;
+  writeFileSync(join(folder, 'npu.mjs'), module, { mode: 0o600 });
+  const modules = await modulesIn(folder);
+  expect(() => agentSettings({ ...host, modules }, settings)).toThrow('CYBORG_AGENT_NPU (at cards');
+  expect(agentSettings({ ...host, modules }, settings.replace('0', '2'))).toContain('"npu"');
 });
 
 it("has Amazon's authorities", () => {

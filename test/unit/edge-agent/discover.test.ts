@@ -52,6 +52,30 @@ describe('discovery', () => {
     expect((await found).devices).toHaveLength(1);
   });
 
+  it('does not wait for a set-up that hangs, and does not begin another', async () => {
+    let [begun, end] = [0, (_: string[]) => {}];
+    const slow: Driver = {
+      ...aDriver('slow', nic),
+      setUp: () => {
+        begun += 1;
+        return new Promise((resolve) => {
+          end = resolve;
+        });
+      },
+    };
+    const { discover, clock } = discoveryOf(slow, aDriver('one', gpu));
+    for (const _ of [1, 2]) {
+      const found = discover();
+      await clock.advance(30_000);
+      expect((await found).failedDrivers).toEqual(['slow']);
+      expect((await found).devices).toHaveLength(1);
+    }
+    expect(begun).toBe(1);
+    const found = discover();
+    end([]);
+    expect((await found).devices).toHaveLength(2);
+  });
+
   it('does not ask a hanging driver again, and asks it when it has returned', async () => {
     // Prepare
     let asked = 0;

@@ -1,0 +1,91 @@
+// The kit fails drivers that do not keep the contract.
+
+import { describe, expect, it } from 'vitest';
+import type { DriverContext } from '#agent/drivers/define-driver.ts';
+import type { Driver } from '#agent/drivers/driver.ts';
+import { runCheck } from './check.ts';
+import type { DriverFixture } from './fixture.ts';
+import { checksOf } from './kit.ts';
+import { fixture as mdev } from './mdev.fixture.ts';
+
+/** Driver mdev with a fault. */
+function broken(change: (driver: Driver, context: DriverContext) => Partial<Driver>) {
+  const configured = mdev.module.configure(mdev.settings);
+  if ('faults' in configured) throw new Error('settings');
+  const create = (context: DriverContext) => {
+    const driver = configured.create(context);
+    return { ...driver, ...change(driver, context) };
+  };
+  const module = { name: 'mdev', configure: () => ({ name: 'mdev', create }) };
+  return { ...mdev, module } satisfies DriverFixture;
+}
+
+async function failuresOf(fixture: DriverFixture, titles: RegExp): Promise<string[]> {
+  const failed: string[] = [];
+  for (const check of (await checksOf(fixture)).filter(({ title }) => titles.test(title))) {
+    await runCheck(fixture, check).catch(() => failed.push(check.title));
+  }
+  return failed;
+}
+
+let calls = 0;
+
+describe('a driver fails the kit', () => {
+  it.each<[string, RegExp, Parameters<typeof broken>[0]]>([
+    [
+      'whose answer changes without a cause',
+      /twice the same/,
+      (driver) => ({
+        discover: async () => {
+          const { devices } = await driver.discover();
+          const [[address, device] = ['', undefined]] = Object.entries(devices);
+          calls += 1;
+          return device
+            ? { devices: { [address]: { ...device, model: `${calls}` } } }
+            : { devices };
+        },
+      }),
+    ],
+    [
+      'that writes while it looks',
+      /changes nothing/,
+      (driver, { hardware }) => ({
+        discover: async () => {
+          await hardware.writeText('x', 'bus/pci/devices/0000:3b:00.0/driver_override', 'x');
+          return driver.discover();
+        },
+      }),
+    ],
+    [
+      'that throws if one file cannot be read',
+      /fault in bus.*numa_node/,
+      (driver, { sysfs }) => ({
+        discover: async () => {
+          sysfs.readAttribute('bus/pci/devices/0000:3b:00.0/numa_node');
+          return driver.discover();
+        },
+      }),
+    ],
+    ['that removes nothing', /^clean removes/, () => ({ clean: async () => ({ removed: true }) })],
+    [
+      'that finds what is not there',
+      /^prepare makes one/,
+      () => ({ find: async () => ({ state: 'ready' }) as const }),
+    ],
+    [
+      'that does not recognize the object of another program',
+      /another program/,
+      () => ({ find: async () => ({ state: 'absent' }) as const }),
+    ],
+    [
+      'that hides the error of the kernel',
+      /^prepare that is refused with EBUSY/,
+      (driver) => ({
+        prepare: async (handle) => (await driver.prepare?.(handle).catch(() => ({}))) ?? {},
+      }),
+    ],
+  ])('%s', async (_name, titles, change) => {
+    expect(await failuresOf(mdev, titles)).toEqual([]);
+    expect(await failuresOf(broken(change), titles)).not.toEqual([]);
+  });
+});

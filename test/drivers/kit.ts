@@ -1,0 +1,30 @@
+// The kit holds a driver to the contract of edge-agent/drivers/driver.ts, on hosts of its
+// fixture.
+
+import type { Check } from './check.ts';
+import { discoveryChecks, filesRead } from './discovery-checks.ts';
+import type { DriverFixture } from './fixture.ts';
+import { cleanChecks, isOnlyCleaned, isPrepared, prepareChecks } from './handle-checks.ts';
+import { imageChecks } from './image-checks.ts';
+import { Trial } from './trial.ts';
+
+/**
+ * The checks of a driver.
+ *
+ * @param hasKernel whether the fixture has the kernel's side; without it only discovery is checked
+ */
+export async function checksOf(fixture: DriverFixture, hasKernel = true): Promise<Check[]> {
+  const trial = new Trial(fixture);
+  try {
+    await trial.start();
+    const offered = await trial.offered();
+    return [
+      ...discoveryChecks(fixture, await filesRead(fixture)),
+      ...(hasKernel && offered.some(isPrepared) ? prepareChecks : []),
+      ...(hasKernel && offered.some(isOnlyCleaned) ? cleanChecks : []),
+      ...(trial.driver.images ? imageChecks : []),
+    ];
+  } finally {
+    trial.remove();
+  }
+}

@@ -1,0 +1,98 @@
+// The files of a new driver.
+
+export interface Names {
+  /** `acme_npu` */
+  readonly name: string;
+  /** `acme-npu` */
+  readonly file: string;
+  /** `AcmeNpu` */
+  readonly pascal: string;
+  /** `acmeNpu` */
+  readonly camel: string;
+}
+
+export function driverText({ name, pascal, camel }: Names): string {
+  const custom = `CUSTOM_${name.toUpperCase()}`;
+  return `// Driver ${name}: PCI functions with the ids of the settings, each passed through as a whole.
+
+import * as z from 'zod';
+import { type PciFunction, pciSignature, readPciFunctions } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { Driver, NotOffered } from './driver.ts';
+
+const id = z.string().regex(/^[0-9a-f]{4}$/, 'must be four hexadecimal digits, in lower case');
+
+export const ${camel}Settings = z.strictObject({ vendor_id: id, product_id: id });
+type Settings = z.infer<typeof ${camel}Settings>;
+
+export function create${pascal}Driver(settings: Settings, context: DriverContext): Driver {
+  const { sysfs, guards } = context;
+  const isOurs = ({ vendorId, productId }: PciFunction) =>
+    vendorId === settings.vendor_id && productId === settings.product_id;
+  return {
+    name: '${name}',
+    signature: () => pciSignature(sysfs),
+    discover: async () => {
+      const notOffered: NotOffered[] = [];
+      const all = readPciFunctions(sysfs, (address, reason) => {
+        notOffered.push({ address, reason });
+      });
+      const wanted = all.filter(isOurs);
+      const refusals = await guards.check({ driver: '${name}', wanted, all, isOurs });
+      const devices: Record<string, ReportedDevice> = {};
+      for (const fn of wanted) {
+        const reason = refusals.get(fn.address);
+        if (reason === undefined) devices[fn.address] = describe(fn);
+        else notOffered.push({ address: fn.address, reason });
+      }
+      return { devices, notOffered };
+    },
+  };
+}
+
+function describe({ address, vendorId, productId, classCode }: PciFunction): ReportedDevice {
+  const parsed = parsePciAddress(address);
+  if (!parsed) throw new Error(\`\${address} is not a PCI address.\`);
+  return {
+    address,
+    driver: '${name}',
+    type: 'AICHIP',
+    vendor: vendorId,
+    product: productId,
+    model: productId,
+    std_board_info: JSON.stringify({ product_id: productId, class: \`0x\${classCode}\` }),
+    offers: {
+      resource_class: '${custom}',
+      traits: ['${custom}'],
+      attach_handles: [{ type: 'PCI', info: { ...parsed } }],
+    },
+    regions: [],
+  };
+}
+`;
+}
+
+export function fixtureText({ name }: Names): string {
+  return `// Two cards of driver ${name}.
+
+import { aSysfsTree } from '#test/support/sysfs.ts';
+import type { DriverFixture } from './fixture.ts';
+import { ownDriver } from './own-driver.ts';
+
+const ids = { vendor: '1ae0', product: '0001' } as const;
+
+export const fixture: DriverFixture = {
+  module: ownDriver('${name}'),
+  settings: { vendor_id: ids.vendor, product_id: ids.product },
+  bus: ['bus/pci/devices'],
+  host: () => {
+    const tree = aSysfsTree();
+    tree.addFunction({ ...ids, address: '0000:3b:00.0', classCode: '120000' });
+    tree.addFunction({ ...ids, address: '0000:5e:00.0', classCode: '120000' });
+    return { root: tree.root, remove: () => tree.remove() };
+  },
+};
+`;
+}

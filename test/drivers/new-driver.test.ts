@@ -1,0 +1,63 @@
+// `npm run driver:new` writes a driver that compiles, is formatted and passes the kit.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const parts = ['core', 'edge-agent', 'infra', 'local', 'operate', 'test/drivers', 'test/support'];
+const files = ['package.json', 'tsconfig.json', 'biome.json', 'README.md'];
+
+let copy: string;
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), 'new-driver-'));
+  for (const path of [...parts, ...files]) {
+    cpSync(join(root, path), join(copy, path), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  // The rest of the checkout is not in the copy.
+  const config = JSON.parse(readFileSync(join(copy, 'tsconfig.json'), 'utf8')) as object;
+  const include = ['core', 'edge-agent', 'test/drivers'];
+  writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify({ ...config, include }));
+  execFileSync('git', ['init', '-q'], { cwd: copy });
+});
+afterAll(() => rmSync(copy, { recursive: true }));
+
+function run(script: string, ...args: string[]) {
+  const environment = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+  const given = { cwd: copy, encoding: 'utf8' as const, env: environment };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], given);
+  return { status, output: stdout + stderr };
+}
+
+it.each([
+  [[], 'Give one NAME.'],
+  [['Npu'], 'a name begins with a lower case letter'],
+  [['../npu'], 'a name begins with a lower case letter'],
+  [['pci'], 'which a driver of the agent has.'],
+  [['stage'], 'which is that of a setting of the agent.'],
+  [['mdev_cards'], 'edge-agent/drivers/mdev-cards.ts exists already.'],
+])('refuses %j', (args, fault) => {
+  const { status, output } = run('test/drivers/new-driver.ts', ...args);
+  expect([status, output]).toEqual([2, expect.stringContaining(fault)]);
+});
+
+it.each(['acme_npu', 'zz9', 'a_driver_with_a_rather_long_name_of_its_own'])(
+  'writes driver %s, which compiles and passes the kit',
+  (name) => {
+    const written = run('test/drivers/new-driver.ts', name);
+    expect(written).toMatchObject({ status: 0 });
+    expect(run('node_modules/typescript/bin/tsc', '--noEmit')).toEqual({ status: 0, output: '' });
+    const files = ['index.ts', `${name.replaceAll('_', '-')}.ts`];
+    const formatted = ['check', ...files.map((file) => `edge-agent/drivers/${file}`)];
+    expect(run('infra/biome.ts', ...formatted, 'test/drivers')).toMatchObject({ status: 0 });
+    expect(readFileSync(join(copy, 'README.md'), 'utf8')).toContain(`| ${name} | \`${name}\` |`);
+    const { status, output } = run('test/drivers/main.ts', name);
+    expect([status, output.trim().split('\n').at(-1)]).toEqual([
+      0,
+      expect.stringMatching(/^\d+ passed, 0 failed$/),
+    ]);
+  },
+);

@@ -1,0 +1,89 @@
+// `npm run driver:new -- NAME`: writes a driver that finds PCI functions and passes the kit, with
+// its settings, its fixture, its line in drivers/index.ts and its row in README.md.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { faultOfName } from '#agent/drivers/operator-modules.ts';
+import { runCommand, WrongArguments } from '#operate/arguments.ts';
+import { driverText, fixtureText, type Names } from './new-driver-texts.ts';
+
+const index = 'edge-agent/drivers/index.ts';
+
+const usage = `npm run driver:new -- NAME
+
+NAME  lower case letters, digits and _, such as acme_npu`;
+
+const root = join(import.meta.dirname, '../..');
+
+async function main(): Promise<void> {
+  const { positionals } = parseArgs({ allowPositionals: true, options: {} });
+  const [name, ...others] = positionals;
+  if (name === undefined || others.length > 0) throw new WrongArguments('Give one NAME.');
+  const fault = faultOfName(name);
+  if (fault) throw new WrongArguments(`The driver ${fault}.`);
+  const names = namesOf(name);
+  const driver = `edge-agent/drivers/${names.file}.ts`;
+  const fixture = `test/drivers/${names.file}.fixture.ts`;
+  const existing = [driver, fixture].find((path) => existsSync(join(root, path)));
+  if (existing) throw new WrongArguments(`${existing} exists already.`);
+  writeFileSync(join(root, driver), driverText(names));
+  writeFileSync(join(root, fixture), fixtureText(names));
+  edit(index, (text) => withDriver(text, names));
+  edit('README.md', (text) => withRow(text, names));
+  format(driver, fixture, index);
+  console.log(`Wrote ${driver} and ${fixture}; edit them.`);
+  console.log(`Check the driver: npm run driver:check -- ${name}`);
+}
+
+function namesOf(name: string): Names {
+  const pascal = name.replaceAll(/(^|_)([a-z0-9])/g, (_, _before, first: string) =>
+    first.toUpperCase(),
+  );
+  const camel = pascal.charAt(0).toLowerCase() + pascal.slice(1);
+  return { name, file: name.replaceAll('_', '-'), pascal, camel };
+}
+
+function edit(path: string, change: (text: string) => string): void {
+  const file = join(root, path);
+  const before = readFileSync(file, 'utf8');
+  const after = change(before);
+  if (after === before) throw new Error(`${path} has no place for the driver.`);
+  writeFileSync(file, after);
+}
+
+function format(...paths: string[]): void {
+  const args = ['infra/biome.ts', 'check', '--write', ...paths];
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`The files cannot be formatted: ${stderr}`);
+}
+
+/** With its import, and its line at the end of the list; the formatter sorts and wraps them. */
+function withDriver(text: string, { name, file, pascal, camel }: Names): string {
+  const lines = text.split('\n');
+  const create = `create${pascal}Driver`;
+  const settings = `${camel}Settings`;
+  lines.splice(
+    lines.findLastIndex((line) => line.includes(" from './")) + 1,
+    0,
+    `import { ${create}, ${settings} } from './${file}.ts';`,
+  );
+  const list = lines.findIndex((line) => line.startsWith('export const ownDrivers'));
+  const entry = `  defineDriver({ name: '${name}', settings: ${settings}, create: ${create} }),`;
+  lines.splice(lines.indexOf('];', list), 0, entry);
+  return lines.join('\n');
+}
+
+/** At the end of the support matrix. */
+function withRow(text: string, { name }: Names): string {
+  const lines = text.split('\n');
+  const head = lines.findIndex((line) => line.startsWith('| hardware | driver |'));
+  if (head === -1) return text;
+  const end = lines.findIndex((line, index) => index > head && !line.startsWith('|'));
+  const seen = 'sysfs trees in tests; not seen on hardware';
+  lines.splice(end, 0, `| ${name} | \`${name}\` | yes | yes | no | no | no | ${seen} |`);
+  return lines.join('\n');
+}
+
+runCommand(usage, main);

@@ -1,0 +1,52 @@
+// A fixture for an operator's driver: its file, its settings, and a tree that is copied for each
+// host. The kernel's side is a file of its own, whose default export is a function of the tree.
+
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { DriverModule } from '#agent/drivers/define-driver.ts';
+import { given as toModules } from '#agent/drivers/operator-modules.ts';
+import { WrongArguments } from '#operate/arguments.ts';
+import type { FixtureHost } from './fixture.ts';
+import type { NamedFixture } from './fixtures.ts';
+
+export interface OperatorGiven {
+  readonly module: string;
+  readonly tree: string;
+  readonly settings?: string | undefined;
+  readonly kernel?: string | undefined;
+}
+
+type Kernel = (host: { readonly root: string }) => Omit<FixtureHost, 'root' | 'remove'>;
+
+export async function operatorFixture(given: OperatorGiven): Promise<NamedFixture> {
+  const make = await defaultOf<(given: object) => DriverModule>(given.module);
+  const kernel = given.kernel === undefined ? undefined : await defaultOf<Kernel>(given.kernel);
+  const module = make(toModules);
+  const { settings } = given;
+  return {
+    title: module.name,
+    fixture: {
+      module,
+      ...(settings !== undefined && { settings: JSON.parse(readFileSync(settings, 'utf8')) }),
+      bus: ['bus', 'bus/pci/devices', 'class'],
+      host: () => {
+        const root = join(mkdtempSync(join(tmpdir(), 'tree-')), 'sys');
+        // Links stay relative, so that they stay inside of the copy.
+        cpSync(given.tree, root, { recursive: true, verbatimSymlinks: true });
+        return {
+          root,
+          ...kernel?.({ root }),
+          remove: () => rmSync(join(root, '..'), { recursive: true, force: true }),
+        };
+      },
+    },
+  };
+}
+
+async function defaultOf<T>(file: string): Promise<T> {
+  const { default: found } = (await import(pathToFileURL(resolve(file)).href)) as { default?: T };
+  if (typeof found === 'function') return found;
+  throw new WrongArguments(`${file} must have a function as its default export.`);
+}

@@ -1,0 +1,238 @@
+// One trial of a driver: a host of its fixture, and on it the part of the agent that calls
+// drivers. The agent can die at any write and start again with the files that it left.
+
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Checkpoint, type JobOutcome, openCheckpoint } from '#agent/checkpoint.ts';
+import { type Clock, systemClock } from '#agent/clock.ts';
+import { createDiscovery, type Found as Discovered } from '#agent/discover.ts';
+import { createDownloads } from '#agent/download.ts';
+import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
+import { openGuards } from '#agent/guards/guards.ts';
+import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import { recoverHandles } from '#agent/recover-handles.ts';
+import { runSteps } from '#agent/run-steps.ts';
+import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { JobStep } from '#core/contracts/job-document.ts';
+import { aLog } from '#test/support/agent.ts';
+import { ProcTree } from '#test/support/proc-tree.ts';
+import { type FaultyHost, faultyHost } from './faulty-host.ts';
+import type { DriverFixture, FixtureHost } from './fixture.ts';
+
+/** A handle that a driver offers. */
+export interface Offered {
+  readonly work: HandleWork;
+  readonly prepare: ReportedHandle['prepare'];
+  readonly isCleaned: boolean;
+}
+
+export interface Job {
+  readonly id: string;
+  readonly verb: 'prepare' | 'clean';
+  readonly work: HandleWork;
+  readonly epoch: number;
+}
+
+/** Longer than anything takes that does not hang. */
+const hangsMs = 60_000;
+
+export class Trial {
+  readonly host: FixtureHost;
+  readonly fixture: DriverFixture;
+  readonly log = aLog();
+  driver: Driver;
+  faulty: FaultyHost;
+  /** The agent's limits are at most so long. */
+  limitMs = Number.POSITIVE_INFINITY;
+  /** Calls of the driver's `clean`. */
+  cleans = 0;
+  #checkpoint: Checkpoint | undefined;
+  #discover: () => Promise<Discovered> = () => Promise.reject(new Error('not started'));
+  #bootId: string = randomUUID();
+  readonly #directory = mkdtempSync(join(tmpdir(), 'driver-'));
+  readonly #proc = new ProcTree();
+
+  readonly #clock: Clock = {
+    ...systemClock,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, this.limitMs), signal),
+  };
+
+  constructor(fixture: DriverFixture) {
+    this.fixture = fixture;
+    this.host = fixture.host({ directory: this.directory, bootId: () => this.#bootId });
+    this.faulty = faultyHost(this.host);
+    this.driver = { name: fixture.module.name, discover: async () => ({ devices: {} }) };
+  }
+
+  /** The driver's own folder. */
+  get directory(): string {
+    return join(this.#directory, 'drivers', this.fixture.module.name);
+  }
+
+  /** Starts the agent, as after its end or its death. */
+  async start(): Promise<void> {
+    const faulty = faultyHost(this.host);
+    const { sysfs, hardware } = faulty;
+    const files = stepped(openStateFiles(this.#directory), faulty);
+    const checkpoint = await openCheckpoint({ files, bootId: this.#bootId, log: this.log });
+    const guards = openGuards({
+      ...{ sysfs, hardware, proc: openProc(this.#proc.root), ownPid: '4711' },
+      offeredBefore: await openOfferedBefore(openStateFiles(this.#directory), this.log),
+    });
+    const configured = this.fixture.module.configure(this.fixture.settings);
+    if ('faults' in configured) {
+      throw new Error(`The settings are refused: ${JSON.stringify(configured.faults)}`);
+    }
+    const driver = configured.create({
+      ...{ sysfs, hardware, guards, clock: this.#clock, log: this.log },
+      ...{ directory: this.directory, thing: 'test:cmp1', bootId: this.#bootId },
+      isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+    });
+    const { clean } = driver;
+    this.driver = {
+      ...driver,
+      ...(clean && {
+        clean: (handle, onProgress) => {
+          this.cleans += 1;
+          return clean(handle, onProgress);
+        },
+      }),
+    };
+    this.faulty = faulty;
+    this.#checkpoint = checkpoint;
+    this.#discover = createDiscovery({
+      ...{ drivers: [this.driver, neighbour], clock: this.#clock, log: this.log },
+    });
+    await recoverHandles({ checkpoint, drivers: [this.driver], log: this.log });
+  }
+
+  async boot(): Promise<void> {
+    this.host.boot?.();
+    this.#bootId = randomUUID();
+    await this.start();
+  }
+
+  /** A discovery as the agent's, with set-up and checks; without the neighbour. */
+  async discover(): Promise<Discovered> {
+    const found = await inTime(this.#discover(), 'The discovery');
+    const devices = found.devices.filter(({ device }) => device.driver !== neighbour.name);
+    if (devices.length === found.devices.length) {
+      throw new Error("Another driver's device is missing in the discovery.");
+    }
+    return { ...found, devices };
+  }
+
+  /** Handles of what it finds now; those without a uuid get one, as the control plane gives it. */
+  async offered(): Promise<Offered[]> {
+    const { devices } = await this.discover();
+    return devices.flatMap(({ device }) => handlesOf(device));
+  }
+
+  objects(): readonly string[] {
+    return [...(this.host.objects?.() ?? [])].sort();
+  }
+
+  /** The same job again continues it, as after a death of the agent. */
+  async run(job: Job): Promise<JobOutcome> {
+    return await inTime(this.begin(job), `The job ${job.verb}`);
+  }
+
+  /** Runs it without a limit. */
+  async begin({ id, verb, work, epoch }: Job): Promise<JobOutcome> {
+    if (!this.#checkpoint) throw new Error('The agent is not started.');
+    const { address, uuid, type, info } = work;
+    const place = { driver: this.driver.name, address };
+    const handle = { uuid, type, info: { ...info }, epoch };
+    const step: JobStep =
+      verb === 'prepare' ? { kind: verb, ...place, handle } : { kind: verb, ...place, handle };
+    const action = verb === 'prepare' ? 'prepare' : 'release';
+    return await runSteps(
+      {
+        ...{ drivers: [this.driver], clock: this.#clock, log: this.log },
+        checkpoint: this.#checkpoint,
+        downloads: createDownloads(join(this.#directory, 'images'), this.log),
+      },
+      {
+        ...{ jobId: id, execution: '1', stop: new AbortController().signal },
+        job: { action, steps: [step] },
+        onProgress: () => {},
+      },
+    );
+  }
+
+  /**
+   * Runs a job on an agent that dies at one of its writes: at the files of the agent, at the
+   * hardware. False if the job ends before.
+   */
+  async runKilled(job: Job, write: number): Promise<boolean> {
+    let count = 0;
+    let die = () => {};
+    const dead = new Promise<'dead'>((resolve) => {
+      die = () => resolve('dead');
+    });
+    this.faulty.faults.step = async () => {
+      count += 1;
+      if (count <= write) return;
+      die();
+      await new Promise(() => {});
+    };
+    const end = await inTime(Promise.race([this.begin(job), dead]), `The job ${job.verb}`);
+    this.faulty.faults.step = async () => {};
+    return end === 'dead';
+  }
+
+  remove(): void {
+    this.host.remove();
+    this.#proc.remove();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+const neighbour: Driver = {
+  name: 'neighbour',
+  discover: async () => ({
+    devices: {
+      'ffff:ff:1f.0': {
+        ...{ address: 'ffff:ff:1f.0', driver: 'neighbour', type: 'NIC', model: '' },
+        ...{ vendor: '8086', product: '0000', regions: [] },
+      },
+    },
+  }),
+};
+
+function handlesOf({ address, offers, regions }: ReportedDevice): Offered[] {
+  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
+  return handles.map(({ uuid, type, info, prepare, clean_seconds: seconds }) => ({
+    work: { address, uuid: uuid?.toLowerCase() ?? randomUUID(), type, info },
+    prepare,
+    isCleaned: seconds !== undefined,
+  }));
+}
+
+function stepped(files: StateFiles, { faults }: FaultyHost): StateFiles {
+  return {
+    ...files,
+    replace: async (name, text) => {
+      await faults.step(`before ${name}`);
+      await files.replace(name, text);
+      await faults.step(`after ${name}`);
+    },
+  };
+}
+
+export async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(reject, hangsMs, new Error(`${what} hangs.`));
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
