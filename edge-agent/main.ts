@@ -40,6 +40,9 @@ const stopMsMax = 5_000;
 /** Before systemd's limit for a start (90 s). */
 const readyMsMax = 60_000;
 
+/** Longest wait for handles that are prepared again after a boot. */
+const recoveryMsMax = 30_000;
+
 async function main(): Promise<void> {
   if (process.argv.includes('--version')) {
     process.stdout.write(`${agentVersion}\n`);
@@ -85,7 +88,12 @@ async function main(): Promise<void> {
     drivers: config.drivers.map(({ name }) => name),
   });
   const discoverNow = createDiscovery({ drivers, clock, log });
-  const recovered = recoverHandles({ checkpoint, drivers, log });
+  // A driver that hangs must not keep the agent from its other devices.
+  const settled = new AbortController();
+  const recovered = Promise.race([
+    recoverHandles({ checkpoint, drivers, log }).finally(() => settled.abort()),
+    clock.sleep(recoveryMsMax, settled.signal),
+  ]);
   // Without the cloud, too: servers that start with the host need what discovery sets up.
   const first = recovered.then(discoverNow).then(
     () => {},

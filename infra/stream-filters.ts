@@ -14,6 +14,8 @@ export interface ChangePattern {
   readonly dynamodb: {
     readonly NewImage?: ImagePattern;
     readonly OldImage?: ImagePattern;
+    /** One of these must match, too. */
+    readonly $or?: readonly { readonly OldImage: ImagePattern }[];
   };
 }
 
@@ -43,7 +45,7 @@ export const followedChanges: ChangePatterns = {
   ],
   inventory: [
     changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
-    // A handle that is gone and free, or that enters or leaves quarantine. Claims and releases of
+    // A handle that is gone and free, or that enters quarantine. Claims and releases of
     // other handles are most changes of this table.
     changeTo({
       ...handle,
@@ -51,9 +53,15 @@ export const followedChanges: ChangePatterns = {
       arq_uuid: { S: [{ exists: false }] },
     }),
     changeTo({ ...handle, ...isQuarantined }),
-    { dynamodb: { NewImage: handle, OldImage: isQuarantined } },
-    // Or a restored handle that is reinstated.
-    { dynamodb: { NewImage: handle, OldImage: isRestored } },
+    // Or that leaves it, or is reinstated after a restore.
+    {
+      dynamodb: {
+        NewImage: handle,
+        $or: [{ OldImage: isQuarantined }, { OldImage: isRestored }],
+      },
+    },
+    // Or one that is cleaned for long: Placement reserves it meanwhile.
+    changeTo({ ...handle, takes_long: { BOOL: [{ exists: true }] } }),
   ],
 };
 

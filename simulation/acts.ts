@@ -320,8 +320,12 @@ export const isBroken =
     for (const { hardware } of hosts) hardware.isBroken = isBroken;
   };
 
+export const loseImages: Act = ({ hosts }) => {
+  for (const { hardware } of hosts) hardware.imageAtBoot = 'lost';
+};
+
 export const keepImages: Act = ({ hosts }) => {
-  for (const { hardware } of hosts) hardware.isImageKept = true;
+  for (const { hardware } of hosts) hardware.imageAtBoot = 'kept';
 };
 
 /** Deletes the presence of each host, as before its first report. */

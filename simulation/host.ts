@@ -47,8 +47,8 @@ export interface Hardware {
   readonly regionUsers: Set<Server>;
   /** Devices that are plugged in. */
   readonly present: Set<string>;
-  /** The image is in flash and survives every reboot. */
-  isImageKept: boolean;
+  /** Whether the region holds its image after a reboot. */
+  imageAtBoot: 'kept' | 'lost' | 'either';
   /** Handles of the NIC beyond the usual ones, and how long the host cleans each of all. */
   readonly nic: { more: number; cleanSeconds?: number };
   /** Every request to the devices fails. */
@@ -104,7 +104,7 @@ export function createHost(parts: HostParts): Host {
     image: undefined,
     regionUsers: new Set(),
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
-    isImageKept: false,
+    imageAtBoot: 'either',
     nic: { more: 0 },
     isBroken: false,
     blindUntilMs: 0,
@@ -118,7 +118,8 @@ export function createHost(parts: HostParts): Host {
     hardware.mdevs.clear();
     hardware.regionUsers.clear();
     for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, foreignMdev(uuid));
-    if (!hardware.isImageKept && random.chance(0.7)) hardware.image = undefined;
+    const isLost = hardware.imageAtBoot === 'either' && random.chance(0.7);
+    if (isLost || hardware.imageAtBoot === 'lost') hardware.image = undefined;
     host.isUp = true;
     startAgent();
   }

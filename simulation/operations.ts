@@ -26,6 +26,7 @@ import {
   isPlacementOut,
   keepImages,
   killAgents,
+  loseImages,
   plug,
   profileUuid,
   programRegion,
@@ -148,6 +149,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['FPGA', 'host', 'instance'],
     prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
+      loseImages(world);
       reboot(world);
     }),
     prepareMs: 6 * minuteMs,
@@ -269,7 +271,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     act: inTurn(() => {}, 30_000, isIotOut(false)),
   },
   'delete the ARQs of an overdue bind': {
-    about: ['instance'],
+    about: ['instance', 'GPU'],
     prepare: inTurn(inTurn(isIotOut(true), 0, isNovaOut(true)), 0, boot('vgpu2')),
     prepareMs: 185_000,
     act: inTurn(

@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { type AttachHandle, attachTypes, preparations } from '../domain/device.ts';
+import { takesLong } from '../domain/handle-state.ts';
 import type { ArqUuid, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from '../domain/ids.ts';
 import { anId, camelNamed, parseRow, texts } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
@@ -34,6 +35,8 @@ export function handleRow(handle: AttachHandle): Row {
     epoch: handle.epoch,
     ...(handle.prepare && { prepare: handle.prepare }),
     ...(handle.cleanSeconds !== undefined && { clean_seconds: handle.cleanSeconds }),
+    // Lets a stream's filter tell handles whose releases change what Placement reserves.
+    ...(takesLong(handle) && { takes_long: true }),
     ...(handle.isGone && { is_gone: true }),
     release_id: handle.release,
     quarantine: handle.quarantine,

@@ -4,6 +4,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
+import { takesLong } from '../domain/handle-state.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { handleRow } from './handle-rows.ts';
@@ -237,11 +238,13 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
 /** Stores how the host prepares and cleans the handle from now on. */
 async function changeHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
   const { prepare, cleanSeconds } = handle;
-  const set = setting({ prepare, clean_seconds: cleanSeconds });
+  const isLong = takesLong(handle);
+  const set = setting({ prepare, clean_seconds: cleanSeconds, takes_long: isLong || undefined });
   const hasAny = Object.keys(set.values).length > 0;
   const absent = [
     ...(prepare ? [] : ['prepare']),
     ...(cleanSeconds === undefined ? ['clean_seconds'] : []),
+    ...(isLong ? [] : ['takes_long']),
   ];
   const remove = absent.length > 0 ? `REMOVE ${absent.join(', ')}` : '';
   await updateIf(client, {

@@ -89,7 +89,9 @@ export async function aJobsHost(): Promise<JobsHost> {
         if (topic.includes('/jobs/')) traffic.fromHost.push(topic);
         return;
       }
-      reports.push(inventoryReport.parse(JSON.parse(payload.toString())));
+      const report = inventoryReport.parse(JSON.parse(payload.toString()));
+      // The first report tells the boot only.
+      if (!report.is_hello) reports.push(report);
     },
   });
   const gbs = aGbs();

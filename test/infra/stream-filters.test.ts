@@ -189,6 +189,11 @@ describe('the filters of the streams', () => {
       },
       { table: 'inventory', after: deviceRow(aStoredDevice()) },
       { table: 'inventory', after: handleRow(aStoredHandle({ isGone: true })) },
+      {
+        table: 'inventory',
+        before: handleRow(aStoredHandle({ cleanSeconds: 7200 })),
+        after: handleRow(aStoredHandle({ cleanSeconds: 7200, release: aJobUuid as ReleaseId })),
+      },
     ];
     for (const change of followed) {
       expect(invokes(change)).toBe(true);
@@ -198,7 +203,16 @@ describe('the filters of the streams', () => {
 
   it('have a pattern for every kind of row', () => {
     // A new kind of row with a follow-up needs a pattern, too.
-    const quiet = ['ARQ#', 'REAPER', 'RESTORED', 'HOST', 'DEPLOYABLE', 'NAME#', 'UUID#'];
+    const quiet = [
+      'ARQ#',
+      'REAPER',
+      'RESTORED',
+      'HOST',
+      'NOT_OFFERED',
+      'DEPLOYABLE',
+      'NAME#',
+      'UUID#',
+    ];
     const followed = ['INSTANCE#', 'JOB#', 'RELEASE#', 'PROGRAM#', 'DEVICE#', 'HANDLE#'];
     const kinds = Object.entries(rows)
       .filter(([name]) => name.endsWith('Key'))

@@ -24,8 +24,10 @@ export function invokes(
   patterns: ChangePatterns = followedChanges,
 ): boolean {
   return patterns[table].some(
-    ({ dynamodb: { NewImage = {}, OldImage = {} } }) =>
-      fits(after, NewImage) && fits(before, OldImage),
+    ({ dynamodb: { NewImage = {}, OldImage = {}, $or: some } }) =>
+      fits(after, NewImage) &&
+      fits(before, OldImage) &&
+      (!some || some.some((each) => fits(before, each.OldImage))),
   );
 }
 
