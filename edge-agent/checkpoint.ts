@@ -12,7 +12,7 @@
 //   its marks tell our objects from those of other programs.
 // - Memory changes after the disk: a change that could not be stored has no effect.
 // - A boot invalidates all entries: what was prepared is gone, and documents for an earlier boot
-//   are refused. The marks of the boot before are kept as `lost`, to prepare it again.
+//   are refused. Confirmed marks of the boot before are kept as `lost`, to prepare it again.
 // - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
 import * as z from 'zod';
@@ -57,9 +57,13 @@ const mark = z.object({
   info: handleInfo,
   /** Epoch of the attach handle when it was last prepared. */
   epoch: z.number(),
+  /** The last step about it was to prepare it, and has succeeded. */
+  is_confirmed: z.boolean(),
 });
 /** A handle that the agent has prepared, or is about to prepare. */
 export type PreparedMark = z.infer<typeof mark>;
+/** What a claim says of it. */
+export type ClaimedMark = Omit<PreparedMark, 'is_confirmed'>;
 
 const cleaning = z.object({ epoch: z.number(), evidence });
 export type Cleaning = z.infer<typeof cleaning>;
@@ -110,7 +114,7 @@ export interface Checkpoint {
   release(ended: readonly string[]): Promise<void>;
   isReleased(ended: string): boolean;
   /** @param mark for a step that prepares a handle */
-  claim(jobId: string, execution: string, intent: Intent, mark?: PreparedMark): Promise<void>;
+  claim(jobId: string, execution: string, intent: Intent, mark?: ClaimedMark): Promise<void>;
   /** @param seen `absent` if what the step prepares does not exist after the step */
   record(jobId: string, execution: string, result: StepResult, seen?: 'absent'): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
@@ -164,7 +168,12 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
         const results = job(jobId, execution)?.results ?? [];
         const claim = { step: results.length, intent };
         const { uuid } = intent;
-        const prepared = mark && uuid ? { ...before.prepared, [uuid]: mark } : before.prepared;
+        const marked = mark ?? (uuid ? before.prepared[uuid] : undefined);
+        // Until the result is recorded, it is unknown whether the object exists.
+        const prepared =
+          marked && uuid
+            ? { ...before.prepared, [uuid]: { ...marked, is_confirmed: false } }
+            : before.prepared;
         return { ...withJob(before, jobId, { execution, claim, results }), prepared };
       }),
     record: (jobId, execution, result, seen) =>
@@ -199,7 +208,9 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
   try {
     const stored = state.parse(JSON.parse(text));
     if (stored.boot_id === bootId) return stored;
-    return { ...nothing, lost: { ...stored.lost, ...stored.prepared }, cleaned: stored.cleaned };
+    const known = Object.entries({ ...stored.lost, ...stored.prepared });
+    const lost = Object.fromEntries(known.filter(([, each]) => each.is_confirmed));
+    return { ...nothing, lost, cleaned: stored.cleaned };
   } catch (error) {
     const kept = await files.keepAside(fileName);
     // Without marks all existing objects count as foreign: they stay until the host reboots.
@@ -233,7 +244,12 @@ function unmarked(
     // A failed step alone proves nothing: an earlier run of it may have prepared the handle.
     return { prepared: without(before.prepared, uuid) };
   }
-  if (kind !== 'clean' || result.failed !== undefined) return {};
+  if (result.failed !== undefined) return {};
+  const mark = before.prepared[uuid];
+  if (kind === 'prepare' && mark) {
+    return { prepared: { ...before.prepared, [uuid]: { ...mark, is_confirmed: true } } };
+  }
+  if (kind !== 'clean') return {};
   const isKept = isPreparedLater(before.prepared[uuid], Number(epoch));
   return {
     ...(!isKept && { prepared: without(before.prepared, uuid) }),

@@ -2,7 +2,7 @@
 // that the object was made for this holder, and not for an earlier one.
 
 import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
-import type { Checkpoint, PreparedMark } from './checkpoint.ts';
+import type { Checkpoint, ClaimedMark } from './checkpoint.ts';
 import type { Driver, Found, HandleWork, Prepared } from './drivers/driver.ts';
 import { type FindDeps, findDevice, StepFailed } from './find-device.ts';
 
@@ -10,7 +10,7 @@ export interface PrepareContext extends FindDeps {
   readonly checkpoint: Checkpoint;
   readonly job: { readonly action: string };
   /** Records on disk what is about to be done. */
-  readonly claim: (kind: 'prepare' | 'clean', mark?: PreparedMark) => Promise<void>;
+  readonly claim: (kind: 'prepare' | 'clean', mark?: ClaimedMark) => Promise<void>;
 }
 
 /** @throws StepFailed, or the driver's error */

@@ -4,7 +4,7 @@
 // cannot be read.
 
 import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
-import type { Checkpoint, Intent, JobOutcome, PreparedMark, StepResult } from './checkpoint.ts';
+import type { Checkpoint, ClaimedMark, Intent, JobOutcome, StepResult } from './checkpoint.ts';
 import { cleanHandle } from './clean-handle.ts';
 import type { Downloads } from './download.ts';
 import { areAbsent, type FindDeps, StepRefused } from './find-device.ts';
@@ -123,7 +123,7 @@ async function doStep(
     job,
     stop,
     onProgress: (percent: number) => onProgress(number, percent),
-    claim: (kind: JobStep['kind'], mark?: PreparedMark) =>
+    claim: (kind: JobStep['kind'], mark?: ClaimedMark) =>
       deps.checkpoint.claim(jobId, execution, intentOf(step, kind), mark),
   };
   if (step.kind === 'clean') {

@@ -192,6 +192,7 @@ const foreignMark: PreparedMark = {
   type: 'MDEV',
   info: { asked_type: mdevType },
   epoch: 0,
+  is_confirmed: true,
 };
 
 const weakenedCheckpoint: Partial<Record<OtherGuard, (checkpoint: Checkpoint) => Checkpoint>> = {

@@ -49,6 +49,10 @@ export function showDevices(layout: Layout, say: (sentence: string) => void): De
 function sentencesOf(devices: z.infer<typeof listing>['devices']): string[] {
   const byHost = Map.groupBy(devices, ({ hostname }) => hostname);
   return [...byHost].map(
-    ([hostname, own]) => `${hostname} has ${own.map(({ type }) => type).join(', ')}`,
+    ([hostname, own]) =>
+      `${hostname} has ${own
+        .map(({ type }) => type)
+        .sort()
+        .join(', ')}`,
   );
 }

@@ -21,6 +21,8 @@ const open = (given: { bootId?: string; directory?: string } = {}) =>
 
 const place = { driver: 'fake_gpu', address: '0000:0e:00.0' };
 const mark = { ...place, type: 'MDEV' as const, info: { asked_type: 'fake-1' }, epoch: 1 };
+const confirmed = { ...mark, is_confirmed: true };
+const unconfirmed = { ...mark, is_confirmed: false };
 const making = { kind: 'prepare', ...place, uuid: 'uuid-1', epoch: '1' };
 const removing = { ...making, kind: 'clean', epoch: '2' };
 
@@ -32,7 +34,7 @@ describe('after a crash', () => {
       claim: { step: 0, intent: making },
       results: [],
     });
-    expect(after.prepared('uuid-1')).toEqual(mark);
+    expect(after.prepared('uuid-1')).toEqual(unconfirmed);
   });
 
   it('results and the outcome are known', async () => {
@@ -67,7 +69,7 @@ describe('a prepared handle', () => {
     await checkpoint.record('job', '1', {});
     await checkpoint.claim('job-2', '1', removing);
     await checkpoint.record('job-2', '1', { failed: 'EBUSY' });
-    expect(checkpoint.prepared('uuid-1')).toEqual(mark);
+    expect(checkpoint.prepared('uuid-1')).toEqual(unconfirmed);
     await checkpoint.claim('job-2', '1', removing);
     await checkpoint.record('job-2', '1', {});
     expect((await open()).prepared('uuid-1')).toBeUndefined();
@@ -77,7 +79,7 @@ describe('a prepared handle', () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making, mark);
     await checkpoint.record('job', '1', { failed: 'EIO' });
-    expect((await open()).prepared('uuid-1')).toEqual(mark);
+    expect((await open()).prepared('uuid-1')).toEqual(unconfirmed);
   });
 
   it('is no longer ours once a check has shown that it does not exist', async () => {
@@ -96,13 +98,24 @@ describe('the checkpoint', () => {
   });
 
   it('keeps what an earlier boot had prepared as lost, until it is prepared again', async () => {
-    await (await open()).claim('job', '1', making, mark);
+    const before = await open();
+    await before.claim('job', '1', making, mark);
+    await before.record('job', '1', {});
     await open({ bootId: 'boot-2' });
     const later = await open({ bootId: 'boot-3' });
-    expect(later.lost()).toEqual({ 'uuid-1': mark });
-    await later.recover('uuid-1', mark);
+    expect(later.lost()).toEqual({ 'uuid-1': confirmed });
+    await later.recover('uuid-1', confirmed);
     const after = await open({ bootId: 'boot-3' });
-    expect([after.lost(), after.prepared('uuid-1')]).toEqual([{}, mark]);
+    expect([after.lost(), after.prepared('uuid-1')]).toEqual([{}, confirmed]);
+  });
+
+  it('does not keep what may not have been prepared, or may have been cleaned', async () => {
+    const checkpoint = await open();
+    await checkpoint.claim('job', '1', making, mark);
+    expect((await open({ bootId: 'boot-2' })).lost()).toEqual({});
+    await checkpoint.record('job', '1', {});
+    await checkpoint.claim('job-2', '1', removing);
+    expect((await open({ bootId: 'boot-2' })).lost()).toEqual({});
   });
 
   it('keeps the last cleaning of each handle over boots', async () => {
