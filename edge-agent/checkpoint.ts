@@ -174,7 +174,9 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
           marked && uuid
             ? { ...before.prepared, [uuid]: { ...marked, is_confirmed: false } }
             : before.prepared;
-        return { ...withJob(before, jobId, { execution, claim, results }), prepared };
+        // The job knows more than the boot before.
+        const lost = uuid ? without(before.lost, uuid) : before.lost;
+        return { ...withJob(before, jobId, { execution, claim, results }), prepared, lost };
       }),
     record: (jobId, execution, result, seen) =>
       store((before) => {
