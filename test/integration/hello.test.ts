@@ -22,6 +22,14 @@ const ahead = {
   })),
 };
 
+const cleanedAhead = {
+  ...ahead,
+  regions: ahead.regions.map((region) => ({
+    ...region,
+    attach_handles: region.attach_handles.map((handle) => ({ ...handle, clean_seconds: 300 })),
+  })),
+};
+
 async function report(boot_id: string, isHello: boolean, device = gpu): Promise<void> {
   cmp1.counts.sequence += 1;
   const from = { boot_id, sequence: cmp1.counts.sequence };
@@ -44,6 +52,22 @@ describe('the hello of a new boot', () => {
     await cmp1.reprovisionAll();
     expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: bootId(1) }]);
     await cmp1.end('reprovision');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+  });
+
+  it('leaves a bind alone that has waited for a release and needed nothing else', async () => {
+    await report(bootId(4), false, cleanedAhead);
+    const holders = [await cmp1.bind(), await cmp1.bind(), await cmp1.bind()];
+    await cmp1.remove(holders[0]?.instance ?? '');
+    const { instance } = await cmp1.bind();
+    expect(await cmp1.stateOf(instance)).toBe('BindStarted');
+    await cmp1.startReleases();
+    await cmp1.end('release');
+    await cmp1.startBindOf(instance);
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+    await report(bootId(5), true);
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    await report(bootId(5), false, cleanedAhead);
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 

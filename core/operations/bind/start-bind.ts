@@ -40,7 +40,8 @@ export async function startBind(
   }
   try {
     const work = await prepareHostWork(deps, binding, inventory);
-    if (work.steps.length === 0) await succeedBind(deps, binding, bootId);
+    // The host prepares nothing, so no later boot takes anything away.
+    if (work.steps.length === 0) await succeedBind(deps, binding);
     else await createJob(deps, binding, { bootId, form }, work);
   } catch (error) {
     if (!(error instanceof WorkImpossible || error instanceof JobTooLarge)) throw error;
