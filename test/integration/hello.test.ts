@@ -55,6 +55,19 @@ describe('the hello of a new boot', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
+  it('leaves a release to the next report that the agent refuses for an earlier boot', async () => {
+    const { instance } = await cmp1.bound();
+    await cmp1.remove(instance);
+    await cmp1.startReleases();
+    await report(bootId(6), true);
+    await cmp1.end('release', 'rejected', { reason: 'another boot' });
+    expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
+    await report(bootId(6), false);
+    await cmp1.startReleases();
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
+  });
+
   it('leaves a bind alone that has waited for a release and needed nothing else', async () => {
     await report(bootId(4), false, cleanedAhead);
     const holders = [await cmp1.bind(), await cmp1.bind(), await cmp1.bind()];

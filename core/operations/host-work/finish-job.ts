@@ -10,7 +10,7 @@ import {
   hostWork,
   type JobFinishedKind,
 } from '../../domain/host-work.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
+import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { failBind, failOvertaken, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
@@ -62,6 +62,8 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
       if (inventory) await noteSuccess(deps, inventory);
       return;
     }
+    // The report of the boot asks again; until then binds wait behind the release.
+    if (event.operation === 'rejected' && isEndedByBoot(release, host)) return;
     await quarantine(deps, release, reasonOf(event));
     // A retry, or the same event again, is no new failure of the host.
     const isNew = release.quarantine === undefined;
