@@ -22,6 +22,8 @@ export interface Cloud {
   enrol(hostname: string): Promise<Readonly<Record<string, Buffer>>>;
   /** The boot that the control plane knows; jobs for another boot are rejected by the agent. */
   bootIdOf(hostname: string): Promise<string | undefined>;
+  /** Whether the host has cleaned up after all servers that are gone. */
+  isClean(hostname: string): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -48,6 +50,12 @@ export async function startCloud(directory: string): Promise<Cloud> {
       };
     },
     bootIdOf: async (hostname) => (await store.inventory.host(hostname)).host.bootId,
+    isClean: async (hostname) => {
+      const { devices } = await store.inventory.host(hostname);
+      const uuids = devices.flatMap(({ providers }) => providers);
+      const providers = await store.inventory.providers(uuids);
+      return providers.every(({ handles }) => handles.every(({ release }) => !release));
+    },
     stop: () => system.stop(),
   };
 }

@@ -59,6 +59,8 @@ async function bootServer({ cloud }: Stage, flavor: keyof typeof flavors): Promi
   return id;
 }
 
+const hostname = 'kernel-2.example';
+
 const scenarios: readonly Scenario[] = [
   {
     name: 'servers get a GPU, a vGPU of a physical function and one of a virtual function',
@@ -108,6 +110,8 @@ const scenarios: readonly Scenario[] = [
       const { cloud, guest } = stage;
       const id = await bootServer(stage, 'physical');
       await untilAttached(stage, [id]);
+      // Otherwise the other vGPU of the card would wait behind the one that blocks.
+      await eventually(() => cloud.isClean(hostname), Boolean, 120);
       const { attach_handle_uuid: uuid } = await arqOf(cloud, id);
       const group = await guest.link(`${mdevs}/${uuid}/iommu_group`);
       const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, uuid];
@@ -121,6 +125,7 @@ const scenarios: readonly Scenario[] = [
       others.push(await bootServer(stage, 'physical'));
       await untilAttached(stage, others);
       for (const other of others) await deleteServer(cloud, other);
+      await eventually(() => cloud.isClean(hostname), Boolean, 120);
     },
   },
   {
@@ -143,7 +148,7 @@ const scenarios: readonly Scenario[] = [
 
 export const reboot: Group = {
   name: 'reboot',
-  hostname: 'kernel-2.example',
+  hostname,
   prepare: async ({ guest }: Stage) => {
     const functions = ['10de:20b0:030200', '10de:1eb8:030200', '10de:2235:030200:8'];
     const cards = ['10de:1eb8=pf', '10de:2235=vf'];
