@@ -138,7 +138,8 @@ function withoutDeadline(kind: DueKind): Weaken {
     ...deps,
     listings: {
       ...deps.listings,
-      overdue: async (asked, now) => (asked === kind ? [] : deps.listings.overdue(asked, now)),
+      overdue: async (asked, now) =>
+        asked === kind ? { uuids: [], faults: [] } : deps.listings.overdue(asked, now),
     },
   });
 }

@@ -35,9 +35,14 @@ async function sweepKind(
   const seen = new Set<string>();
   const asked = new Map<string, number>();
   while (deps.clock() - startedAt < beginsWithinMs) {
-    const overdue = (await deps.listings.overdue(kind, now)).filter((uuid) => !seen.has(uuid));
-    if (overdue.length === 0) return;
-    for (const uuid of overdue) {
+    const overdue = await deps.listings.overdue(kind, now);
+    for (const error of overdue.faults) {
+      faults.push(error);
+      deps.log.error('Deadlines not read.', { kind, error });
+    }
+    const unseen = overdue.uuids.filter((uuid) => !seen.has(uuid));
+    if (unseen.length === 0) return;
+    for (const uuid of unseen) {
       seen.add(uuid);
       try {
         await end[kind](deps, uuid, asked);

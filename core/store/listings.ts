@@ -36,13 +36,16 @@ export interface Listings {
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
   /** Whether ARQs of that profile are stored. An ARQ that was just created may not show yet. */
   isProfileInUse(name: string): Promise<boolean>;
-  /**
-   * Uuids of items whose deadline has passed, the longest overdue first; at most {@link
-   * overdueMax}.
-   */
-  overdue(kind: DueKind, now: string): Promise<string[]>;
+  /** Items whose deadline has passed, the longest overdue first; at most {@link overdueMax}. */
+  overdue(kind: DueKind, now: string): Promise<Overdue>;
   /** ARQs of the project that are bound to no instance; counts at most up to `enough`. */
   countUnbound(projectId: string, enough: number): Promise<number>;
+}
+
+export interface Overdue {
+  readonly uuids: readonly string[];
+  /** Of shards that did not answer: a throttled one holds up no deadline of the others. */
+  readonly faults: readonly unknown[];
 }
 
 /** Most uuids of one kind per sweep. */
@@ -203,7 +206,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     },
 
     async overdue(kind, now) {
-      const found = await Promise.all(
+      const answers = await Promise.allSettled(
         shardsOf(kind).map(async (shard) => {
           const { Items = [] } = await client.send(
             new QueryCommand({
@@ -218,9 +221,14 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         }),
       );
       const dueAt = (row: Row) => String(row.due_at);
-      const rows = found.flat().sort((a, b) => (dueAt(a) < dueAt(b) ? -1 : 1));
-      // A row's key is its kind and its uuid.
-      return rows.slice(0, overdueMax).map((row) => String(row.pk).split('#')[1] ?? '');
+      const rows = answers
+        .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+        .sort((a, b) => (dueAt(a) < dueAt(b) ? -1 : 1));
+      return {
+        // A row's key is its kind and its uuid.
+        uuids: rows.slice(0, overdueMax).map((row) => String(row.pk).split('#')[1] ?? ''),
+        faults: answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : [])),
+      };
     },
 
     async countUnbound(projectId, enough) {

@@ -4,7 +4,10 @@ import type { DueKind } from '#core/store/shards.ts';
 import { someDeps } from '#test/support/deps.ts';
 
 /** Sweeps what is overdue, with two rows a page, and records the order. */
-async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
+async function sweepOf(
+  overdue: Readonly<Record<DueKind, readonly string[]>>,
+  unread: Partial<Record<DueKind, readonly Error[]>> = {},
+) {
   const come: string[] = [];
   const done = new Set<string>();
   const note = (uuid: string) => {
@@ -14,7 +17,10 @@ async function sweepOf(overdue: Readonly<Record<DueKind, readonly string[]>>) {
   };
   const deps = someDeps({
     listings: {
-      overdue: async (kind) => overdue[kind].filter((uuid) => !done.has(uuid)).slice(0, 2),
+      overdue: async (kind) => ({
+        uuids: overdue[kind].filter((uuid) => !done.has(uuid)).slice(0, 2),
+        faults: unread[kind] ?? [],
+      }),
     },
     store: {
       arqs: {
@@ -54,5 +60,13 @@ describe('the sweep', () => {
       awaited: [],
     });
     expect(swept).toEqual({ come: ['bad-1', 'binding-2', 'arq-1'], fault: 'bad-1 is broken' });
+  });
+
+  it('ends what it could read where shards could not be read, and throws their error', async () => {
+    const swept = await sweepOf(
+      { arq: ['arq-1'], binding: ['binding-1'], awaited: ['release-1'] },
+      { binding: [new Error('throttled')] },
+    );
+    expect(swept).toEqual({ come: ['binding-1', 'release-1', 'arq-1'], fault: 'throttled' });
   });
 });
