@@ -40,13 +40,15 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
         failures = 0;
         hasReported = true;
       };
-      if (!hasReported) await reportHello(deps, driverNames(deps), session.publish);
-      await serve(deps, session, stop, reported).finally(async () => {
+      try {
+        if (!hasReported) await reportHello(deps, driverNames(deps), session.publish);
+        await serve(deps, session, stop, reported);
+      } finally {
         // A job that ended in the last moment can still be answered.
         if (stop.aborted) await deps.jobs.idle();
         await session.end();
         await jobs;
-      });
+      }
     } catch (error) {
       if (stop.aborted) break;
       const waitMs = backoffMs(failures++, deps.random());

@@ -169,21 +169,23 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     serve: async (session) => {
       let latest: readonly PendingJob[] | undefined;
       let isTaking = false;
+      let opened: JobsChannel | undefined;
       const offer = async (pending: readonly PendingJob[]) => {
         latest = pending;
-        if (isTaking || channel === undefined) return;
+        if (isTaking || opened === undefined) return;
         isTaking = true;
-        while (latest && channel) {
+        while (latest && !session.lost.aborted) {
           const taken = latest;
           latest = undefined;
-          await takeAll(channel, taken);
+          await takeAll(opened, taken);
         }
         isTaking = false;
       };
       try {
-        channel = await openJobs(session, deps, offer);
+        opened = await openJobs(session, deps, offer);
+        channel = opened;
         while (!session.lost.aborted) {
-          const pending = await channel.pending().catch((error: unknown) => {
+          const pending = await opened.pending().catch((error: unknown) => {
             session.lost.throwIfAborted();
             log.error('Pending jobs not listed', { reason: reasonOf(error) });
           });
@@ -194,7 +196,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
         if (session.lost.aborted) return;
         log.error('Jobs disabled in this session', { reason: reasonOf(error) });
       } finally {
-        channel = undefined;
+        // The next session may have begun.
+        if (channel === opened) channel = undefined;
       }
     },
   };

@@ -20,6 +20,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const hellos: InventoryReport[] = [];
   const topics = new Set<string>();
   const openedMs: number[] = [];
+  const sessions: ('opened' | 'ended')[] = [];
   const looks = createRediscoverRequests();
   let sequence = 0;
   let loseConnection = () => {};
@@ -36,11 +37,12 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
   const openSession = async (): Promise<Session> => {
     openedMs.push(clock.monotonicMs());
     if (broker === 'down') throw new Error('connect ECONNREFUSED');
+    sessions.push('opened');
     const lost = new AbortController();
     loseConnection = () => lost.abort(new Error('the connection was closed'));
     return {
       lost: lost.signal,
-      end: async () => {},
+      end: async () => void sessions.push('ended'),
       subscribe: async () => {},
       onMessage: () => {},
       publish: async (topic, payload) => {
@@ -75,6 +77,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
     hellos,
     topics,
     openedMs,
+    sessions,
     ended,
     looks,
     advance: (milliseconds: number) => clock.advance(milliseconds),
@@ -109,6 +112,17 @@ describe('the agent', () => {
       { boot_id: reports[0]?.boot_id, manifest: {}, failed_drivers: ['a_driver'], devices: [] },
     ]);
     expect(hellos[0]?.sequence).toBeLessThan(reports[0]?.sequence ?? 0);
+  });
+
+  it('ends the connection on which its hello was refused before it opens another', async () => {
+    const refusals = [new Error('not authorized')];
+    const publish = async () => {
+      const refusal = refusals.pop();
+      if (refusal) throw refusal;
+    };
+    const { advance, sessions } = anAgent({ publish });
+    await advance(60 * seconds);
+    expect(sessions).toEqual(['opened', 'ended', 'opened']);
   });
 
   it('is silent while nothing changes, but for a heartbeat each five minutes', async () => {
