@@ -16,8 +16,8 @@
 // - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
 import * as z from 'zod';
-import { attachedAs } from '#core/contracts/attach-handle.ts';
-import { evidence, handleInfo, jobFault, jobRemains } from '#core/contracts/job-document.ts';
+import { attachedAs, handleInfo } from '#core/contracts/attach-handle.ts';
+import { evidence, jobFault, jobRemains } from '#core/contracts/job-document.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 

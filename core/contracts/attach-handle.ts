@@ -9,8 +9,6 @@ export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9
 /** The name of a driver. */
 export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
 
-const shortText = z.string().max(255);
-
 const pciInfo = z.object({
   domain: z.string().regex(/^[0-9a-f]{4,8}$/),
   bus: z.string().regex(/^[0-9a-f]{2}$/),
@@ -35,22 +33,22 @@ export const cleanSecondsMax = 5 * 24 * 3600;
 
 /** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
 const testInfo = pciInfo.extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
-const handleInfo = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
+const infoByType = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
 interface Attached {
-  readonly type: keyof typeof handleInfo;
+  readonly type: keyof typeof infoByType;
   readonly info: Readonly<Record<string, string>>;
 }
 
-/** What Nova attaches. `info` is Cyborg's `attach_handle_info`. */
-export const attachedAs = {
-  type: z.enum(attachTypes),
-  info: z.record(z.string().max(64), shortText),
-};
+/** `info` of an attach handle, as Nova gets it; Cyborg's `attach_handle_info`. */
+export const handleInfo = z.record(z.string().max(64), z.string().max(255));
+
+/** What Nova attaches. */
+export const attachedAs = { type: z.enum(attachTypes), info: handleInfo };
 
 /** Adds an issue for each part of `info` that the type requires otherwise. */
 export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): void {
-  const { error } = handleInfo[type].safeParse(info);
+  const { error } = infoByType[type].safeParse(info);
   for (const { path, message } of error?.issues ?? []) {
     context.addIssue({ code: 'custom', path: ['info', ...path], message });
   }
@@ -58,7 +56,7 @@ export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): v
 
 /** `info` without unknown keys; undefined if it is not as the type requires. */
 export function validInfo({ type, info }: Attached): Record<string, string> | undefined {
-  return handleInfo[type].safeParse(info).success ? knownInfo({ type, info }) : undefined;
+  return infoByType[type].safeParse(info).success ? knownInfo({ type, info }) : undefined;
 }
 
 /** Gives a hypervisor one accelerator. */
@@ -77,7 +75,7 @@ export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** `info` without the keys that its type does not have: a newer agent may send more. */
 function knownInfo({ type, info }: Attached): Record<string, string> {
-  const known = Object.keys(handleInfo[type].shape);
+  const known = Object.keys(infoByType[type].shape);
   return Object.fromEntries(Object.entries(info).filter(([name]) => known.includes(name)));
 }
 

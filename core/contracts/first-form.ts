@@ -39,7 +39,7 @@ export function withCareOfFirstForm(handle: ReportedHandle): ReportedHandle {
 }
 
 /** The steps alone: the rest of a document is the same in both forms. */
-export const firstFormSteps = z.object({ steps: z.array(firstFormStep).max(128) });
+const firstFormSteps = z.object({ steps: z.array(firstFormStep).max(128) });
 
 /** The same document for an agent of 0.1. */
 export function toFirstForm(document: JobDocument): unknown {

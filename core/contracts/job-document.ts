@@ -161,9 +161,6 @@ export const jobFault = z.literal('request');
 /** `nothing`: the host has checked that nothing of the job's target exists. */
 export const jobRemains = z.literal('nothing');
 
-/** `info` of an attach handle, as Nova gets it. */
-export const handleInfo = z.record(z.string().max(64), z.string().max(255));
-
 /** What a driver has verified after cleaning a handle: facts by name, for people to read. */
 export const evidence = z.record(
   z.string().max(64),

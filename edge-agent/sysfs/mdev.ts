@@ -41,7 +41,7 @@ function physicalOf(sysfs: Sysfs, path: string): string | undefined {
   return parsed && printPciAddress(parsed);
 }
 
-/** The directory of a type, `<driver>-<type>`; undefined if the parent does not have the type. */
+/** The directory of a type, `<driver>-<type>`; whether the parent has it or not. */
 export function typeDirectory({ path }: MdevParent, type: string): string {
   return `${path}/mdev_supported_types/${type}`;
 }

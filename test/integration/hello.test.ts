@@ -55,7 +55,7 @@ describe('the hello of a new boot', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('leaves a release to the next report that the agent refuses for an earlier boot', async () => {
+  it('asks the host again for a release that the agent refuses for an earlier boot', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
     await cmp1.startReleases();
@@ -66,6 +66,19 @@ describe('the hello of a new boot', () => {
     await cmp1.startReleases();
     await cmp1.end('release');
     expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
+  });
+
+  it('ends a release that the agent refuses after a later release has replaced it', async () => {
+    const holders = [await cmp1.bind(), await cmp1.bind(), await cmp1.bind()];
+    await cmp1.remove(holders[0]?.instance ?? '');
+    await cmp1.startReleases();
+    const [replaced] = (await cmp1.handles()).flatMap(({ release }) => release ?? []);
+    const { instance } = await cmp1.bind();
+    await cmp1.remove(instance);
+    await report(bootId(7), true);
+    await cmp1.end('release', 'rejected', { reason: 'another boot' });
+    if (!replaced) throw new Error('No handle waits for a release.');
+    expect(await cmp1.deps.store.releases.awaited(replaced)).toBeUndefined();
   });
 
   it('leaves a bind alone that has waited for a release and needed nothing else', async () => {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { evidence, handleInfo, type JobEvent, readDetail } from '../../contracts/job-document.ts';
+import { handleInfo } from '../../contracts/attach-handle.ts';
+import { evidence, type JobEvent, readDetail } from '../../contracts/job-document.ts';
 import { readJobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import type { Cleaning } from '../../domain/device.ts';
@@ -15,6 +16,7 @@ import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { failBind, failOvertaken, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
 import { endProgram, quarantineProgram } from '../program/end-program.ts';
+import { cleanUnderBoot } from '../release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
 import { reprovisionInstance } from '../reprovision/reprovision-host.ts';
 
@@ -62,8 +64,10 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
       if (inventory) await noteSuccess(deps, inventory);
       return;
     }
-    // The report of the boot asks again; until then binds wait behind the release.
-    if (event.operation === 'rejected' && isEndedByBoot(release, host)) return;
+    if (event.operation === 'rejected' && isEndedByBoot(release, host)) {
+      await cleanUnderBoot(deps, release);
+      return;
+    }
     await quarantine(deps, release, reasonOf(event));
     // A retry, or the same event again, is no new failure of the host.
     const isNew = release.quarantine === undefined;

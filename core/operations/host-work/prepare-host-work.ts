@@ -98,9 +98,8 @@ async function usedProviders(
 ): Promise<StoredProvider[]> {
   const { inventory } = deps.store;
   const found = await inventory.providersOf(bound);
-  const isWhole = (provider: StoredProvider) => needsAllHandles(provider);
-  const whole = found.filter(isWhole).map(({ deployable }) => deployable.providerUuid);
-  return [...found.filter((each) => !isWhole(each)), ...(await inventory.providers(whole))];
+  const whole = found.filter(needsAllHandles).map(({ deployable }) => deployable.providerUuid);
+  return [...found.filter((each) => !needsAllHandles(each)), ...(await inventory.providers(whole))];
 }
 
 function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {

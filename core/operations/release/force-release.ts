@@ -8,6 +8,7 @@ import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
 import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
 import { newRelease } from './new-release.ts';
+import { waitingHandles } from './waiting-handles.ts';
 
 /** What an operator states about the device. */
 export interface ForceWord {
@@ -38,7 +39,7 @@ export async function forceRelease(
   word: ForceWord,
 ): Promise<Forced> {
   const held = (await handlesOf(deps, device.providers)).filter(isWithheld);
-  if (!word.isCleaned && held.some((handle) => isForHost(handle))) {
+  if (!word.isCleaned && held.some(isForHost)) {
     await refuseWithoutHost(deps, device);
   }
   for (const id of new Set(
@@ -118,11 +119,7 @@ async function isAwaitedElsewhere(
   { id, handles }: AwaitedWork,
 ): Promise<boolean> {
   const others = handles.filter(({ providerUuid }) => !providers.includes(providerUuid));
-  for (const { providerUuid, handleUuid } of others) {
-    const stored = await handlesOf(deps, [providerUuid]);
-    if (stored.find(({ uuid }) => uuid === handleUuid)?.release === id) return true;
-  }
-  return false;
+  return (await waitingHandles(deps, { id, handles: others })).length > 0;
 }
 
 async function outcomeFor(

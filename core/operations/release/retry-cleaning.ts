@@ -1,12 +1,11 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { Deps } from '../../deps.ts';
 import { cleaningRetryMs } from '../../domain/deadlines.ts';
 import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
-import type { DeviceUuid } from '../../domain/ids.ts';
 import { itemsPerReplacementMax } from '../../store/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from '../host-work/ask-about-job.ts';
 import { newRelease, type ReleasePlan } from './new-release.ts';
 import { timeIn } from './quarantine.ts';
+import { type WaitingHandle, waitingHandles } from './waiting-handles.ts';
 
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
@@ -85,24 +84,11 @@ function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   };
 }
 
-interface WaitingHandle extends HandleRef {
-  readonly deviceUuid: DeviceUuid;
-}
-
 /** One release for all handles where the transaction would be too large. */
 function byDevice(waiting: readonly WaitingHandle[]): HandleRef[][] {
   const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
   const parts = devices.length + waiting.length > itemsPerReplacementMax ? [waiting] : devices;
   return parts.map((handles) =>
     handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
-  );
-}
-
-async function waitingHandles(deps: Deps, work: AwaitedWork): Promise<WaitingHandle[]> {
-  const providers = await deps.store.inventory.providersOf(work.handles);
-  return providers.flatMap(({ deployable: { deviceUuid, providerUuid }, handles }) =>
-    handles
-      .filter(({ release }) => release === work.id)
-      .map(({ uuid }) => ({ providerUuid, handleUuid: uuid, deviceUuid })),
   );
 }

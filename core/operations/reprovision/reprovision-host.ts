@@ -3,12 +3,11 @@ import type { InstanceBinding } from '../../domain/arq.ts';
 import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
 import { workDueAt } from '../../domain/deadlines.ts';
 import { wantedImage } from '../../domain/device-profile.ts';
-import type { HostRelease } from '../../domain/host-work.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { resolve } from '../bind/finish-bind.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
-import { newRelease } from '../release/new-release.ts';
+import { cleanUnderBoot } from '../release/clean-under-boot.ts';
 
 /** Devices whose providers are read at once. */
 const devicesAtOnce = 8;
@@ -75,13 +74,6 @@ async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider
     if (isCleaned) await cleanUnderBoot(deps, work);
     else await deps.store.releases.confirm(work);
   }
-}
-
-/** A boot erases no disk, and the agent prepares again what it had before. */
-async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<void> {
-  const { id: _id, kind: _kind, quarantine: _quarantine, retryAt: _at, ...plan } = work;
-  const { release, dueAt } = newRelease(deps, plan);
-  await deps.store.releases.replace(work, [release], dueAt);
 }
 
 /** Forgets what the region held before the boot: no report says yet what it holds now. */

@@ -1,0 +1,27 @@
+import type { Deps } from '../../deps.ts';
+import type { HostRelease } from '../../domain/host-work.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
+import { newRelease } from './new-release.ts';
+import { waitingHandles } from './waiting-handles.ts';
+
+/** Rounds of reading and replacing; a round is lost when a later release takes a handle. */
+const roundsMax = 10;
+
+/**
+ * Asks the host in its present boot for cleaning from before it: a boot erases no disk, and the
+ * agent prepares again what it had before.
+ */
+export async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<void> {
+  const { id: _id, kind: _kind, quarantine: _quarantine, retryAt: _at, ...plan } = work;
+  await untilWritten(
+    roundsMax,
+    async () => {
+      const waiting = await waitingHandles(deps, work);
+      if (waiting.length === 0) return deps.store.releases.confirm(work);
+      const handles = waiting.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid }));
+      const { release, dueAt } = newRelease(deps, { ...plan, handles });
+      if (!(await deps.store.releases.replace(work, [release], dueAt))) return contended;
+    },
+    () => new Error(`Release ${work.id} was not replaced in ${roundsMax} rounds.`),
+  );
+}
