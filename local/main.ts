@@ -20,6 +20,7 @@ import {
   settingsOf,
   urlOf,
 } from './process/layout.ts';
+import { apiUrl } from './process/parts.ts';
 import { type System, startSystem } from './process/system.ts';
 
 const usage = `npm start -- [--fresh] [--state <folder>] [--port-base <port>]
@@ -69,7 +70,7 @@ async function main(): Promise<void> {
   if (fresh) rmSync(directory, { recursive: true, force: true });
   let system: System | undefined;
   stopOnSignals(() => system, shown(directory));
-  const devices = showDevices(layout, say);
+  const devices = showDevices(apiUrl(layout), say);
   system = await startSystem({
     layout,
     agents: [demoAgent(join(directory, 'sysfs'))],

@@ -1,7 +1,7 @@
 // The devices of the hosts, as `npm start` prints them: the list of the API, each time it changes.
 
 import * as z from 'zod';
-import { type Layout, urlOf } from '../process/layout.ts';
+import { send } from '../process/http-call.ts';
 
 const listing = z.object({
   devices: z.array(
@@ -17,16 +17,16 @@ export interface DeviceList {
 /** Several reports of a host come at once; one request is enough for them. */
 const gatherMs = 200;
 
-export function showDevices(layout: Layout, say: (sentence: string) => void): DeviceList {
+/** @param api URL of the accelerator API in the catalog */
+export function showDevices(api: string, say: (sentence: string) => void): DeviceList {
   let timer: NodeJS.Timeout | undefined;
   let last = '';
 
   async function show(): Promise<void> {
-    const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2/devices`, {
-      headers: { 'X-Auth-Token': 'manager-token' },
-      signal: AbortSignal.timeout(10_000),
-    });
-    const found = listing.safeParse(await response.json());
+    const url = `${api}/devices`;
+    const headers = { 'X-Auth-Token': 'manager-token' };
+    const { text } = await send({ method: 'GET', url, headers });
+    const found = listing.safeParse(JSON.parse(text));
     if (!found.success || found.data.devices.length === 0) return;
     const sentences = sentencesOf(found.data.devices);
     if (sentences.join() === last) return;

@@ -2,11 +2,9 @@
 // Nova: the URL of the catalog, no microversion, the user's token beside Nova's service token on
 // every request, and no retries.
 
-import http from 'node:http';
-import https from 'node:https';
-import { text as readText } from 'node:stream/consumers';
 import * as z from 'zod';
 import type { Keystone } from '#core/clients/keystone.ts';
+import { type HttpAnswer, send } from '../process/http-call.ts';
 import { type Arq, arq } from './nova-state.ts';
 
 /** The Nova service that calls; the User-Agent starts with it. */
@@ -37,15 +35,16 @@ export interface AcceleratorApi {
 /** Calls in the name of the user who called Nova. */
 export function createAcceleratorApi(own: Keystone, userToken: string): AcceleratorApi {
   async function call(by: NovaService, method: string, path: string, body?: unknown) {
-    let answer: { readonly status: number; readonly text: string };
+    let answer: HttpAnswer;
     try {
       const url = `${await own.endpoint('accelerator')}${path}`;
-      answer = await send(method, url, body, {
+      const headers = {
         'User-Agent': `${by} keystoneauth1/5.0.0 python-requests/2.28.1 CPython/3.11.2`,
         Accept: '*/*',
         'X-Auth-Token': userToken,
         'X-Service-Token': await own.ownToken(),
-      });
+      };
+      answer = await send({ method, url, headers, body });
     } catch {
       throw new AcceleratorCallFailed('Could not communicate with Cyborg.');
     }
@@ -111,28 +110,4 @@ function parsed(text: string): unknown {
   } catch {
     throw new AcceleratorCallFailed('Could not communicate with Cyborg.');
   }
-}
-
-// Not by fetch: it refuses port 6666, which is Cyborg's own.
-// https://fetch.spec.whatwg.org/#port-blocking
-async function send(
-  method: string,
-  url: string,
-  body: unknown,
-  headers: Readonly<Record<string, string>>,
-): Promise<{ status: number; text: string }> {
-  const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  const entity = sent && { 'Content-Type': 'application/json', 'Content-Length': sent.length };
-  const open = url.startsWith('https:') ? https.request : http.request;
-  const request = open(url, {
-    method,
-    headers: { ...headers, ...entity },
-    signal: AbortSignal.timeout(60_000),
-  });
-  const answered = new Promise<http.IncomingMessage>((resolve, reject) => {
-    request.on('response', resolve).on('error', reject);
-  });
-  request.end(sent);
-  const response = await answered;
-  return { status: response.statusCode ?? 0, text: await readText(response) };
 }
