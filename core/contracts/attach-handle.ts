@@ -6,6 +6,15 @@ import { attachTypes, type DiscoveredHandle, preparations } from '../domain/devi
 /** `DDDD:BB:DD.F`, lower case; the domain may have more than four digits (VMD, Hyper-V). */
 export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$/);
 
+/** The kernel's name of a device without a PCI address, such as `fpga0`. */
+const kernelName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/);
+
+export const deviceAddress = z.union([pciAddress, kernelName]);
+
+export function isKernelName(text: string): boolean {
+  return kernelName.safeParse(text).success;
+}
+
 /** The name of a driver. */
 export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
 

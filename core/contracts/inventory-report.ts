@@ -3,7 +3,12 @@
 // heartbeat. Keys of regions have hyphens, as in the agent-driver specification.
 
 import * as z from 'zod';
-import { type DiscoveredDevice, deviceTypes, type Offering } from '../domain/device.ts';
+import {
+  type DiscoveredDevice,
+  type DiscoveredRegion,
+  deviceTypes,
+  type Offering,
+} from '../domain/device.ts';
 import {
   isOfferedClass,
   isOfferedTrait,
@@ -13,12 +18,13 @@ import {
 import { regionKinds } from '../domain/region-kinds.ts';
 import {
   attachHandle,
+  deviceAddress,
   discoveredHandle,
   driverName,
-  pciAddress,
   type ReportedHandle,
 } from './attach-handle.ts';
 import { canonicalJson } from './device-digest.ts';
+import { discoveredFacts, reportedFacts } from './device-facts.ts';
 import { withCareOfFirstForm } from './first-form.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
@@ -42,6 +48,8 @@ function shown(input: unknown): string {
 
 /** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
 const offering = {
+  /** What the units are, where the settings of the host choose it, such as a type of vGPU. */
+  pool: z.string().max(64).optional().catch(undefined),
   resource_class: resourceClass,
   /** Traits beyond those that follow from type, vendor and product. */
   traits: z.array(traitName).max(64),
@@ -57,6 +65,8 @@ export const region = z.object({
   'region-type-uuid': z.guid().nullish(),
   'bitstream-id': z.guid().nullish(),
   'function-uuid': z.guid().nullish(),
+  /** Of an image with several functions, beside the first. */
+  'function-uuids': z.array(z.guid()).max(16).optional(),
   ...offering,
 });
 export type ReportedRegion = z.infer<typeof region>;
@@ -64,8 +74,9 @@ export type ReportedRegion = z.infer<typeof region>;
 const deviceFields = z.object({
   /**
    * PCI address of the physical function: the device's control path, and its key in the report.
+   * A device without one has the kernel's name for it.
    */
-  address: pciAddress,
+  address: deviceAddress,
   driver: driverName,
   type: z.enum(deviceTypes),
   /** As the driver reads it, e.g. `0x8086`. */
@@ -82,6 +93,7 @@ const deviceFields = z.object({
     .optional(),
   /** Absent if only the regions can be allocated. */
   offers: z.object(offering).optional(),
+  ...reportedFacts,
   /** A region's name is its key: it names its provider, and its deployable. */
   regions: z
     .array(region)
@@ -137,7 +149,7 @@ const reportFields = {
   /** Increases with each report of one boot; an older report changes nothing. */
   sequence: z.number().int().min(0),
   /** Digest of each device of the host, changed or not. */
-  manifest: z.record(pciAddress, deviceDigest),
+  manifest: z.record(deviceAddress, deviceDigest),
   /** Drivers that failed; the devices that they reported before are kept. */
   failed_drivers: z.array(z.string().max(64)).max(64),
   /**
@@ -181,7 +193,7 @@ export function acceptReport(
     const reason = parsed.success
       ? nameFaultOf(hostname, parsed.data, providers)
       : parsed.error.issues.map(faultOf).join('; ').slice(0, 500);
-    const address = pciAddress.safeParse((each as { address?: unknown } | null)?.address);
+    const address = deviceAddress.safeParse((each as { address?: unknown } | null)?.address);
     if (parsed.success && reason === undefined) devices.push(parsed.data);
     else refused[address.data ?? 'without an address'] = reason ?? '';
   }
@@ -222,17 +234,24 @@ export function discoveredDevice(
     ...(reported.std_board_info && { stdBoardInfo: reported.std_board_info }),
     ...(reported.vendor_board_info && { vendorBoardInfo: reported.vendor_board_info }),
     ...(reported.provider_suffix && { providerSuffix: reported.provider_suffix }),
+    ...discoveredFacts(reported),
     ...(reported.offers && { offers: discoveredOffering(reported.offers, form) }),
     regions: reported.regions.map((each) => ({
       name: each.name,
       kind: each.kind,
       ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
       ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
-      ...(each['function-uuid'] && { functionUuid: each['function-uuid'] }),
+      ...functionsOf(each),
       ...discoveredOffering(each, form),
     })),
     digest: manifest[reported.address] ?? '',
   };
+}
+
+function functionsOf(region: ReportedRegion): Pick<DiscoveredRegion, 'functionUuids'> {
+  const { 'function-uuid': first, 'function-uuids': others = [] } = region;
+  const functionUuids = [...new Set([...(first ? [first] : []), ...others])];
+  return functionUuids.length > 0 ? { functionUuids } : {};
 }
 
 function discoveredOffering(
@@ -240,6 +259,7 @@ function discoveredOffering(
   form: number | undefined,
 ): Offering {
   return {
+    ...(reported.pool && { pool: reported.pool }),
     resourceClass: reported.resource_class,
     numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
     traits: reported.traits,

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { attachedAs, checkInfo, driverName, pciAddress } from './attach-handle.ts';
+import { attachedAs, checkInfo, deviceAddress, driverName } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
@@ -35,7 +35,7 @@ const place = {
   ...ofBind,
   /** The agent asks this driver alone; without it, as in jobs of 0.1, all its drivers. */
   driver: driverName.optional(),
-  address: pciAddress,
+  address: deviceAddress,
 };
 
 /** An attach handle as its host has reported it. */

@@ -23,10 +23,12 @@ export const valueLengthMax = 1024;
 export const attributesPerDeployableMax = 64;
 
 /** The reported keys and values, in Cyborg's spelling. */
-function reportedPairs({ resourceClass, traits }: Deployable): [key: string, value: string][] {
+function reportedPairs(deployable: Deployable): [key: string, value: string][] {
+  const { resourceClass, traits, reportedAttributes = {} } = deployable;
   return [
     ...traits.map((trait, index): [string, string] => [`traits${index + 1}`, trait]),
     ...(resourceClass ? [['rc', resourceClass] as [string, string]] : []),
+    ...Object.entries(reportedAttributes).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
 }
 

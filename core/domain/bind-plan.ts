@@ -15,6 +15,7 @@ import {
   ArqStateConflict,
   BindTargetMismatch,
   DeviceDisabled,
+  DeviceUnhealthy,
   HostInConflict,
   NoFreeHandle,
   ProviderNotFound,
@@ -157,9 +158,10 @@ export function needsHost({
 export function needsProgram(group: Group, deployable: Deployable): boolean {
   const wanted = wantedImage(group);
   if (!wanted) return false;
-  const held = { bitstream_id: deployable.bitstreamId, function_id: deployable.functionUuid };
-  const known = wanted.by in held ? held[wanted.by as keyof typeof held] : undefined;
-  return known === undefined || plain(known) !== plain(wanted.value);
+  const { bitstreamId, functionUuids = [] } = deployable;
+  const held = { bitstream_id: bitstreamId ? [bitstreamId] : [], function_id: functionUuids };
+  const known = wanted.by in held ? held[wanted.by as keyof typeof held] : [];
+  return !known.some((uuid) => plain(uuid) === plain(wanted.value));
 }
 
 /** Uuids are written with or without hyphens, in either case. */
@@ -211,6 +213,8 @@ function checkTarget(
   }
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
+  const { deviceUuid, unhealthy } = deployable;
+  if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
   const types = new Set([...(deployable.attachTypes ?? []), ...handles.map(({ type }) => type)]);
   for (const type of types) {
     // Nova's libvirt driver would ignore the handle, and boot the instance without accelerators.

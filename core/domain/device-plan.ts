@@ -11,6 +11,7 @@ import type {
   HandleCare,
   Offering,
 } from './device.ts';
+import { factAttributes, factsOf, isUnhealthy } from './device-facts.ts';
 import {
   type DeployableUuid,
   type DeviceUuid,
@@ -43,6 +44,9 @@ export function planDevice(
   now: string,
 ): DevicePlan {
   const was = stored?.device;
+  const { attributes: _attributes, ...facts } = factsOf(discovered);
+  // A card whose serial number cannot be read for a while is still the same card.
+  const identity = facts.identity ?? was?.identity;
   const device: Device = {
     uuid: deviceUuid(hostname, discovered.address),
     hostname,
@@ -54,6 +58,8 @@ export function planDevice(
     model: discovered.model,
     ...(discovered.stdBoardInfo && { stdBoardInfo: discovered.stdBoardInfo }),
     ...(discovered.vendorBoardInfo && { vendorBoardInfo: discovered.vendorBoardInfo }),
+    ...facts,
+    ...(identity && { identity }),
     status: was?.status ?? 'enabled',
     digest: discovered.digest,
     handleCount: handleCountOf(discovered),
@@ -166,6 +172,7 @@ function wantedDeployable(
   parent?: ProviderUuid,
 ): WantedDeployable {
   const offering = region ?? discovered.offers;
+  const reportedAttributes = factAttributes(discovered, offering?.pool);
   return {
     deployable: {
       uuid: deployableUuid(name),
@@ -183,7 +190,9 @@ function wantedDeployable(
       ...(region && { region: region.name, regionKind: region.kind }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
       ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
-      ...(region?.functionUuid && { functionUuid: region.functionUuid }),
+      ...(region?.functionUuids && { functionUuids: region.functionUuids }),
+      ...(Object.keys(reportedAttributes).length > 0 && { reportedAttributes }),
+      ...(isUnhealthy(discovered) && { unhealthy: discovered.health?.reason ?? '' }),
       isGone: false,
       createdAt: device.updatedAt ?? device.createdAt,
     },

@@ -2,6 +2,7 @@
 // handles, each of which gives a hypervisor one accelerator.
 
 import type { Attribute } from './attribute.ts';
+import type { DeviceFacts } from './device-facts.ts';
 import type { IdentityConflict } from './identity.ts';
 import type {
   ArqUuid,
@@ -56,6 +57,8 @@ export interface DiscoveredHandle extends HandleCare {
  * The allocatable part of a device or region: Placement's class, with one handle per accelerator.
  */
 export interface Offering {
+  /** What the units are, where the settings of the host choose it, such as a type of vGPU. */
+  readonly pool?: string;
   readonly resourceClass: string;
   readonly numAccelerators: number;
   readonly traits: readonly string[];
@@ -67,11 +70,13 @@ export interface DiscoveredRegion extends Offering {
   readonly kind: RegionKind;
   readonly regionTypeUuid?: string;
   readonly bitstreamId?: string;
-  readonly functionUuid?: string;
+  /** The functions of the image in it. */
+  readonly functionUuids?: readonly string[];
 }
 
 /** A device as its host reports it. */
-export interface DiscoveredDevice {
+export interface DiscoveredDevice extends DeviceFacts {
+  /** Of its physical function; the kernel's name of a device that has no PCI address. */
   readonly address: string;
   readonly driver: string;
   readonly type: DeviceType;
@@ -105,10 +110,10 @@ export interface ForceNote {
   readonly reason?: string;
 }
 
-export interface Device {
+export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly uuid: DeviceUuid;
   readonly hostname: string;
-  /** PCI address of the physical function. */
+  /** Of its physical function; the kernel's name of a device that has no PCI address. */
   readonly address: string;
   readonly driver: string;
   readonly type: DeviceType;
@@ -170,7 +175,11 @@ export interface Deployable {
   readonly traits: readonly string[];
   readonly bitstreamId?: string;
   readonly regionTypeUuid?: string;
-  readonly functionUuid?: string;
+  readonly functionUuids?: readonly string[];
+  /** What its host says of it, by key, for people to read. */
+  readonly reportedAttributes?: Readonly<Record<string, string>>;
+  /** Copy of the device's: why no bind takes it. */
+  readonly unhealthy?: string;
   readonly program?: ProgramNote;
   /** Attributes that operators have added, in no order; see attribute.ts. */
   readonly addedAttributes?: readonly Attribute[];

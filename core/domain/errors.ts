@@ -140,6 +140,13 @@ export class DeviceDisabled extends DomainError {
   }
 }
 
+export class DeviceUnhealthy extends DomainError {
+  /** @param reason a clause, as the host's driver says it */
+  constructor(deviceUuid: string, reason: string) {
+    super('conflict', 'cyborg.device.unhealthy', `Device ${deviceUuid} ${reason}.`);
+  }
+}
+
 export class AgentAway extends DomainError {
   constructor(hostname: string, since: string | undefined) {
     super(

@@ -4,6 +4,7 @@
 
 import { type StoredProvider, withheldOf } from './bind-plan.ts';
 import type { Device } from './device.ts';
+import { isUnhealthy } from './device-facts.ts';
 import type { ProviderUuid } from './ids.ts';
 
 export interface WantedInventory {
@@ -39,7 +40,7 @@ export function wantedProviders(
 function wantedProvider(device: Device, provider: StoredProvider): WantedProvider {
   const { deployable } = provider;
   const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
-  const isOffered = device.status === 'enabled' && isThere;
+  const isOffered = device.status === 'enabled' && isThere && !isUnhealthy(device);
   const total = deployable.numAccelerators;
   const kept = withheldOf(provider).length;
   return {

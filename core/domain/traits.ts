@@ -43,10 +43,12 @@ export function traitsOf(device: DiscoveredDevice, region?: DiscoveredRegion): s
           `CUSTOM_${device.type}_${vendor}_REGION_${id}`,
           `CUSTOM_${device.type}_REGION_${vendor}_${plain}`,
         ]),
-        ...spellings(region.functionUuid, (id, plain) => [
-          `CUSTOM_${device.type}_${vendor}_FUNCTION_${id}`,
-          `CUSTOM_${device.type}_FUNCTION_ID_${vendor}_${plain}`,
-        ]),
+        ...(region.functionUuids ?? []).flatMap((uuid) =>
+          spellings(uuid, (id, plain) => [
+            `CUSTOM_${device.type}_${vendor}_FUNCTION_${id}`,
+            `CUSTOM_${device.type}_FUNCTION_ID_${vendor}_${plain}`,
+          ]),
+        ),
       ]
     : [];
   return [...new Set([...own, ...ofRegion])].sort();

@@ -13,6 +13,7 @@ import {
   programStates,
   vendorId,
 } from '../domain/device.ts';
+import { healthStates } from '../domain/device-facts.ts';
 import type { DeployableUuid, DeviceUuid, ProviderUuid } from '../domain/ids.ts';
 import { regionKinds } from '../domain/region-kinds.ts';
 import { anId, camelNamed, parseRow, snakeNamed } from './row-fields.ts';
@@ -30,6 +31,13 @@ const storedDevice = z.object({
     model: z.string(),
     std_board_info: z.string().exactOptional(),
     vendor_board_info: z.string().exactOptional(),
+    identity: z.string().exactOptional(),
+    numa_node: z.number().exactOptional(),
+    pcie_root: z.string().exactOptional(),
+    firmware: z.string().exactOptional(),
+    health: z
+      .object({ state: z.enum(healthStates), reason: z.string(), since: z.string() })
+      .exactOptional(),
     digest: z.string(),
     providers: z.array(anId<ProviderUuid>()),
     is_gone: z.boolean(),
@@ -67,7 +75,9 @@ const storedDeployable = z.object({
     traits: z.array(z.string()),
     bitstream_id: z.string().exactOptional(),
     region_type_uuid: z.string().exactOptional(),
-    function_uuid: z.string().exactOptional(),
+    function_uuids: z.array(z.string()).exactOptional(),
+    reported_attributes: z.record(z.string(), z.string()).exactOptional(),
+    unhealthy: z.string().exactOptional(),
     is_gone: z.boolean(),
     created_at: z.string(),
     updated_at: z.string().exactOptional(),

@@ -32,7 +32,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
       const row = await updated(client, {
         TableName,
         Key: deployableKey(provider),
-        UpdateExpression: 'REMOVE deployable.bitstream_id, deployable.function_uuid',
+        UpdateExpression: 'REMOVE deployable.bitstream_id, deployable.function_uuids',
         ConditionExpression: 'attribute_exists(pk)',
       });
       if (!row) return;

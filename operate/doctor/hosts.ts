@@ -2,6 +2,7 @@
 // operator.
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
+import { isUnhealthy } from '#core/domain/device-facts.ts';
 import { isWithheld } from '#core/domain/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
@@ -125,5 +126,13 @@ async function examineHost(
     active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old ones` : '';
   const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   const named = left.length > 0 ? `; not offered: ${left.join('; ').slice(0, 500)}` : '';
+  const unwell = devices.filter(isUnhealthy);
+  if (unwell.length > 0) {
+    const reasons = unwell.map(({ address, health }) => `${address} ${health?.reason ?? ''}`);
+    throw new CheckFailed(
+      `Devices are unhealthy, and no server gets them: ${reasons.join('; ').slice(0, 500)}`,
+      'On the host: journalctl -u cyborg-agent; see Unhealthy devices, in docs/operations.md.',
+    );
+  }
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}${named}`;
 }

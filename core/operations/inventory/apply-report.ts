@@ -20,6 +20,7 @@ import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevices, retireDevices } from './put-devices.ts';
+import { withholdMoved } from './withhold-moved.ts';
 
 /** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -122,10 +123,11 @@ async function applyUnderLease(
   const inventory = await deps.store.inventory.host(hostname);
   const { host: known, devices } = inventory;
   const whole = planOf(known, devices, report, receivedAtMs);
-  const plan = withinBounds(whole, devices);
-  if (plan.put.length < whole.put.length) {
+  const bounded = withinBounds(whole, devices);
+  if (bounded.put.length < whole.put.length) {
     deps.log.error('A host has more attach handles than any may have.', { host: hostname });
   }
+  const plan = await withholdMoved(deps, bounded, devices);
   const bootReport = bootReportOf(report, receivedAtMs);
   if (known.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {

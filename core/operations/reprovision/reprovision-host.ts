@@ -78,8 +78,8 @@ async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider
 
 /** Forgets what the region held before the boot: no report says yet what it holds now. */
 async function withoutFunction(deps: Deps, provider: StoredProvider): Promise<StoredProvider> {
-  const { bitstreamId, functionUuid, ...deployable } = provider.deployable;
-  if (bitstreamId === undefined && functionUuid === undefined) return provider;
+  const { bitstreamId, functionUuids, ...deployable } = provider.deployable;
+  if (bitstreamId === undefined && functionUuids === undefined) return provider;
   await deps.store.regions.forgetFunction(deployable.providerUuid);
   return { ...provider, deployable };
 }

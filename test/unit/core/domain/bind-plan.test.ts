@@ -182,7 +182,7 @@ describe('programming', () => {
     [true, { 'accel:function_id': 'a' }, 'has another function'],
     [true, { 'accel:bitstream_name': 'a.gbs' }, 'holds an image whose name Glance knows'],
   ])('is needed: %s, for %o that %s', (expected, group) => {
-    const deployable = aDeployable({ region: 'region0', bitstreamId: id, functionUuid: id });
+    const deployable = aDeployable({ region: 'region0', bitstreamId: id, functionUuids: [id] });
     expect(needsProgram(group, deployable)).toBe(expected);
   });
 

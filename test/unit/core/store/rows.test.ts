@@ -51,14 +51,25 @@ const arq = anArq({
   },
 });
 const unboundArq = anArq({ state: 'Unbound' });
-const device = aStoredDevice({ stdBoardInfo: '{}', handleCount: 2, updatedAt: at });
+const device = aStoredDevice({
+  stdBoardInfo: '{}',
+  handleCount: 2,
+  updatedAt: at,
+  identity: '00-15.0',
+  numaNode: 1,
+  pcieRoot: '0000:00:01.0',
+  firmware: '1.2',
+  health: { state: 'unhealthy', reason: 'is stuck', since: at },
+});
 const deployable = aDeployable({
   parentProviderUuid: aProviderUuid,
   region: 'region0',
   regionKind: 'reconfigurable-region',
   bitstreamId: 'b',
   regionTypeUuid: 't',
-  functionUuid: 'f',
+  functionUuids: ['f'],
+  reportedAttributes: { numa_node: '1', 'vendor.key': 'v' },
+  unhealthy: 'is stuck',
   updatedAt: at,
 });
 const release: HostRelease = {
@@ -111,12 +122,14 @@ function stored(row: Row): Row {
   return unmarshall(marshall(row, { removeUndefinedValues: true }));
 }
 
-/** Names of attributes at every level, except inside the `info` of an attach handle. */
+const namedByHost = new Set(['info', 'handle_info', 'reported_attributes']);
+
+/** Names of attributes at every level, except inside what a host names. */
 function namesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(namesIn);
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) =>
-    name === 'info' || name === 'handle_info' ? [name] : [name, ...namesIn(inner)],
+    namedByHost.has(name) ? [name] : [name, ...namesIn(inner)],
   );
 }
 

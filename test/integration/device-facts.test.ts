@@ -1,0 +1,169 @@
+// What a host tells of a device: its attributes, its health, and that it was moved.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { patience } from '#test/support/patience.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const [slotA, slotB] = ['0000:3b:00.0', '0000:af:00.0'];
+let world: World;
+let hosts = 0;
+let host: string;
+let sequence = 0;
+let instances = 0;
+
+beforeAll(async () => {
+  world = await startWorld({ consumers: true });
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  hosts += 1;
+  host = `cmp${hosts}`;
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: host }),
+  });
+});
+
+async function report(...devices: ReportedDevice[]): Promise<void> {
+  sequence += 1;
+  await applyReport(world.deps, host, aReport(devices, { sequence }), Date.now() + sequence);
+}
+
+function card(address: string, given: Partial<ReportedDevice> = {}): ReportedDevice {
+  return aDevice({ address, provider_suffix: undefined, handles: 2, ...given });
+}
+
+const providerAt = (address: string) => providerUuid(`${host}_${address}`);
+
+async function reservedOf(address: string): Promise<number | undefined> {
+  const held = await world.deps.clients.placement.getInventories(providerAt(address));
+  return held?.inventories.FPGA?.reserved;
+}
+
+async function bind(address: string) {
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'fpga',
+  });
+  instances += 1;
+  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [json.arqs[0].uuid]: [
+      { op: 'add', path: '/hostname', value: host },
+      { op: 'add', path: '/device_rp_uuid', value: providerAt(address) },
+      { op: 'add', path: '/instance_uuid', value: instance },
+    ],
+  });
+  return { instance, status: answer.status, text: answer.text };
+}
+
+it('shows the facts of a device as attributes of its deployables', async () => {
+  const offers = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1)] };
+  await report(
+    card(slotA, {
+      identity: 'serial-of-card',
+      numa_node: 1,
+      pcie_root: '0000:00:01.0',
+      firmware: '1.2',
+      attributes: { framebuffer: '24576' },
+      offers: { ...offers, pool: 'nvidia-35' },
+    }),
+  );
+  const { deployable } = (await world.deps.store.inventory.provider(providerAt(slotA))) ?? {};
+  const { json } = await world.ask('GET', `/v2/attributes?deployable_id=${deployable?.uuid}`);
+  const shown: readonly { key: string; value: string }[] = json.attributes;
+  expect(Object.fromEntries(shown.map(({ key, value }) => [key, value]))).toMatchObject({
+    rc: 'FPGA',
+    framebuffer: '24576',
+    pool: 'nvidia-35',
+    numa_node: '1',
+    pcie_root: '0000:00:01.0',
+    firmware: '1.2',
+  });
+  expect(JSON.stringify(json)).not.toContain('serial-of-card');
+});
+
+it('gives an unhealthy device to no server until its host reports it as healthy', async () => {
+  const since = '2026-07-01T00:00:00.000Z';
+  const health = { state: 'unhealthy', reason: 'is stuck', since } as const;
+  await report(card(slotA));
+  const { instance } = await bind(slotA);
+  await report(card(slotA, { health }));
+  const refused = await bind(slotA);
+  expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is stuck')]);
+  await expect.poll(() => reservedOf(slotA), patience).toBe(2);
+  const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+  expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
+  await report(card(slotA, { health: { ...health, state: 'degraded' } }));
+  await expect.poll(() => reservedOf(slotA), patience).toBe(0);
+  expect((await bind(slotA)).status).toBe(202);
+});
+
+describe('a card in another slot', () => {
+  const healthAt = async (address: string) => {
+    const { devices } = await world.deps.store.inventory.host(host);
+    return devices.find((device) => device.address === address)?.health;
+  };
+
+  it('is offered at once where no handle is held', async () => {
+    await report(card(slotA, { identity: 's1' }));
+    await report(card(slotB, { identity: 's1' }));
+    expect((await bind(slotB)).status).toBe(202);
+  });
+
+  it('goes to no server while handles at its earlier place are held', async () => {
+    await report(card(slotA, { identity: 's1' }));
+    const { instance } = await bind(slotA);
+    for (const _ of [1, 2]) await report(card(slotB, { identity: 's1' }));
+    const { status, text } = await bind(slotB);
+    expect([status, text]).toEqual([409, expect.stringContaining(`was at ${slotA}, and 1 attach`)]);
+    await expect.poll(() => reservedOf(slotB), patience).toBe(2);
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await report(card(slotB, { identity: 's1' }));
+    expect((await bind(slotB)).status).toBe(202);
+  });
+
+  it('that was swapped goes to no server at either place while handles are held', async () => {
+    const before = [card(slotA, { identity: 's1' }), card(slotB, { identity: 's2' })];
+    const after = [card(slotA, { identity: 's2' }), card(slotB, { identity: 's1' })];
+    await report(...before);
+    const { instance } = await bind(slotA);
+    for (const _ of [1, 2]) await report(...after);
+    expect((await bind(slotA)).text).toContain('is another card than before');
+    expect((await bind(slotB)).text).toContain(`is the card that was at ${slotA}`);
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await report(...after);
+    expect([await healthAt(slotA), await healthAt(slotB)]).toEqual([undefined, undefined]);
+    expect((await bind(slotB)).status).toBe(202);
+  });
+
+  it('that could not tell its serial number for a while is still known', async () => {
+    await report(card(slotA, { identity: 's1' }));
+    await bind(slotA);
+    await report(card(slotA));
+    await report(card(slotB, { identity: 's1' }));
+    expect((await bind(slotB)).status).toBe(409);
+  });
+
+  it('is described again after each heartbeat until it is offered', async () => {
+    const moved = card(slotB, { identity: 's1' });
+    await report(card(slotA, { identity: 's1' }));
+    await bind(slotA);
+    await report(moved);
+    const jobs: string[] = [];
+    const { clients } = world.deps;
+    const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
+    sequence += 1;
+    const heartbeat = aReport([moved], { sequence, devices: [] });
+    const deps = { ...world.deps, clients: { ...clients, jobs: noted } };
+    await applyReport(deps, host, heartbeat, Date.now() + sequence);
+    expect(jobs).toEqual([expect.stringContaining('-rediscover-')]);
+  });
+});
