@@ -12,6 +12,8 @@ import {
 import { askDriver } from './ask-driver.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { Health } from './hardware/device-queue.ts';
+import type { Hardware } from './hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from './log.ts';
 
 /** As long as for the discovery itself. */
@@ -33,12 +35,19 @@ export interface Found {
 export interface DiscoveryDeps {
   /** In the operator's order: the first driver that claims an address keeps it. */
   readonly drivers: readonly Driver[];
+  /** Whether operations on the device end in time; without it, drivers alone tell of health. */
+  readonly healthOf?: Hardware['healthOf'];
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Keep the returned function: it remembers the valid devices of earlier calls. */
-export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => Promise<Found> {
+export function createDiscovery({
+  drivers,
+  healthOf,
+  clock,
+  log,
+}: DiscoveryDeps): () => Promise<Found> {
   let digestsSeen: ReadonlySet<string> = new Set();
   let before: ReadonlyMap<string, string> = new Map();
   let said = new Map<string, string>();
@@ -92,7 +101,8 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
         fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
         continue;
       }
-      for (const [address, device] of Object.entries(answer.value.devices)) {
+      for (const [address, described] of Object.entries(answer.value.devices)) {
+        const device = healthOf ? withHealth(described, healthOf(address)) : described;
         const digest = digestOf(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
@@ -114,6 +124,11 @@ export function createDiscovery({ drivers, clock, log }: DiscoveryDeps): () => P
         .slice(0, notOfferedMax),
     };
   };
+}
+
+/** The device as unhealthy where an operation on it hangs, whatever its driver says. */
+function withHealth(device: ReportedDevice, { state, reason, since }: Health): ReportedDevice {
+  return state === 'unhealthy' ? { ...device, health: { state, reason, since } } : device;
 }
 
 /** What the host lacks of the wanted set-up. */

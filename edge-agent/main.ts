@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  const discoverNow = createDiscovery({ drivers, clock, log });
+  const discoverNow = createDiscovery({ drivers, healthOf: hardware.healthOf, clock, log });
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([

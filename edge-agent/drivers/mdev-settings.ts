@@ -4,11 +4,14 @@
 
 import * as z from 'zod';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import { isKernelName } from '#core/contracts/attach-handle.ts';
 
 const address = z.string().transform((text, context) => {
   const parsed = parsePciAddress(text);
   if (parsed) return printPciAddress(parsed);
-  context.addIssue({ code: 'custom', message: 'must be a PCI address, such as "0000:3b:00.0"' });
+  if (isKernelName(text)) return text;
+  const message = 'must be a PCI address, such as "0000:3b:00.0", or a name in /sys/class/mdev_bus';
+  context.addIssue({ code: 'custom', message });
   return z.NEVER;
 });
 

@@ -10,8 +10,10 @@ import {
   readMdevs,
   typeDirectory,
 } from '#agent/sysfs/mdev.ts';
-import { readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { isKernelName } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork } from './driver.ts';
@@ -90,8 +92,7 @@ async function describe(
   existing: readonly ExistingMdev[],
   recreated: ReadonlySet<string>,
 ): Promise<ReportedDevice> {
-  const fn = readPciFunctionAt(context.sysfs, address);
-  if (!fn) throw new Error('it is not on the PCI bus');
+  const card = cardAt(context.sysfs, address);
   const handles: ReportedRegion['attach_handles'] = [];
   const limit = limitOfCard(context, parents, pool.type);
   for (const parent of parents) {
@@ -112,18 +113,26 @@ async function describe(
     address,
     driver: 'mdev',
     type: 'GPU',
-    vendor: fn.vendorId,
-    product: fn.productId,
-    model: fn.productId,
-    std_board_info: JSON.stringify({ product_id: fn.productId, class: `0x${fn.classCode}` }),
     vendor_board_info: 'miss_vb_info',
+    ...card,
     offers: {
+      pool: pool.type,
       resource_class: pool.resource_class,
-      traits: [...new Set([typeTrait(fn.vendorId, fn.productId, pool.type), ...pool.traits])],
+      traits: [...new Set([typeTrait(card.vendor, card.product, pool.type), ...pool.traits])],
       attach_handles: handles,
     },
     regions: [],
   };
+}
+
+/** What is told of the card itself. */
+function cardAt(sysfs: Sysfs, address: string) {
+  if (isKernelName(address)) return { vendor: 'linux', product: address, model: address };
+  const fn = readPciFunctionAt(sysfs, address);
+  if (!fn) throw new Error('it is not on the PCI bus');
+  const { vendorId: vendor, productId: product, classCode } = fn;
+  const std_board_info = JSON.stringify({ product_id: product, class: `0x${classCode}` });
+  return { vendor, product, model: product, std_board_info, ...readPlace(sysfs, fn) };
 }
 
 /**
@@ -152,14 +161,11 @@ function handleOf(
   uuid: string | undefined,
   index = 0,
 ): ReportedRegion['attach_handles'][number] {
-  const parsed = parsePciAddress(address);
-  if (!parsed) throw new Error(`${address} is not a PCI address.`);
-  const { domain, bus, device, function: fn } = parsed;
   const mark = uuid ? Number.parseInt(uuid.slice(-12), 16) : index;
   return {
     type: 'MDEV',
     info: {
-      ...{ domain, bus, device, function: fn },
+      ...parsePciAddress(address),
       ...{ asked_type: type, vgpu_mark: `${type}_${mark}` },
     },
     ...(uuid && { uuid }),

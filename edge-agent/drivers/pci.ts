@@ -12,6 +12,7 @@ import {
   readPciDetails,
   readPciFunctionAt,
   readPciFunctions,
+  readPlace,
 } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -22,6 +23,7 @@ import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { type Choice, choosePciFunctions, readWishes, type Wish } from './pci-choice.ts';
 import { pciTraits } from './pci-ids.ts';
 import { cleanSeconds, resetFunction } from './pci-reset.ts';
+import { createSerials, type Serials } from './pci-serials.ts';
 import { setUpPci } from './pci-setup.ts';
 
 export interface PciDriverDeps {
@@ -33,12 +35,13 @@ export interface PciDriverDeps {
 }
 
 export function createPciDriver(deps: PciDriverDeps): Driver {
+  const serials = createSerials(deps.hardware);
   return {
     name: 'pci',
     signature: () => pciSignature(deps.sysfs),
     setUp: () => setUpPci(deps),
     discover: async () => {
-      const { devices, refusals } = await discoverPci(deps);
+      const { devices, refusals } = await discoverPci(deps, serials);
       const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));
       return { devices, notOffered };
     },
@@ -52,7 +55,7 @@ export function createPciDriver(deps: PciDriverDeps): Driver {
   };
 }
 
-async function discoverPci(deps: PciDriverDeps) {
+async function discoverPci(deps: PciDriverDeps, serials: Serials) {
   const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
@@ -71,9 +74,11 @@ async function discoverPci(deps: PciDriverDeps) {
   for (const each of [unwanted, chosen.refusals, dead]) {
     for (const [address, reason] of each) refusals.set(address, reason);
   }
+  const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
   const devices: Record<string, ReportedDevice> = {};
   for (const choice of chosen.choices) {
-    devices[choice.physical.address] = describe(sysfs, choice);
+    const { address } = choice.physical;
+    devices[address] = describe(sysfs, choice, identities.get(address));
   }
   return { devices, refusals };
 }
@@ -114,14 +119,20 @@ async function readDead({ sysfs, hardware }: PciDriverDeps, wishes: readonly Wis
 
 function deadReason(read: Buffer | HardwareError): string | undefined {
   if (read instanceof HardwareError) {
-    // Another operation, such as a reset, uses the device; the next discovery asks again.
-    return read.code === 'EBUSY' ? undefined : `cannot be read (${read.code})`;
+    // Another operation, such as a reset, uses the device, or it hangs: then it is unhealthy, and
+    // stays in the report. The next discovery asks again.
+    const isThere = read.code === 'EBUSY' || read.code === 'ETIMEDOUT';
+    return isThere ? undefined : `cannot be read (${read.code})`;
   }
   const isAlive = read.length === 4 && read.readUInt16LE(0) !== 0xffff;
   return isAlive ? undefined : 'fell off the bus';
 }
 
-function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): ReportedDevice {
+function describe(
+  sysfs: Sysfs,
+  { physical, offered, type, entry }: Choice,
+  identity: string | undefined,
+): ReportedDevice {
   const details = readPciDetails(sysfs, physical);
   return {
     address: physical.address,
@@ -139,6 +150,8 @@ function describe(sysfs: Sysfs, { physical, offered, type, entry }: Choice): Rep
     }),
     // The same text as Cyborg's driver.
     vendor_board_info: 'miss_vb_info',
+    ...(identity && { identity }),
+    ...readPlace(sysfs, physical),
     offers: {
       resource_class: entry.resource_class,
       traits: [...new Set([...offered.flatMap(pciTraits), ...entry.traits])],

@@ -87,7 +87,8 @@ export function createDeviceQueue(limits: QueueLimits, wallMs: () => number): De
       stuck.add(device);
       gone.then(() => stuck.delete(device));
     });
-    if (ended.end === 'late') note(device, 'unhealthy', 'stuck');
+    if (ended.end === 'late')
+      note(device, 'unhealthy', 'is stuck: an operation hangs in the kernel');
     else note(device, 'healthy', 'answers');
     return ended;
   }

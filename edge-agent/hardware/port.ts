@@ -18,10 +18,15 @@ export interface Hardware {
   /** An attribute without the newline at its end. @throws HardwareError */
   readText(device: string, path: string): Promise<string>;
   /**
-   * The first bytes of one file of each of many devices, with few children. EBUSY for a device
+   * The beginning of one file of each of many devices, with few children. EBUSY for a device
    * that another operation uses.
+   *
+   * @param lengths that such files have, the longest first; without it, the first four bytes
    */
-  readStarts(files: readonly DeviceFile[]): Promise<readonly (Buffer | HardwareError)[]>;
+  readStarts(
+    files: readonly DeviceFile[],
+    lengths?: readonly number[],
+  ): Promise<readonly (Buffer | HardwareError)[]>;
   /** One write(2). @throws HardwareError with the kernel's code */
   writeText(device: string, path: string, text: string, limitMs?: number): Promise<void>;
   /**
@@ -82,7 +87,7 @@ export function openHardware({ sysfs, clock, limits, start = startChild }: Hardw
     readBytes,
     readText: async (device, path) =>
       (await readBytes(device, path, textMax)).toString('latin1').trimEnd(),
-    readStarts: (files) => readStarts(batches, files),
+    readStarts: (files, lengths) => readStarts(batches, files, lengths),
     writeText: async (device, path, text, limitMs = writeMs) => {
       if (text.length === 0 || text.length > textMax) {
         throw new HardwareError('EINVAL', `${path}: the text must have 1 to ${textMax} characters`);

@@ -19,15 +19,17 @@ export interface BatchDeps {
   readonly resolve: (path: string) => string;
 }
 
-/** Shorter than the line with a file's name, so that no content can look like one. */
-const bytes = 4;
+/** The identity of a PCI device: vendor and product. */
+const idBytes = [4] as const;
 const filesPerChild = 256;
 
 type Read = Buffer | HardwareError;
 
+/** @param lengths that a file may have at most, the longest first: no more of it is read */
 export async function readStarts(
   deps: BatchDeps,
   files: readonly DeviceFile[],
+  lengths: readonly number[] = idBytes,
 ): Promise<readonly Read[]> {
   const reads = new Map<DeviceFile, Read | Promise<Read>>();
   const together: (DeviceFile & { readonly absolute: string })[] = [];
@@ -38,7 +40,7 @@ export async function readStarts(
       reads.set(file, new HardwareError('EBUSY', `an earlier operation on ${device} ${what}`));
     } else if (deps.queue.healthOf(device).state === 'unhealthy') {
       // A device that was late would make the others of its child late, too.
-      reads.set(file, alone(deps, file));
+      reads.set(file, alone(deps, file, lengths));
     } else {
       const absolute = orError(() => deps.resolve(path));
       if (absolute instanceof HardwareError) reads.set(file, absolute);
@@ -52,11 +54,11 @@ export async function readStarts(
   await Promise.all(
     batches.map(async (batch) => {
       const paths = batch.map(({ absolute }) => absolute);
-      const printed = await headOf(deps, paths);
+      const printed = await headOf(deps, paths, lengths);
       await Promise.all(
         batch.map(async (file) => {
           // One file that fails or hangs may hide others; each is then read by a child of its own.
-          found.set(file.path, printed.get(file.absolute) ?? (await alone(deps, file)));
+          found.set(file.path, printed.get(file.absolute) ?? (await alone(deps, file, lengths)));
         }),
       );
     }),
@@ -70,9 +72,13 @@ function absent({ path }: DeviceFile): HardwareError {
   return new HardwareError('EIO', `${path} was not read`);
 }
 
-async function alone({ readAlone }: BatchDeps, { device, path }: DeviceFile): Promise<Read> {
+async function alone(
+  { readAlone }: BatchDeps,
+  { device, path }: DeviceFile,
+  lengths: readonly number[],
+): Promise<Read> {
   try {
-    return await readAlone(device, path, bytes);
+    return await readAlone(device, path, Math.max(...lengths));
   } catch (error) {
     if (error instanceof HardwareError) return error;
     throw error;
@@ -80,12 +86,13 @@ async function alone({ readAlone }: BatchDeps, { device, path }: DeviceFile): Pr
 }
 
 /** What one child printed of each file; empty if it failed. */
-async function headOf(deps: BatchDeps, paths: readonly string[]) {
+async function headOf(deps: BatchDeps, paths: readonly string[], lengths: readonly number[]) {
+  const bytes = Math.max(...lengths);
   const outputMax = paths.reduce((sum, path) => sum + path.length + bytes + 16, 0);
   const args = ['-v', '-c', String(bytes), ...paths];
   try {
     const { end, stdout } = await deps.queue.runShared(() => deps.startHead(args, outputMax));
-    return end === 'exited' ? split(stdout, paths) : new Map<string, Buffer>();
+    return end === 'exited' ? split(stdout, paths, lengths) : new Map<string, Buffer>();
   } catch (error) {
     if (error instanceof HardwareError) return new Map<string, Buffer>();
     throw error;
@@ -94,20 +101,28 @@ async function headOf(deps: BatchDeps, paths: readonly string[]) {
 
 const lineStart = Buffer.from('\n==> ');
 
-/** The contents by path, of files that were read in full length. */
-function split(printed: Buffer, paths: readonly string[]): Map<string, Buffer> {
+/**
+ * The contents by path, of files that were read in full. The longest length counts after which a
+ * file's line follows: so no content that looks like such a line ends its own file early.
+ */
+function split(
+  printed: Buffer,
+  paths: readonly string[],
+  lengths: readonly number[],
+): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();
   let at = 0;
   for (const path of paths) {
     const line = Buffer.from(`${contents.size > 0 ? '\n' : ''}==> ${path} <==\n`);
     if (!printed.subarray(at, at + line.length).equals(line)) continue;
-    const content = printed.subarray(at + line.length, at + line.length + bytes);
-    const next = at + line.length + bytes;
+    const from = at + line.length;
     // After a failed read the next file's line follows at once.
-    const isWhole = printed.length === next || printed.subarray(next, next + 5).equals(lineStart);
-    if (content.length < bytes || !isWhole) break;
-    contents.set(path, content);
-    at = next;
+    const isEnd = (end: number) =>
+      printed.length === end || printed.subarray(end, end + 5).equals(lineStart);
+    const length = lengths.find((each) => from + each <= printed.length && isEnd(from + each));
+    if (length === undefined) break;
+    contents.set(path, printed.subarray(from, from + length));
+    at = from + length;
   }
   return contents;
 }

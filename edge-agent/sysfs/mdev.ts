@@ -2,14 +2,16 @@
 // https://docs.kernel.org/driver-api/vfio-mediated-device.html
 // https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-vfio-mdev
 
+import { isKernelName } from '#core/contracts/attach-handle.ts';
 import { parsePciAddress, printPciAddress } from './pci-address.ts';
 import type { Sysfs } from './root.ts';
 
 const parentsDirectory = 'class/mdev_bus';
 const mdevsDirectory = 'bus/mdev/devices';
 
-/** A device that can be divided: a physical or a virtual PCI function. */
+/** A device that can be divided: as a rule a physical or a virtual PCI function. */
 export interface MdevParent {
+  /** Of the function; the kernel's name of a parent that is none, such as `mtty`. */
   readonly address: string;
   /** The physical function of a virtual one, else the address itself. */
   readonly physical: string;
@@ -17,14 +19,14 @@ export interface MdevParent {
   readonly path: string;
 }
 
-/** By address. Parents that are no PCI functions, such as the kernel's samples, are left out. */
+/** By address. */
 export function readMdevParents(sysfs: Sysfs): MdevParent[] {
   const names = [...(sysfs.list(parentsDirectory) ?? [])].sort();
   return names.flatMap((name) => {
-    const parsed = parsePciAddress(name);
-    if (!parsed) return [];
-    const address = printPciAddress(parsed);
     const path = `${parentsDirectory}/${name}`;
+    const parsed = parsePciAddress(name);
+    if (!parsed) return isKernelName(name) ? [{ address: name, physical: name, path }] : [];
+    const address = printPciAddress(parsed);
     try {
       return [{ address, physical: physicalOf(sysfs, path) ?? address, path }];
     } catch {

@@ -116,6 +116,29 @@ export function readPciDetails(sysfs: Sysfs, { path }: PciFunction): PciDetails 
   };
 }
 
+/** Where the function is in the host, as the report says it. */
+export function readPlace(
+  sysfs: Sysfs,
+  fn: PciFunction,
+): { numa_node?: number; pcie_root?: string } {
+  const { numaNode } = readPciDetails(sysfs, fn);
+  const root = rootPortOf(sysfs, fn);
+  return { ...(numaNode >= 0 && { numa_node: numaNode }), ...(root && { pcie_root: root }) };
+}
+
+/** The first function below the host bridge on the way to this one. */
+function rootPortOf(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
+  try {
+    const steps = sysfs.resolve(path).split('/');
+    const bridge = steps.findIndex((step) => /^pci[0-9a-f]{4,}:[0-9a-f]{2}$/.test(step));
+    const first = parsePciAddress(steps[bridge + 1] ?? '');
+    const root = bridge >= 0 && first ? printPciAddress(first) : undefined;
+    return root === address ? undefined : root;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Undefined for a file that is absent or cannot be read. */
 export function readIfReadable(sysfs: Sysfs, path: string): string | undefined {
   try {

@@ -134,7 +134,8 @@ export class SysfsTree {
 
   #pathOf(address: string): string {
     const bus = address.slice(0, address.lastIndexOf(':'));
-    const path = this.#paths.get(address) ?? `devices/pci${bus}/${address}`;
+    const parent = address.includes(':') ? `pci${bus}` : `virtual/${address}`;
+    const path = this.#paths.get(address) ?? `devices/${parent}/${address}`;
     this.#paths.set(address, path);
     return path;
   }

@@ -44,6 +44,22 @@ describe('discovery', () => {
     expect(failedDrivers).toEqual(['throwing']);
   });
 
+  it('reports a device as unhealthy on which an operation hangs, and no other', async () => {
+    const drivers = [aDriver('one', gpu, { ...nic, firmware: '1.2' })];
+    const since = '2026-07-01T00:00:00.000Z';
+    const healthOf = (device: string) =>
+      device === gpu.address
+        ? ({ state: 'unhealthy', reason: 'is stuck', since } as const)
+        : ({ state: 'healthy', reason: 'answers', since } as const);
+    const discover = createDiscovery({ drivers, healthOf, clock: aClock(), log: aLog() });
+    const { devices, failedDrivers } = await discover();
+    expect(failedDrivers).toEqual([]);
+    expect(devices.map(({ device }) => device.health)).toEqual([
+      undefined,
+      { state: 'unhealthy', reason: 'is stuck', since },
+    ]);
+  });
+
   it('gives up on a driver that hangs after 30 seconds', async () => {
     const { discover, clock } = discoveryOf(hanging, aDriver('one', gpu));
     const found = discover();

@@ -61,6 +61,23 @@ const work = (given: object = {}): HandleWork => ({
   ...given,
 });
 
+it('sells a parent that has no PCI address, under the name that the kernel gives it', async () => {
+  kernel.addParent('mtty', { capacity: 3, types: { 'mtty-1': 1 } });
+  const driver = aDriver({ pools: [{ parents: 'mtty', type: 'mtty-1' }] });
+  await driver.setUp?.();
+  const { mtty } = (await driver.discover()).devices;
+  expect(mtty).toMatchObject({ address: 'mtty', vendor: 'linux', product: 'mtty' });
+  expect(mtty?.offers).toMatchObject({ pool: 'mtty-1', traits: ['CUSTOM_LINUX_MTTY_MTTY_1'] });
+  const handles = mtty?.offers?.attach_handles ?? [];
+  expect(handles.map(({ info }) => info)).toEqual(
+    [0, 1, 2].map((mark) => ({ asked_type: 'mtty-1', vgpu_mark: `mtty-1_${mark}` })),
+  );
+  const [first] = handles;
+  const handle = work({ address: 'mtty', uuid: first?.uuid, info: first?.info });
+  expect(await driver.find?.(handle)).toEqual({ state: 'ready', info: first?.info });
+  expect(await driver.clean(handle)).toMatchObject({ recreated: true, parent: 'mtty' });
+});
+
 describe('mdevs made ahead', () => {
   it('are as many as fit, with uuids that stay after a boot', async () => {
     const driver = aDriver();

@@ -40,6 +40,7 @@ describe('driver pci', () => {
         '{"product_id":"2235","subsystem_id":"10de:145a","class":"0x030200",' +
         '"revision":"0xa1","numa_node":1}',
       vendor_board_info: 'miss_vb_info',
+      numa_node: 1,
       offers: {
         resource_class: 'CUSTOM_PCI',
         traits: ['CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],

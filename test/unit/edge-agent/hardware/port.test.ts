@@ -79,7 +79,10 @@ describe('reading', () => {
     const port = portOf({ start: impatient });
     expect(port.healthOf('a')).toMatchObject({ state: 'unknown' });
     await expect(port.readText('a', 'a/hanging')).rejects.toMatchObject({ code: 'ETIMEDOUT' });
-    expect(port.healthOf('a')).toMatchObject({ state: 'unhealthy', reason: 'stuck' });
+    expect(port.healthOf('a')).toMatchObject({
+      state: 'unhealthy',
+      reason: 'is stuck: an operation hangs in the kernel',
+    });
     expect(await port.readText('a', 'a/fast')).toBe('yes');
     expect(port.healthOf('a')).toMatchObject({ state: 'healthy' });
   });
@@ -208,6 +211,22 @@ describe('reading the starts of many files', () => {
     expect(shown).toEqual([4, 1, 'EISDIR', 'ENOENT', 'ETIMEDOUT', 4, 4]);
     expect(port.healthOf('d4').state).toBe('unhealthy');
     expect(port.healthOf('d5').state).toBe('healthy');
+  });
+
+  it('reads files of several lengths in full, the longest first', async () => {
+    const [lengths, names] = [
+      [256, 64],
+      ['long', 'short', 'false', 'last'],
+    ];
+    const next = `\n==> ${join(tree.root, 'last/config')} <==\n`;
+    const contents = [256, 64, 256, 64].map((length) => Buffer.alloc(length, length & 255));
+    // A line with the next file's name, where a short file would end.
+    contents[2]?.write(next, 64);
+    const files = names.map((name, index) => {
+      tree.write(`${name}/config`, contents[index] ?? '');
+      return { device: name, path: `${name}/config` };
+    });
+    expect(await portOf().readStarts(files, lengths)).toEqual(contents);
   });
 
   it('is not fooled by content that looks like the line with a name', async () => {
