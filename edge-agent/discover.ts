@@ -15,6 +15,7 @@ import type { Driver } from './drivers/driver.ts';
 import type { Health } from './hardware/device-queue.ts';
 import type { Hardware } from './hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from './log.ts';
+import { type SetUpEnd, setUp } from './set-up.ts';
 
 /** As long as for the discovery itself. */
 const setUpSecondsMax = 30;
@@ -59,19 +60,19 @@ export function createDiscovery({
     said.set(key, text);
   };
   const setUpAndAsk = async (driver: Driver) => {
-    const faults = driver.setUp ? await setUpInTime(driver) : [];
+    const { left: faults } = driver.plan ? await setUpInTime(driver) : { left: [] };
     if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
     return askDriver(driver, clock);
   };
 
-  const settingUp = new Map<Driver, Promise<readonly string[]>>();
+  const settingUp = new Map<Driver, Promise<SetUpEnd>>();
 
   /**
    * A write that hangs must not delay the other drivers. Until it ends the driver is not asked,
    * because a host that is half set up lacks devices; those it had before are kept.
    */
-  const setUpInTime = async (driver: Driver): Promise<readonly string[]> => {
-    const running = settingUp.get(driver) ?? setUp(driver);
+  const setUpInTime = async (driver: Driver): Promise<SetUpEnd> => {
+    const running = settingUp.get(driver) ?? setUp(driver, log);
     settingUp.set(driver, running);
     const ended = new AbortController();
     running.finally(() => {
@@ -129,15 +130,6 @@ export function createDiscovery({
 /** The device as unhealthy where an operation on it hangs, whatever its driver says. */
 function withHealth(device: ReportedDevice, { state, reason, since }: Health): ReportedDevice {
   return state === 'unhealthy' ? { ...device, health: { state, reason, since } } : device;
-}
-
-/** What the host lacks of the wanted set-up. */
-async function setUp(driver: Driver): Promise<readonly string[]> {
-  try {
-    return (await driver.setUp?.()) ?? [];
-  } catch (error) {
-    return [reasonOf(error)];
-  }
 }
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {

@@ -17,12 +17,11 @@ export interface Driver {
   /** A cheap text, asked for every few seconds, that changes whenever the devices change. */
   signature?(): string;
   /**
-   * Brings the host to the state that the settings ask for. Called before each discovery until it
-   * answers without a fault, and again after a boot; touches nothing that is in use.
-   *
-   * @returns a sentence for each part that the host does not have
+   * The changes that the host needs to be as the settings say, in their order. Changes nothing.
+   * Asked before each discovery, and again after changes were applied, because one change may
+   * make another possible: virtual functions exist before they are bound.
    */
-  setUp?(): Promise<readonly string[]>;
+  plan?(): Promise<readonly HostChange[]>;
   /**
    * Makes ready what a handle stands for. Only for handles that `discover` reports with `prepare:
    * 'at-bind'`, after `find` has not found it. Rejects with the kernel's error.
@@ -53,6 +52,32 @@ export interface NotOffered {
   readonly address: string;
   /** A clause that completes "The device at <address> ...": `has a mounted file system`. */
   readonly reason: string;
+}
+
+/** One difference between the host and the settings. */
+export interface HostDifference {
+  /** PCI address of what changes. */
+  readonly address: string;
+  /** Completes "The ... of <address> is <before>, not <after>": `number of virtual functions`. */
+  readonly what: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A difference, and either how it ends or why it cannot end now. */
+export type HostChange = HostDifference & (Applicable | Refused);
+
+interface Applicable {
+  /**
+   * Checks again that nothing uses what it changes, because the plan may be old; applies the
+   * change, and verifies what the kernel did. Rejects with the reason.
+   */
+  readonly apply: () => Promise<void>;
+}
+
+interface Refused {
+  /** A clause, as a rule about what uses the device: `0000:3b:00.1 is offered to guests`. */
+  readonly refusal: string;
 }
 
 /** An attach handle of one of the driver's devices. */

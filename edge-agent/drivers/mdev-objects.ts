@@ -15,25 +15,43 @@ import type { Found, HandleWork } from './driver.ts';
 /** As many as one parent may have; the kernel says when it is full. */
 const perParentMax = 256;
 
+export interface Fill {
+  /** How many of the type the agent has made on the parent. */
+  readonly made: number;
+  /** Uuids of those that fit beside them. */
+  readonly missing: readonly string[];
+}
+
 /**
- * Makes the mdevs of one parent until it is full.
+ * What a parent lacks to be full. Changes nothing.
  *
- * @param recreated uuids that a job is recreating
- * @throws the kernel's error
+ * @param recreated uuids that a job is recreating: their room is not free
+ * @throws HardwareError
  */
-export async function fill(
+export async function fillOf(
   context: DriverContext,
   parent: MdevParent,
   type: string,
-  recreated: ReadonlySet<string>,
-): Promise<void> {
+  { existing, recreated }: Known,
+): Promise<Fill> {
   const prefix = uuidPrefix(context, parent.address, type);
-  for (let index = 0; index < perParentMax; index += 1) {
-    const uuid = `${prefix}${index.toString(16).padStart(12, '0')}`;
-    if (readMdev(context.sysfs, uuid) || recreated.has(uuid)) continue;
-    if ((await available(context, parent, type)) === 0) return;
-    await create(context, parent.address, type, uuid);
-  }
+  const there = new Set(existing.map(({ uuid }) => uuid));
+  const uuids = Array.from(
+    { length: perParentMax },
+    (_, index) => `${prefix}${index.toString(16).padStart(12, '0')}`,
+  );
+  const absent = uuids.filter((uuid) => !there.has(uuid));
+  const reserved = absent.filter((uuid) => recreated.has(uuid)).length;
+  const free = (await available(context, parent, type)) - reserved;
+  return {
+    made: perParentMax - absent.length + reserved,
+    missing: absent.filter((uuid) => !recreated.has(uuid)).slice(0, Math.max(0, free)),
+  };
+}
+
+export interface Known {
+  readonly existing: readonly ExistingMdev[];
+  readonly recreated: ReadonlySet<string>;
 }
 
 /** Those of the parent that exist, or are being recreated. */
@@ -89,6 +107,20 @@ export function infoOn({ info }: HandleWork, parent: string): Readonly<Record<st
 export function parentOf({ address, info }: HandleWork): string {
   const { domain, bus, device, function: fn } = info;
   return domain && bus && device && fn ? `${domain}:${bus}:${device}.${fn}` : address;
+}
+
+/**
+ * As many mdevs of the type as the whole card holds: each virtual function counts only itself.
+ * NVIDIA's drivers have it in the description of the type.
+ */
+export function limitOfCard(
+  { sysfs }: DriverContext,
+  [first]: readonly MdevParent[],
+  type: string,
+): number {
+  const text = first && sysfs.readAttribute(`${typeDirectory(first, type)}/description`);
+  const [, count] = /\bmax_instance=(\d{1,4})\b/.exec(text ?? '') ?? [];
+  return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
 }
 
 /** @throws HardwareError */

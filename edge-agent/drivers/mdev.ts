@@ -8,7 +8,6 @@ import {
   readMdev,
   readMdevParents,
   readMdevs,
-  typeDirectory,
 } from '#agent/sysfs/mdev.ts';
 import { readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
@@ -21,14 +20,15 @@ import { type Card, cardsOf, usedByOthers } from './mdev-cards.ts';
 import {
   available,
   create,
-  fill,
   find,
   infoOn,
+  limitOfCard,
   madeAhead,
   parentOf,
   remove,
 } from './mdev-objects.ts';
 import type { MdevSettings } from './mdev-settings.ts';
+import { planMdevs } from './mdev-setup.ts';
 
 const cleanSeconds = 300;
 
@@ -42,7 +42,7 @@ export function createMdevDriver(settings: MdevSettings, context: DriverContext)
       readMdevParents(sysfs)
         .map(({ address }) => address)
         .join(),
-    setUp: async () => (settings.made === 'ahead' ? makeAhead(settings, context, recreated) : []),
+    plan: async () => (settings.made === 'ahead' ? planMdevs(settings, context, recreated) : []),
     discover: async () => discover(settings, context, recreated),
     find: async (handle) => find(context, handle),
     prepare: (handle) => prepare(settings, context, handle),
@@ -135,20 +135,6 @@ function cardAt(sysfs: Sysfs, address: string) {
   return { vendor, product, model: product, std_board_info, ...readPlace(sysfs, fn) };
 }
 
-/**
- * As many mdevs of the type as the whole card holds: each virtual function counts only itself.
- * NVIDIA's drivers have it in the description of the type.
- */
-function limitOfCard(
-  { sysfs }: DriverContext,
-  [first]: readonly MdevParent[],
-  type: string,
-): number {
-  const text = first && sysfs.readAttribute(`${typeDirectory(first, type)}/description`);
-  const [, count] = /\bmax_instance=(\d{1,4})\b/.exec(text ?? '') ?? [];
-  return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
-}
-
 /** CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as in Nova's specification of vGPUs. */
 function typeTrait(vendor: string, product: string, type: string): string {
   return `CUSTOM_${vendor}_${product}_${type}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
@@ -175,28 +161,6 @@ function handleOf(
       ? { clean_seconds: cleanSeconds }
       : {}),
   };
-}
-
-/** Makes every mdev that fits; what fails is retried at the next discovery. */
-async function makeAhead(
-  settings: MdevSettings,
-  context: DriverContext,
-  recreated: ReadonlySet<string>,
-): Promise<string[]> {
-  const faults: string[] = [];
-  const { cards } = cardsOf(settings, context);
-  const existing = readMdevs(context.sysfs);
-  for (const card of cards) {
-    if (usedByOthers(settings, context, card, existing)) continue;
-    for (const parent of card.parents) {
-      try {
-        await fill(context, parent, card.pool.type, recreated);
-      } catch (error) {
-        faults.push(`${parent.address}: ${reasonOf(error)}.`);
-      }
-    }
-  }
-  return faults;
 }
 
 /** Chooses the parent: of a card with virtual functions, one that has room. */

@@ -3,9 +3,9 @@
 
 import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { type Log, reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import type { HostChange } from './driver.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { readWishes } from './pci-choice.ts';
 
@@ -14,34 +14,19 @@ export interface SetupDeps {
   readonly hardware: Hardware;
   readonly guards: Guards;
   readonly allowList: readonly AllowListEntry[];
-  readonly log: Log;
 }
 
-/** @returns a sentence for each part that the host does not have */
-export async function setUpPci(deps: SetupDeps): Promise<readonly string[]> {
-  const faults: string[] = [];
-  // A device after the other: each change of a host is one that an operator can follow in the log.
-  for (const wanted of plannedCounts(deps)) {
-    await attempt(faults, () => makeVirtualFunctions(deps, wanted));
-  }
-  if (!deps.allowList.some(({ bind_to: driver }) => driver !== undefined)) return faults;
-  const { wishes } = readWishes(read(deps), deps.allowList);
-  for (const { functions, entry } of wishes) {
-    for (const fn of functions) {
-      const { bind_to: driver } = entry;
-      if (driver === undefined || fn.boundDriver === driver) continue;
-      await attempt(faults, () => bindFunction(deps, fn, driver));
-    }
-  }
-  return faults;
-}
-
-async function attempt(faults: string[], work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    faults.push(reasonOf(error));
-  }
+export async function planPci(deps: SetupDeps): Promise<readonly HostChange[]> {
+  const asksForSetup = deps.allowList.some(
+    ({ virtual_functions: wanted, bind_to: driver }) => typeof wanted === 'number' || driver,
+  );
+  if (!asksForSetup) return [];
+  const functions = read(deps);
+  const counts: HostChange[] = [];
+  for (const wanted of wantedCounts(deps, functions)) counts.push(await planCount(deps, wanted));
+  // Functions that are about to be replaced are bound afterwards.
+  const replaced = new Set(counts.flatMap((each) => ('apply' in each ? [each.address] : [])));
+  return [...counts, ...(await planBindings(deps, functions, replaced))];
 }
 
 function read({ sysfs }: SetupDeps): PciFunction[] {
@@ -49,17 +34,17 @@ function read({ sysfs }: SetupDeps): PciFunction[] {
   return readPciFunctions(sysfs, () => {});
 }
 
-export interface WantedCount {
+interface WantedCount {
   readonly physical: PciFunction;
   readonly existing: readonly PciFunction[];
+  /** Addresses of virtual functions that exist and cannot be read. */
+  readonly unread: readonly string[];
   readonly count: number;
 }
 
 /** Physical functions with another number of virtual functions than their entry asks for. */
-function plannedCounts(deps: SetupDeps): WantedCount[] {
+function wantedCounts(deps: SetupDeps, functions: readonly PciFunction[]): WantedCount[] {
   const { sysfs, allowList } = deps;
-  if (!allowList.some(({ virtual_functions: wanted }) => typeof wanted === 'number')) return [];
-  const functions = read(deps);
   return functions.flatMap((physical) => {
     const virtualId = sysfs.readAttribute(`${physical.path}/sriov_vf_device`);
     if (physical.physicalFunction || virtualId === undefined) return [];
@@ -69,58 +54,122 @@ function plannedCounts(deps: SetupDeps): WantedCount[] {
     const count = entry?.virtual_functions;
     if (typeof count !== 'number') return [];
     const existing = functions.filter((fn) => fn.physicalFunction === physical.address);
-    return existing.length === count ? [] : [{ physical, existing, count }];
+    const unread = linkedFunctions(sysfs, physical).filter(
+      (address) => !existing.some((fn) => fn.address === address),
+    );
+    return existing.length + unread.length === count ? [] : [{ physical, existing, unread, count }];
   });
+}
+
+function linkedFunctions(sysfs: Sysfs, { path }: PciFunction): string[] {
+  const links = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d+$/.test(name));
+  return links.flatMap((name) => sysfs.linkName(`${path}/${name}`) ?? []);
+}
+
+async function planCount(deps: SetupDeps, wanted: WantedCount): Promise<HostChange> {
+  const { physical, existing, unread, count } = wanted;
+  const { address } = physical;
+  const difference = {
+    address,
+    what: 'number of virtual functions',
+    before: String(existing.length + unread.length),
+    after: String(count),
+  };
+  const refusal = await refusalOfCount(deps, wanted);
+  if (refusal !== undefined) return { ...difference, refusal };
+  return {
+    ...difference,
+    apply: async () => {
+      const [now] = wantedCounts(deps, read(deps)).filter(
+        (each) => each.physical.address === address,
+      );
+      if (!now) return;
+      const refused = await refusalOfCount(deps, now);
+      if (refused !== undefined) throw new Error(refused);
+      await makeVirtualFunctions(deps, now);
+    },
+  };
+}
+
+async function refusalOfCount(
+  { sysfs, guards }: SetupDeps,
+  { physical, existing, unread, count }: WantedCount,
+): Promise<string | undefined> {
+  const total = Number(sysfs.readAttribute(`${physical.path}/sriov_totalvfs`) ?? Number.NaN);
+  if (!Number.isSafeInteger(total)) return 'its sriov_totalvfs is not a number';
+  if (count > total) return `it can have at most ${total}`;
+  const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
+  if (offered) return `${offered.address} is offered to guests`;
+  // Making another number of functions removes all that exist.
+  if (unread[0] !== undefined) return `${unread[0]} cannot be read`;
+  // The host may use the physical function meanwhile: it stays what it is.
+  const held = [
+    ...(await guards.heldBy([physical], false)),
+    ...(await guards.heldBy(existing, true)),
+  ];
+  return held.map(([address, use]) => `${address} ${use}`)[0];
 }
 
 /** The kernel changes the number through 0 only. */
 async function makeVirtualFunctions(deps: SetupDeps, wanted: WantedCount): Promise<void> {
-  const { sysfs, hardware, guards, log } = deps;
-  const { physical, existing, count } = wanted;
-  const { address, path } = physical;
-  const asked = `The device at ${address} has ${existing.length} virtual functions, not ${count}`;
-  const total = Number(sysfs.readAttribute(`${path}/sriov_totalvfs`));
-  if (count > total) throw new Error(`${asked}: it can have at most ${total}.`);
-  const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
-  if (offered) throw new Error(`${asked}: ${offered.address} is offered to guests.`);
-  // The host may use the physical function meanwhile: it stays what it is.
-  const held = (await guards.heldBy([physical], false)) ?? (await guards.heldBy(existing, true));
-  if (held) throw new Error(`${asked}: ${held}.`);
+  const { hardware } = deps;
+  const { existing, count } = wanted;
+  const { address, path } = wanted.physical;
   const write = (name: string, text: string) =>
-    hardware.writeText(address, `${path}/${name}`, text).catch((error: unknown) => {
-      throw new Error(`${asked}: ${reasonOf(error)}.`);
-    });
+    hardware.writeText(address, `${path}/${name}`, text);
   // New functions stay without a driver, so that the host does not use them.
   await write('sriov_drivers_autoprobe', '0');
   if (existing.length > 0) await write('sriov_numvfs', '0');
   await write('sriov_numvfs', String(count));
   const made = await hardware.readText(address, `${path}/sriov_numvfs`);
   // A driver may make fewer, and the write succeeds.
-  if (made !== String(count)) throw new Error(`${asked}: its driver made ${made}.`);
-  log.info('Virtual functions made', { address, before: existing.length, count });
+  if (made !== String(count)) throw new Error(`its driver made ${made}`);
 }
 
-async function bindFunction(deps: SetupDeps, fn: PciFunction, driver: string): Promise<void> {
-  const { sysfs, hardware, guards, log } = deps;
-  const { address, path, boundDriver } = fn;
-  const asked = `The device at ${address} is bound to ${boundDriver ?? 'no driver'}, not ${driver}`;
-  // Offered functions too: a boot has unbound them.
-  const held = await guards.heldBy([fn], true);
-  if (held) throw new Error(`${asked}: ${held}.`);
-  const write = (file: string, text: string) =>
-    hardware.writeText(address, file, text).catch((error: unknown) => {
-      throw new Error(`${asked}: ${reasonOf(error)}.`);
-    });
-  await write(`${path}/driver_override`, `${driver}\n`);
-  if (boundDriver !== undefined) await write(`${path}/driver/unbind`, address);
-  await write('bus/pci/drivers_probe', address);
-  // The kernel also reports success if no driver took the device.
-  const now = readPciFunctionAt(sysfs, address);
-  const link = sysfs.linkName(`${path}/driver`);
-  if (!now || link !== driver) {
-    throw new Error(
-      `${asked}: the kernel bound it to ${link ?? 'no driver'}; is ${driver} loaded?`,
-    );
+/** @param replaced physical functions with virtual functions that are about to be replaced */
+async function planBindings(
+  deps: SetupDeps,
+  functions: readonly PciFunction[],
+  replaced: ReadonlySet<string>,
+): Promise<HostChange[]> {
+  const { wishes } = readWishes(functions, deps.allowList);
+  const wanted = wishes.flatMap(({ functions: offered, entry: { bind_to: driver } }) =>
+    offered.flatMap((fn) =>
+      driver === undefined || fn.boundDriver === driver || replaced.has(fn.physicalFunction ?? '')
+        ? []
+        : [{ fn, driver }],
+    ),
+  );
+  // Offered functions too: a boot has unbound them. One look for all: it reads all of /proc.
+  const held = await deps.guards.heldBy(
+    wanted.map(({ fn }) => fn),
+    true,
+  );
+  return wanted.map(({ fn, driver }) => {
+    const { address, boundDriver = 'none' } = fn;
+    const difference = { address, what: 'driver', before: boundDriver, after: driver };
+    const use = held.get(address);
+    if (use !== undefined) return { ...difference, refusal: `${address} ${use}` };
+    return { ...difference, apply: () => bindFunction(deps, address, driver) };
+  });
+}
+
+async function bindFunction(deps: SetupDeps, address: string, driver: string): Promise<void> {
+  const { sysfs, hardware, guards } = deps;
+  const fn = readPciFunctionAt(sysfs, address);
+  if (!fn) throw new Error(`${address} is no longer there`);
+  const { path, boundDriver } = fn;
+  if (boundDriver === driver) return;
+  const use = (await guards.heldBy([fn], true)).get(address);
+  if (use !== undefined) throw new Error(`${address} ${use}`);
+  await hardware.writeText(address, `${path}/driver_override`, `${driver}\n`);
+  if (boundDriver !== undefined) {
+    await hardware.writeText(address, `${path}/driver/unbind`, address);
   }
-  log.info('Function bound', { address, before: boundDriver, driver });
+  await hardware.writeText(address, 'bus/pci/drivers_probe', address);
+  // The kernel also reports success if no driver took the device.
+  const link = sysfs.linkName(`${path}/driver`);
+  if (link !== driver) {
+    throw new Error(`the kernel bound it to ${link ?? 'no driver'}; is ${driver} loaded?`);
+  }
 }

@@ -24,7 +24,7 @@ import { type Choice, choosePciFunctions, readWishes, type Wish } from './pci-ch
 import { pciTraits } from './pci-ids.ts';
 import { cleanSeconds, resetFunction } from './pci-reset.ts';
 import { createSerials, type Serials } from './pci-serials.ts';
-import { setUpPci } from './pci-setup.ts';
+import { planPci } from './pci-setup.ts';
 
 export interface PciDriverDeps {
   readonly sysfs: Sysfs;
@@ -39,7 +39,7 @@ export function createPciDriver(deps: PciDriverDeps): Driver {
   return {
     name: 'pci',
     signature: () => pciSignature(deps.sysfs),
-    setUp: () => setUpPci(deps),
+    plan: () => planPci(deps),
     discover: async () => {
       const { devices, refusals } = await discoverPci(deps, serials);
       const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));

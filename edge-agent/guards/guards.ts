@@ -20,6 +20,9 @@ export interface Asked {
   readonly isOurs: (fn: PciFunction) => boolean;
 }
 
+/** A clause for each function in use, which completes "The device at <address> ...". */
+export type Held = ReadonlyMap<string, string>;
+
 export interface Guards {
   /** Why functions are refused, by address; records the others as offered. */
   check(asked: Asked): Promise<ReadonlyMap<string, string>>;
@@ -28,8 +31,8 @@ export interface Guards {
    * it open, because its handle has just been claimed.
    */
   recheck(address: string, isOurs: (fn: PciFunction) => boolean): Promise<string | undefined>;
-  /** What uses one of the functions; host use of a function may be left out. */
-  heldBy(functions: readonly PciFunction[], countsHostUse: boolean): Promise<string | undefined>;
+  /** What uses the functions, by address; host use of a function may be left out. */
+  heldBy(functions: readonly PciFunction[], countsHostUse: boolean): Promise<Held>;
   /** Whether the agent offers the function to guests. */
   isOffered(address: string): boolean;
 }
@@ -60,11 +63,12 @@ export function openGuards(deps: GuardsDeps): Guards {
     isOffered: offeredBefore.has,
     heldBy: async (functions, countsHostUse) => {
       const facts = await readHostFacts(deps, functions);
+      const held = new Map<string, string>();
       for (const fn of functions) {
         const refusal = holdRefusal(fn, facts, { mayBeHeld: false, countsHostUse });
-        if (refusal) return `${fn.address} ${refusal}`;
+        if (refusal) held.set(fn.address, refusal);
       }
-      return undefined;
+      return held;
     },
     recheck: async (address, isOurs) => {
       const fn = readPciFunctionAt(sysfs, address);

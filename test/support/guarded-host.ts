@@ -61,6 +61,6 @@ export function aGuardedHost(): GuardedHost {
 export const noGuards: Guards = {
   check: async () => new Map(),
   recheck: async () => undefined,
-  heldBy: async () => undefined,
+  heldBy: async () => new Map(),
   isOffered: () => false,
 };

@@ -20,6 +20,8 @@ export class MdevKernel {
   /** Thrown by the next write to a path that ends like the key. */
   readonly faults = new Map<string, string>();
   readonly writes: string[] = [];
+  /** What happens between the removal of an mdev and the end of the write. */
+  afterRemove: () => Promise<void> = async () => {};
   readonly #parents = new Map<string, Parent>();
   readonly #types = new Map<string, string>();
 
@@ -80,6 +82,7 @@ export class MdevKernel {
           this.make(address, type, text);
         } else {
           this.#remove(basename(dirname(path)));
+          await this.afterRemove();
         }
       },
     };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createDiscovery } from '#agent/discover.ts';
-import type { Discovery, Driver } from '#agent/drivers/driver.ts';
+import type { Discovery, Driver, HostChange } from '#agent/drivers/driver.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
@@ -69,10 +69,10 @@ describe('discovery', () => {
   });
 
   it('does not wait for a set-up that hangs, and does not begin another', async () => {
-    let [begun, end] = [0, (_: string[]) => {}];
+    let [begun, end] = [0, (_: HostChange[]) => {}];
     const slow: Driver = {
       ...aDriver('slow', nic),
-      setUp: () => {
+      plan: () => {
         begun += 1;
         return new Promise((resolve) => {
           end = resolve;
@@ -140,10 +140,12 @@ describe('discovery', () => {
 
   it('logs what a set-up lacks, and discovers all the same', async () => {
     const found = async () => ({ devices: { [gpu.address]: { ...gpu, driver: 'one' } } });
-    const driver = { name: 'one', discover: found, setUp: async () => ['0000:3b:00.0: EBUSY.'] };
+    const refusal = '0000:3b:00.0 is offered to guests';
+    const change = { address: gpu.address, what: 'driver', before: 'none', after: 'vfio', refusal };
+    const driver = { name: 'one', discover: found, plan: async () => [change] };
     const { discover, log } = discoveryOf(driver);
     expect((await discover()).devices).toHaveLength(1);
-    const faults = ['0000:3b:00.0: EBUSY.'];
+    const faults = [`The driver of ${gpu.address} is none, not vfio: ${refusal}.`];
     expect(log.lines).toEqual([{ message: 'Set-up incomplete', driver: 'one', faults }]);
   });
 

@@ -8,11 +8,13 @@ import type { HandleWork } from '#agent/drivers/driver.ts';
 import { createMdevDriver } from '#agent/drivers/mdev.ts';
 import { mdevSettings } from '#agent/drivers/mdev-settings.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
+import { setUp } from '#agent/set-up.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
 import { silentLog } from '#test/support/agent.ts';
 import { noGuards } from '#test/support/guarded-host.ts';
 import { MdevKernel } from '#test/support/mdev-kernel.ts';
+import { snapshotOf } from '#test/support/snapshot.ts';
 import { aSysfsTree } from '#test/support/sysfs.ts';
 
 const card = '0000:3b:00.0';
@@ -52,7 +54,8 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
     return { devices, handles, notOffered };
   };
   const clean = async (handle: HandleWork) => driver.clean?.(handle, () => {});
-  return { ...driver, discover, clean };
+  const makeAll = async () => (await setUp(driver, silentLog)).left;
+  return { ...driver, discover, clean, makeAll };
 }
 
 const work = (given: object = {}): HandleWork => ({
@@ -81,33 +84,33 @@ it('sells a parent that has no PCI address, under the name that the kernel gives
 describe('mdevs made ahead', () => {
   it('are as many as fit, with uuids that stay after a boot', async () => {
     const driver = aDriver();
-    expect(await driver.setUp?.()).toEqual([]);
+    expect(await driver.makeAll()).toEqual([]);
     const { handles } = await driver.discover();
     expect(handles.map((handle) => handle.uuid)).toEqual(kernel.uuids());
     expect(handles).toHaveLength(4);
     expect(handles[0]).toMatchObject({ type: 'MDEV', prepare: 'ahead', clean_seconds: 300 });
     kernel.reboot();
-    await aDriver().setUp?.();
+    await aDriver().makeAll();
     expect((await aDriver().discover()).handles).toEqual(handles);
   });
 
   it('are other ones on another host', async () => {
-    await aDriver().setUp?.();
+    await aDriver().makeAll();
     const here = kernel.uuids();
     kernel.reboot();
-    await aDriver({}, 'test:cmp2').setUp?.();
+    await aDriver({}, 'test:cmp2').makeAll();
     expect(kernel.uuids().filter((each) => here.includes(each))).toEqual([]);
   });
 
   it('are not cleaned by a job where the settings say that the vendor erases them', async () => {
     const driver = aDriver({ clean: 'none' });
-    await driver.setUp?.();
+    await driver.makeAll();
     expect((await driver.discover()).handles[0]).not.toHaveProperty('clean_seconds');
   });
 
   it('are removed and recreated by cleaning, and offered meanwhile', async () => {
     const driver = aDriver();
-    await driver.setUp?.();
+    await driver.makeAll();
     const { handles } = await driver.discover();
     const handle = work({ uuid: handles[1]?.uuid, info: handles[1]?.info });
     kernel.writes.length = 0;
@@ -118,29 +121,111 @@ describe('mdevs made ahead', () => {
 
   it('that cannot be recreated are not offered until the next set-up has made them', async () => {
     const driver = aDriver();
-    await driver.setUp?.();
+    await driver.makeAll();
     const { handles } = await driver.discover();
     kernel.faults.set('/create', 'EIO');
     const handle = work({ uuid: handles[0]?.uuid, info: handles[0]?.info });
     await expect(driver.clean(handle)).rejects.toMatchObject({ code: 'EIO' });
     expect((await driver.discover()).handles).toHaveLength(3);
-    expect(await driver.setUp?.()).toEqual([]);
+    expect(await driver.makeAll()).toEqual([]);
     expect((await driver.discover()).handles).toEqual(handles);
   });
 
   it('that the kernel refuses are a sentence, and the others are offered', async () => {
     kernel.faults.set('/create', 'EIO');
     const driver = aDriver();
-    expect(await driver.setUp?.()).toEqual([expect.stringMatching(/^0000:3b:00\.0: EIO/)]);
-    await driver.setUp?.();
+    expect(await driver.makeAll()).toEqual([
+      expect.stringMatching(
+        /^The number of mdevs of type nvidia-1 of 0000:3b:00\.0 is 0, not 4: EIO/,
+      ),
+    ]);
+    await driver.makeAll();
     expect((await driver.discover()).handles).toHaveLength(4);
   });
+});
+
+describe('the plan of mdevs made ahead', () => {
+  const change = { address: card, what: 'number of mdevs of type nvidia-1' };
+
+  it('changes nothing, and is empty when it was applied', async () => {
+    const driver = aDriver();
+    const before = snapshotOf(kernel.tree.root);
+    const planned = { ...change, before: '0', after: '4' };
+    expect(await driver.plan?.()).toMatchObject([planned]);
+    expect(snapshotOf(kernel.tree.root)).toEqual(before);
+    await driver.makeAll();
+    expect(await driver.plan?.()).toEqual([]);
+  });
+
+  it('goes on where a set-up ended half way', async () => {
+    kernel.make(card, 'nvidia-1', (await uuidsOf(aDriver()))[1] ?? '');
+    expect(await aDriver().plan?.()).toMatchObject([{ ...change, before: '1', after: '4' }]);
+    expect(await aDriver().makeAll()).toEqual([]);
+    expect(kernel.uuids()).toHaveLength(4);
+  });
+
+  it('is refused while another program divides the card', async () => {
+    kernel.make(card, 'nvidia-2', uuid);
+    const refusal = `${card} has the mdev ${uuid}, which another program has made`;
+    expect(await aDriver().plan?.()).toEqual([{ ...change, before: '0', after: '2', refusal }]);
+  });
+
+  it('leaves the room of an mdev that a job is recreating', async () => {
+    const driver = aDriver();
+    await driver.makeAll();
+    const { handles } = await driver.discover();
+    const handle = work({ uuid: handles[1]?.uuid, info: handles[1]?.info });
+    let planned: unknown;
+    kernel.afterRemove = async () => {
+      planned = await driver.plan?.();
+    };
+    await driver.clean(handle);
+    expect(planned).toEqual([]);
+  });
+
+  it('is as much as the card holds, not as much as its virtual functions', async () => {
+    kernel.tree.addVirtualFunctions(card, 4, { product: '2236', driver: 'nvidia' });
+    for (const each of ['1', '2', '3', '4']) {
+      kernel.addParent(`0000:3b:00.${each}`, { capacity: 1, types: { a: 1 } });
+    }
+    const type = `${kernel.tree.pathOf('0000:3b:00.1')}/mdev_supported_types/a`;
+    kernel.tree.write(`${type}/description`, 'num_heads=4, max_instance=2\n');
+    const driver = aDriver({ pools: [{ parents: card, type: 'a' }] });
+    expect(await driver.plan?.()).toHaveLength(2);
+    await driver.makeAll();
+    expect(await driver.plan?.()).toEqual([]);
+  });
+
+  it('says of a parent that cannot be read why, and plans the others', async () => {
+    const other = '0000:5e:00.0';
+    kernel.tree.addFunction({ address: other, driver: 'nvidia' });
+    kernel.addParent(other, { capacity: 2, types: { 'nvidia-1': 1 } });
+    rmSync(
+      join(
+        kernel.tree.root,
+        `${kernel.tree.pathOf(card)}/mdev_supported_types/nvidia-1/available_instances`,
+      ),
+    );
+    const driver = aDriver({ pools: [{ parents: [card, other], type: 'nvidia-1' }] });
+    expect(await driver.plan?.()).toMatchObject([
+      { ...change, refusal: expect.stringContaining('it cannot be read') as string },
+      { ...change, address: other, before: '0', after: '2' },
+    ]);
+  });
+
+  /** Those that the driver makes. */
+  async function uuidsOf(driver: ReturnType<typeof aDriver>): Promise<string[]> {
+    await driver.makeAll();
+    const made = kernel.uuids();
+    kernel.reboot();
+    return made;
+  }
 });
 
 describe('mdevs made at binds', () => {
   it('are offered as long as one fits, and carry the uuid of the handle', async () => {
     const driver = aDriver({ made: 'at-bind' });
-    expect(await driver.setUp?.()).toEqual([]);
+    expect(await driver.makeAll()).toEqual([]);
     expect((await driver.discover()).handles).toHaveLength(4);
     expect(await driver.find?.(work())).toEqual({ state: 'absent' });
     await driver.prepare?.(work());
@@ -208,7 +293,7 @@ describe('a card is not offered', () => {
   it.each(['ahead', 'at-bind'])('that has an mdev of another program: %s', async (made) => {
     kernel.make(card, 'nvidia-2', uuid);
     const driver = aDriver({ made });
-    await driver.setUp?.();
+    await driver.makeAll();
     const { devices, notOffered } = await driver.discover();
     expect(devices).toEqual({});
     expect(notOffered).toEqual([

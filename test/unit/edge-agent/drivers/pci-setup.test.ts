@@ -1,11 +1,12 @@
-import { readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
+import { setUp as setUpDriver } from '#agent/set-up.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { PciKernel, type PciKernelFaults } from '#test/support/pci-kernel.ts';
+import { snapshotOf } from '#test/support/snapshot.ts';
 
 const card = '0000:3b:00.0';
 const first = '0000:3b:00.1';
@@ -17,43 +18,25 @@ let writes: string[];
 beforeEach(() => {
   host = aGuardedHost();
   writes = [];
-  host.tree
-    .addFunction({ address: card, ...virtual, product: '1572', driver: 'i40e', sriovTotalvfs: 4 })
-    .write(`${host.tree.pathOf(card)}/sriov_vf_device`, '154c\n')
-    .write(`${host.tree.pathOf(card)}/sriov_drivers_autoprobe`, '1\n')
-    .write('bus/pci/drivers_probe', '');
+  aKernel().addCard({
+    ...{ address: card, ...virtual, product: '1572' },
+    ...{ driver: 'i40e', sriovTotalvfs: 4 },
+  });
 });
 afterEach(() => host.remove());
 
-const textOf = (path: string) => readFileSync(join(host.tree.root, path), 'utf8').trim();
-const addressesNow = () => host.sysfs.list('bus/pci/devices') ?? [];
-const virtualNow = () => addressesNow().filter((each) => each !== card);
+const aKernel = (faults: PciKernelFaults = {}) => new PciKernel(host.tree, virtual, faults);
+const virtualNow = () => aKernel().virtualOf(card);
+const driverNow = (address: string) => host.sysfs.linkName(`bus/pci/devices/${address}/driver`);
 
-/** The kernel's side of a write, with its errors. */
-function kernel(fail: { readonly made?: number; readonly probe?: boolean } = {}): Hardware {
-  const { tree, hardware } = host;
+/** The agent's port, with the kernel's side of each write. */
+function kernel(faults: PciKernelFaults = {}): Hardware {
   return {
-    ...hardware,
+    ...host.hardware,
     writeText: async (device, path, text) => {
-      const name = path.split('/').at(-1) ?? '';
-      writes.push(`${name} ${text.trim()}`);
-      await hardware.writeText(device, path, text);
-      if (name === 'sriov_numvfs') {
-        const asked = Number(text);
-        if (asked > 0 && virtualNow().length > 0) throw new HardwareError('EBUSY', path);
-        for (const each of virtualNow()) tree.removeFunction(each);
-        if (asked > 0) tree.addVirtualFunctions(card, fail.made ?? asked, virtual);
-        tree.write(path, `${fail.made ?? asked}\n`);
-      }
-      if (name === 'unbind') rmSync(join(tree.root, path, '../../driver'), { force: true });
-      if (name === 'drivers_probe' && fail.probe !== false) {
-        const folder = tree.pathOf(text);
-        const driver = textOf(`${folder}/driver_override`);
-        const link = join(tree.root, folder, 'driver');
-        rmSync(link, { force: true });
-        tree.write(`${folder}/uevent`, `DRIVER=${driver}\n${textOf(`${folder}/uevent`)}\n`);
-        symlinkSync(`../../../bus/pci/drivers/${driver}`, link);
-      }
+      writes.push(`${path.split('/').at(-1)} ${text.trim()}`);
+      await host.hardware.writeText(device, path, text);
+      aKernel(faults).effect(path, text);
     },
   };
 }
@@ -68,7 +51,7 @@ async function driverOf(entries: readonly object[], hardware: Hardware = kernel(
 }
 
 async function setUp(entries: readonly object[], hardware?: Hardware) {
-  return await (await driverOf(entries, hardware)).setUp?.();
+  return (await setUpDriver(await driverOf(entries, hardware), host.log)).left;
 }
 
 describe('the number of virtual functions', () => {
@@ -120,7 +103,7 @@ describe('the number of virtual functions', () => {
 });
 
 describe('virtual functions are not touched', () => {
-  const asks = (count: number) => `The device at ${card} has ${count} virtual functions, not 2`;
+  const asks = (count: number) => `The number of virtual functions of ${card} is ${count}, not 2`;
   const open = (node: string) =>
     host.proc.addProcess(31, { comm: 'qemu-system-x86', open: [node] });
 
@@ -128,7 +111,9 @@ describe('virtual functions are not touched', () => {
     host.tree.addVirtualFunctions(card, 1, virtual);
     const driver = await driverOf([entry]);
     await driver.discover();
-    expect(await driver.setUp?.()).toEqual([`${asks(1)}: ${first} is offered to guests.`]);
+    expect((await setUpDriver(driver, host.log)).left).toEqual([
+      `${asks(1)}: ${first} is offered to guests.`,
+    ]);
     expect(writes).toEqual([]);
   });
 
@@ -156,7 +141,7 @@ describe('virtual functions are not touched', () => {
 
   it('if the device cannot have as many', async () => {
     const faults = await setUp([{ ...entry, virtual_functions: 9 }]);
-    const asked = `The device at ${card} has 0 virtual functions, not 9`;
+    const asked = `The number of virtual functions of ${card} is 0, not 9`;
     expect(faults).toEqual([`${asked}: it can have at most 4.`]);
   });
 });
@@ -164,7 +149,7 @@ describe('virtual functions are not touched', () => {
 describe('what the kernel did is read again', () => {
   it('when a driver makes fewer virtual functions', async () => {
     expect(await setUp([entry], kernel({ made: 1 }))).toEqual([
-      `The device at ${card} has 0 virtual functions, not 2: its driver made 1.`,
+      `The number of virtual functions of ${card} is 1, not 2: its driver made 1.`,
     ]);
   });
 
@@ -172,7 +157,7 @@ describe('what the kernel did is read again', () => {
     host.tree.addVirtualFunctions(card, 2, virtual);
     const faults = await setUp([{ ...entry, bind_to: 'vfio-pci' }], kernel({ probe: false }));
     expect(faults?.[0]).toBe(
-      `The device at ${first} is bound to no driver, not vfio-pci: ` +
+      `The driver of ${first} is none, not vfio-pci: ` +
         'the kernel bound it to no driver; is vfio-pci loaded?',
     );
   });
@@ -183,9 +168,7 @@ describe('binding', () => {
 
   it('gives new virtual functions to the VFIO driver', async () => {
     expect(await setUp([bound])).toEqual([]);
-    expect(
-      virtualNow().map((each) => host.sysfs.linkName(`bus/pci/devices/${each}/driver`)),
-    ).toEqual(['vfio-pci', 'vfio-pci']);
+    expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
     writes = [];
     expect(await setUp([bound])).toEqual([]);
     expect(writes).toEqual([]);
@@ -210,9 +193,109 @@ describe('binding', () => {
     host.tree.write(`${path}/dev`, '259:0\n');
     host.proc.write('self/mountinfo', '1 0 259:0 / / rw - ext4 /dev/nvme0n1 rw\n');
     expect(await setUp([{ address: '0000:5e:00.0', bind_to: 'vfio-pci' }])).toEqual([
-      'The device at 0000:5e:00.0 is bound to nvme, not vfio-pci: ' +
+      'The driver of 0000:5e:00.0 is nvme, not vfio-pci: ' +
         '0000:5e:00.0 has a mounted file system: nvme0n1 at /.',
     ]);
     expect(writes).toEqual([]);
   });
+});
+
+describe('the plan', () => {
+  const bound = { ...entry, bind_to: 'vfio-pci' };
+  const count = { address: card, what: 'number of virtual functions', before: '0', after: '2' };
+
+  it('changes nothing', async () => {
+    host.tree.addVirtualFunctions(card, 1, virtual);
+    const driver = await driverOf([bound]);
+    const before = [snapshotOf(host.tree.root), snapshotOf(host.proc.root)];
+    expect(await driver.plan?.()).toHaveLength(1);
+    expect([snapshotOf(host.tree.root), snapshotOf(host.proc.root)]).toEqual(before);
+    expect(writes).toEqual([]);
+  });
+
+  it('has the number first, and the bindings when the functions exist', async () => {
+    expect(await (await driverOf([bound])).plan?.()).toEqual([
+      { ...count, apply: expect.any(Function) as unknown },
+    ]);
+    await setUp([bound]);
+    const changes = host.log.lines.filter(({ message }) => message === 'Host changed');
+    expect(changes).toEqual([
+      { message: 'Host changed', driver: 'pci', ...count },
+      ...virtualNow().map((address) => ({
+        ...{ message: 'Host changed', driver: 'pci', address },
+        ...{ what: 'driver', before: 'none', after: 'vfio-pci' },
+      })),
+    ]);
+  });
+
+  it('has refusals as data', async () => {
+    host.tree.addVirtualFunctions(card, 1, virtual);
+    const driver = await driverOf([bound]);
+    await driver.discover();
+    expect(await driver.plan?.()).toEqual([
+      { ...count, before: '1', refusal: `${first} is offered to guests` },
+      {
+        ...{ address: first, what: 'driver', before: 'none', after: 'vfio-pci' },
+        apply: expect.any(Function) as unknown,
+      },
+    ]);
+  });
+
+  it('is empty when it was applied', async () => {
+    await setUp([bound]);
+    expect(await (await driverOf([bound])).plan?.()).toEqual([]);
+  });
+
+  it('refuses the number while a virtual function cannot be read', async () => {
+    host.tree.addVirtualFunctions(card, 1, virtual);
+    host.tree.write(`${host.tree.pathOf(first)}/uevent`, '');
+    expect(await (await driverOf([entry])).plan?.()).toEqual([
+      { ...count, before: '1', refusal: `${first} cannot be read` },
+    ]);
+  });
+
+  it('that is old applies to the host as it is then', async () => {
+    host.tree.addVirtualFunctions(card, 2, virtual);
+    const plan = (await (await driverOf([bound])).plan?.()) ?? [];
+    expect(plan).toHaveLength(2);
+    host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${groupOf(first)}`] });
+    for (const change of plan) {
+      if (!('apply' in change)) throw new Error('It is refused.');
+      const applied = expect(change.apply());
+      if (change.address === first) await applied.rejects.toThrow(`${first} is open: process 31`);
+      else await applied.resolves.toBeUndefined();
+    }
+    expect(driverNow(first)).toBeUndefined();
+  });
+
+  it('is finished after a death of the agent between any two writes', async () => {
+    const all = ['sriov_drivers_autoprobe', 'sriov_numvfs', 'driver_override', 'drivers_probe'];
+    for (let survived = 0; survived < all.length + 2; survived += 1) {
+      new PciKernel(host.tree, virtual).reboot([card]);
+      await dyingAfter(survived, [bound]);
+      expect(await setUp([bound])).toEqual([]);
+      expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
+    }
+  });
+
+  const groupOf = (address: string) =>
+    host.sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
+
+  /** Sets up by an agent that dies before a write. */
+  async function dyingAfter(survived: number, entries: readonly object[]): Promise<void> {
+    const plain = kernel();
+    let count = 0;
+    await new Promise<void>((died) => {
+      const dying: Hardware = {
+        ...plain,
+        writeText: async (...given) => {
+          count += 1;
+          if (count <= survived) return plain.writeText(...given);
+          died();
+          return new Promise(() => {});
+        },
+      };
+      setUp(entries, dying).then(() => died());
+    });
+  }
 });
