@@ -20,7 +20,6 @@ export function discoveryChecks(fixture: DriverFixture, files: readonly string[]
     { title: 'discover finds devices, twice the same', run: discoverTwice },
     { title: 'discover by an agent that has started again finds the same', run: discoverAnew },
     { title: 'discover changes nothing', run: changesNothing },
-    { title: 'a write of setUp that hangs blocks no other driver', run: setUpHangs },
     ...ofFiles,
     ...(['is missing', 'is truncated', 'is hostile'] as const).map((fault) => ({
       title: `discover while a file of the driver's own folder ${fault}`,
@@ -64,13 +63,6 @@ async function discoverAnew(trial: Trial): Promise<void> {
   const first = await devicesOf(trial);
   await trial.start();
   same(await devicesOf(trial), first);
-}
-
-async function setUpHangs(trial: Trial): Promise<void> {
-  trial.faulty.faults.hangs = 'any';
-  trial.limitMs = 200;
-  // Another driver's device is found, or this throws.
-  await trial.discover();
 }
 
 async function changesNothing(trial: Trial): Promise<void> {

@@ -1,23 +1,27 @@
 // The kit fails drivers that do not keep the contract.
 
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DriverContext } from '#agent/drivers/define-driver.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';
 import { checksOf } from './kit.ts';
-import { fixture as mdev } from './mdev.fixture.ts';
+import { ahead, fixture as mdev } from './mdev.fixture.ts';
 
 /** Driver mdev with a fault. */
-function broken(change: (driver: Driver, context: DriverContext) => Partial<Driver>) {
-  const configured = mdev.module.configure(mdev.settings);
+function broken(
+  change: (driver: Driver, context: DriverContext) => Partial<Driver>,
+  fixture: DriverFixture = mdev,
+) {
+  const configured = mdev.module.configure(fixture.settings);
   if ('faults' in configured) throw new Error('settings');
   const create = (context: DriverContext) => {
     const driver = configured.create(context);
     return { ...driver, ...change(driver, context) };
   };
   const module = { name: 'mdev', configure: () => ({ name: 'mdev', create }) };
-  return { ...mdev, module } satisfies DriverFixture;
+  return { ...fixture, module } satisfies DriverFixture;
 }
 
 async function failuresOf(fixture: DriverFixture, titles: RegExp): Promise<string[]> {
@@ -87,5 +91,50 @@ describe('a driver fails the kit', () => {
   ])('%s', async (_name, titles, change) => {
     expect(await failuresOf(mdev, titles)).toEqual([]);
     expect(await failuresOf(broken(change), titles)).not.toEqual([]);
+  });
+});
+
+describe('a driver that plans fails the kit', () => {
+  const change = { address: '0000:3b:00.0', what: 'driver', before: 'none', after: 'vfio-pci' };
+
+  it.each<[string, RegExp, Parameters<typeof broken>[0]]>([
+    [
+      'whose plan applies',
+      /^plan changes nothing/,
+      (driver) => ({
+        plan: async () => {
+          const changes = (await driver.plan?.()) ?? [];
+          for (const each of changes) if ('apply' in each) await each.apply();
+          return changes;
+        },
+      }),
+    ],
+    [
+      'whose plan does not say from what',
+      /^plan says/,
+      () => ({ plan: async () => [{ ...change, before: '', apply: async () => {} }] }),
+    ],
+    [
+      'that plans what it has applied',
+      /^a second set-up/,
+      (_driver, { hardware }) => ({
+        plan: async () => {
+          const file = 'class/mdev_bus/0000:3b:00.0/mdev_supported_types/nvidia-1/create';
+          const apply = () => hardware.writeText(change.address, file, randomUUID());
+          return [{ ...change, apply }];
+        },
+      }),
+    ],
+    [
+      'that does not finish what another agent has begun',
+      /killed at any write/,
+      (driver, { sysfs }) => ({
+        plan: async () =>
+          (sysfs.list('bus/mdev/devices') ?? []).length > 0 ? [] : ((await driver.plan?.()) ?? []),
+      }),
+    ],
+  ])('%s', async (_name, titles, change) => {
+    expect(await failuresOf(ahead, titles)).toEqual([]);
+    expect(await failuresOf(broken(change, ahead), titles)).not.toEqual([]);
   });
 });

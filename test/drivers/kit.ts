@@ -6,12 +6,14 @@ import { discoveryChecks, filesRead } from './discovery-checks.ts';
 import type { DriverFixture } from './fixture.ts';
 import { cleanChecks, isOnlyCleaned, isPrepared, prepareChecks } from './handle-checks.ts';
 import { imageChecks } from './image-checks.ts';
+import { planChecks, setUpChecks } from './setup-checks.ts';
 import { Trial } from './trial.ts';
 
 /**
  * The checks of a driver.
  *
- * @param hasKernel whether the fixture has the kernel's side; without it only discovery is checked
+ * @param hasKernel whether the fixture has the kernel's side; without it only discovery and plans
+ *   are checked
  */
 export async function checksOf(fixture: DriverFixture, hasKernel = true): Promise<Check[]> {
   const trial = new Trial(fixture);
@@ -20,6 +22,8 @@ export async function checksOf(fixture: DriverFixture, hasKernel = true): Promis
     const offered = await trial.offered();
     return [
       ...discoveryChecks(fixture, await filesRead(fixture)),
+      ...(trial.driver.plan ? planChecks : []),
+      ...(hasKernel && trial.driver.plan ? setUpChecks : []),
       ...(hasKernel && offered.some(isPrepared) ? prepareChecks : []),
       ...(hasKernel && offered.some(isOnlyCleaned) ? cleanChecks : []),
       ...(trial.driver.images ? imageChecks : []),

@@ -15,7 +15,7 @@ NAME        a driver of the agent, with a fixture in test/drivers/
 --module    the file of an operator's driver
 --settings  JSON: what stands under the driver's name in the agent's settings
 --tree      sysfs of a host that has its devices; it is copied for each check
---kernel    what the kernel does at writes below the tree; without it only discovery is checked`;
+--kernel    what the kernel does at writes below the tree; without it only discovery and plans are checked`;
 
 const options = {
   module: { type: 'string' },
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       else console.log(`FAILED  ${title}: ${check.title}\n        ${textOf(fault)}`);
     }
   }
-  if (!hasKernel) console.log('prepare and clean are not checked: they need --kernel.');
+  if (!hasKernel) console.log('Set-up, prepare and clean are not checked: they need --kernel.');
   console.log(`${counts.passed} passed, ${counts.failed} failed`);
   // A driver that hangs must not keep the process.
   process.exit(counts.failed > 0 ? 1 : 0);

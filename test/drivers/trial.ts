@@ -15,6 +15,7 @@ import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { recoverHandles } from '#agent/recover-handles.ts';
 import { runSteps } from '#agent/run-steps.ts';
+import { type SetUpEnd, setUp } from '#agent/set-up.ts';
 import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
@@ -165,11 +166,18 @@ export class Trial {
     );
   }
 
-  /**
-   * Runs a job on an agent that dies at one of its writes: at the files of the agent, at the
-   * hardware. False if the job ends before.
-   */
+  /** What the agent does before a discovery. */
+  async setUp(): Promise<SetUpEnd> {
+    return await inTime(setUp(this.driver, this.log), 'The set-up');
+  }
+
+  /** Runs a job on an agent that dies at one of its writes. False if the job ends before. */
   async runKilled(job: Job, write: number): Promise<boolean> {
+    return await this.isKilledAt(write, `The job ${job.verb}`, () => this.begin(job));
+  }
+
+  /** The agent dies at a write: at the files of the agent, at the hardware. */
+  async isKilledAt(write: number, what: string, work: () => Promise<unknown>): Promise<boolean> {
     let count = 0;
     let die = () => {};
     const dead = new Promise<'dead'>((resolve) => {
@@ -181,7 +189,7 @@ export class Trial {
       die();
       await new Promise(() => {});
     };
-    const end = await inTime(Promise.race([this.begin(job), dead]), `The job ${job.verb}`);
+    const end = await inTime(Promise.race([work(), dead]), what);
     this.faulty.faults.step = async () => {};
     return end === 'dead';
   }
