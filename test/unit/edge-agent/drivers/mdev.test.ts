@@ -67,7 +67,7 @@ const work = (given: object = {}): HandleWork => ({
 it('sells a parent that has no PCI address, under the name that the kernel gives it', async () => {
   kernel.addParent('mtty', { capacity: 3, types: { 'mtty-1': 1 } });
   const driver = aDriver({ pools: [{ parents: 'mtty', type: 'mtty-1' }] });
-  await driver.setUp?.();
+  await driver.makeAll();
   const { mtty } = (await driver.discover()).devices;
   expect(mtty).toMatchObject({ address: 'mtty', vendor: 'linux', product: 'mtty' });
   expect(mtty?.offers).toMatchObject({ pool: 'mtty-1', traits: ['CUSTOM_LINUX_MTTY_MTTY_1'] });
