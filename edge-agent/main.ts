@@ -1,24 +1,18 @@
-// The process: settings, wiring, signals, exit codes.
+// The process: command, settings, wiring, signals, exit codes.
 
-import { accessSync, constants, readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { thingName } from '#core/contracts/topics.ts';
 import { runAgent } from './agent.ts';
-import { readBootId } from './boot-id.ts';
-import { openCheckpoint } from './checkpoint.ts';
 import { systemClock } from './clock.ts';
-import { type Config, ConfigInvalid, loadConfig, modulesFolder } from './config.ts';
+import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
+import { type Config, ConfigInvalid } from './config.ts';
 import { createDiscovery } from './discover.ts';
 import { createDownloads } from './download.ts';
-import { loadOperatorModules } from './drivers/operator-modules.ts';
-import { openGuards } from './guards/guards.ts';
-import { openOfferedBefore } from './guards/offered-before.ts';
-import { openProc } from './guards/proc.ts';
-import { openHardware } from './hardware/port.ts';
+import { runHostCommand } from './host-commands.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './low-memory.ts';
 import { openSession } from './mqtt.ts';
+import { openHost } from './open-host.ts';
+import { readConfig } from './read-config.ts';
 import { recoverHandles } from './recover-handles.ts';
 import { createRediscoverRequests } from './rediscover-requests.ts';
 import { createJobRunner } from './run-jobs.ts';
@@ -26,13 +20,11 @@ import { openSequence } from './sequence.ts';
 import { announceReady } from './service-manager.ts';
 import { openStateFiles } from './state-files.ts';
 import { lockState } from './state-lock.ts';
-import { openSysfs } from './sysfs/root.ts';
 import { agentVersion } from './version.ts';
-
-const defaultConfigFile = '/etc/cyborg-agent/agent.json';
 
 /** EX_CONFIG of sysexits.h: a supervisor need not restart the agent. */
 const exitWrongSettings = 78;
+const exitWrongArguments = 2;
 
 /** Longest wait for running jobs, so that a hanging device cannot keep the process alive. */
 const stopMsMax = 5_000;
@@ -44,36 +36,27 @@ const readyMsMax = 60_000;
 const recoveryMsMax = 30_000;
 
 async function main(): Promise<void> {
-  if (process.argv.includes('--version')) {
-    process.stdout.write(`${agentVersion}\n`);
-    return;
-  }
+  const command = readCommand(process.argv.slice(2));
+  if (command === 'version') return print(agentVersion);
+  if (command === 'help') return print(usage.trimEnd());
   keepMemoryLow();
   const config = await readConfig();
+  if (command === 'run') return await run(config);
+  // Ends the process: an operator's driver may have opened what would keep it.
+  process.exit(await runHostCommand(command, config, { print, complain }));
+}
+
+async function run(config: Config): Promise<void> {
   const log = createLog(config.logLevel, (line) => process.stdout.write(line));
   const stop = stopOnSignals();
-  const bootId = readBootId(config.bootIdFile);
-  const sysfs = openSysfs(config.sysfsRoot);
   const directory = config.stateDirectory;
   await lockState(directory, log);
   const files = openStateFiles(directory);
   const clock = systemClock;
-  const thing = thingName(config.stage, config.hostname);
   const random = Math.random;
   const looks = createRediscoverRequests();
-  const checkpoint = await openCheckpoint({ files, bootId, log });
-  const hardware = openHardware({ sysfs, clock });
-  const guards = openGuards({
-    ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
-    offeredBefore: await openOfferedBefore(files, log),
-  });
-  const drivers = config.drivers.map(({ name, create }) =>
-    create({
-      ...{ sysfs, hardware, guards, thing, bootId, clock, log },
-      directory: join(directory, 'drivers', name),
-      isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
-    }),
-  );
+  const host = await openHost(config, { files, clock, log });
+  const { thing, bootId, checkpoint, drivers, healthOf } = host;
   const jobs = createJobRunner({
     ...{ thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint,
@@ -87,7 +70,7 @@ async function main(): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  const discoverNow = createDiscovery({ drivers, healthOf: hardware.healthOf, clock, log });
+  const discoverNow = createDiscovery({ drivers, healthOf, clock, log });
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([
@@ -135,36 +118,6 @@ async function main(): Promise<void> {
   log.info('Stopped.');
 }
 
-async function readConfig(): Promise<Config> {
-  const path = process.env.CYBORG_AGENT_CONFIG;
-  const file = readIfPresent(path ?? defaultConfigFile);
-  if (path && file === undefined) {
-    throw new ConfigInvalid(`CYBORG_AGENT_CONFIG: ${path} cannot be read.`);
-  }
-  const given = { environment: process.env, ...(file !== undefined && { file }) };
-  const folder = modulesFolder(given);
-  return loadConfig({
-    ...given,
-    hostname: hostname(),
-    isReadable,
-    modules: await loadOperatorModules(folder),
-    modulesFrom: folder.path,
-  });
-}
-
-function readIfPresent(path: string): string | undefined {
-  return isReadable(path) ? readFileSync(path, 'utf8') : undefined;
-}
-
-function isReadable(path: string): boolean {
-  try {
-    accessSync(path, constants.R_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The first signal stops gracefully; the second one, or five seconds, end the process. */
 function stopOnSignals(): AbortSignal {
   const stop = new AbortController();
@@ -178,7 +131,20 @@ function stopOnSignals(): AbortSignal {
   return stop.signal;
 }
 
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function complain(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof ArgumentsInvalid) return exitWrongArguments;
+  return error instanceof ConfigInvalid ? exitWrongSettings : 1;
+}
+
 main().catch((error: unknown) => {
-  process.stderr.write(`cyborg-agent: ${reasonOf(error)}\n`);
-  process.exitCode = error instanceof ConfigInvalid ? exitWrongSettings : 1;
+  complain(`cyborg-agent: ${reasonOf(error)}`);
+  process.exitCode = exitCodeOf(error);
 });

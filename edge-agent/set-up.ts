@@ -10,6 +10,7 @@ const plansMax = 4;
 const withoutEffect = 'the change was applied without an effect';
 
 export interface SetUpEnd {
+  /** What the host has now. */
   readonly applied: readonly HostDifference[];
   /** A sentence for each part that the host does not have. */
   readonly left: readonly string[];
@@ -30,12 +31,13 @@ export async function setUp(driver: Driver, log: Log): Promise<SetUpEnd> {
         const untried = tried.has(keyOf(each)) ? withoutEffect : 'it waits for the next set-up';
         return leftOf(each, failed.get(keyOf(each))?.reason ?? untried);
       });
-      for (const change of changes) failed.delete(keyOf(change));
+      const needed = new Set(changes.map(keyOf));
+      for (const key of needed) failed.delete(key);
       // The host is as wanted nevertheless, so that no later attempt tells the reason.
       for (const { fields, reason } of failed.values()) {
         log.warn('Host change failed', { driver: driver.name, ...fields, reason });
       }
-      return { applied, left };
+      return { applied: applied.filter((each) => !needed.has(keyOf(each))), left };
     }
     for (const change of next) {
       const { address, what, before, after } = change;

@@ -40,6 +40,17 @@ export function openStateFiles(directory: string): StateFiles {
   };
 }
 
+/** For a look beside the agent that owns the files. */
+export function onlyReading({ read }: StateFiles): StateFiles {
+  return {
+    read,
+    replace: async (name) => {
+      throw new Error(`${name} must not be written by this command.`);
+    },
+    keepAside: async (name) => name,
+  };
+}
+
 /** A link, because a rename would overwrite a file that was kept before. */
 async function linkedAnew(file: string): Promise<string> {
   for (let number = 1; ; number++) {

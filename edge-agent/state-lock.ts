@@ -15,8 +15,12 @@ export class StateInUse extends Error {
   override readonly name = 'StateInUse';
 }
 
-/** Holds the directory until this process ends. @throws StateInUse if another process holds it */
-export async function lockState(directory: string, log: Log): Promise<void> {
+/**
+ * Holds the directory until this process ends. False if the lock itself fails.
+ *
+ * @throws StateInUse if another process holds it
+ */
+export async function lockState(directory: string, log: Log): Promise<boolean> {
   const path = join(directory, 'agent.sock');
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -26,10 +30,12 @@ export async function lockState(directory: string, log: Log): Promise<void> {
     server.listen(path);
     await once(server, 'listening');
     server.unref();
+    return true;
   } catch (error) {
     if (error instanceof StateInUse) throw error;
     // A lock that fails, for example on a full or read-only disk, must not stop the agent.
     log.error('State directory not locked', { reason: reasonOf(error) });
+    return false;
   }
 }
 

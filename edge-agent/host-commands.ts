@@ -1,0 +1,108 @@
+// The commands plan, apply and assert: the host's set-up without the agent. They read the agent's
+// state, because it says what is offered and what the agent has made, and never write it.
+
+import { systemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import type { Driver } from './drivers/driver.ts';
+import { createLog, type Log } from './log.ts';
+import { openHost } from './open-host.ts';
+import { planOf, sentenceOf, setUp } from './set-up.ts';
+import { onlyReading, openStateFiles } from './state-files.ts';
+import { lockState, StateInUse } from './state-lock.ts';
+
+export type HostCommand = 'plan' | 'apply' | 'assert';
+
+/** Changes of one driver may make those of another possible: functions before mdevs on them. */
+const roundsMax = 4;
+const asWanted = 'The host is as the settings say.';
+
+export type Print = (line: string) => void;
+
+/** @returns the exit code */
+export async function runHostCommand(
+  command: HostCommand,
+  config: Config,
+  { print, complain }: { readonly print: Print; readonly complain: Print },
+): Promise<0 | 1> {
+  const log = createLog(atLeastWarnings(config.logLevel), (line) => complain(line.trimEnd()));
+  if (command === 'apply') {
+    const refusal = await refusalOfLock(config.stateDirectory, log);
+    if (refusal !== undefined) {
+      complain(refusal);
+      return 1;
+    }
+  }
+  const files = onlyReading(openStateFiles(config.stateDirectory));
+  const { drivers } = await openHost(config, { files, clock: systemClock, log });
+  const say = (sentence: string) => print(printable(sentence));
+  return command === 'apply'
+    ? await applyAll(drivers, log, say)
+    : await compareAll(drivers, command, say);
+}
+
+/** Two programs must not change the host at once. */
+async function refusalOfLock(directory: string, log: Log): Promise<string | undefined> {
+  try {
+    if (await lockState(directory, log)) return undefined;
+    return `Nothing is applied: ${directory} cannot be locked.`;
+  } catch (error) {
+    if (!(error instanceof StateInUse)) throw error;
+    return (
+      `Nothing is applied: an agent runs with ${directory}, and applies its settings itself. ` +
+      'Restart it after a change of the settings, or stop it before apply.'
+    );
+  }
+}
+
+async function compareAll(
+  drivers: readonly Driver[],
+  command: 'plan' | 'assert',
+  say: Print,
+): Promise<0 | 1> {
+  let [differences, faults] = [0, 0];
+  for (const driver of drivers) {
+    const planned = await planOf(driver);
+    if ('fault' in planned) {
+      faults += 1;
+      say(planned.fault);
+      continue;
+    }
+    for (const change of planned.changes) {
+      differences += 1;
+      say(sentenceOf(change));
+    }
+  }
+  if (differences + faults === 0) say(asWanted);
+  return faults > 0 || (command === 'assert' && differences > 0) ? 1 : 0;
+}
+
+async function applyAll(drivers: readonly Driver[], log: Log, say: Print): Promise<0 | 1> {
+  let left: readonly string[] = [];
+  let count = 0;
+  for (let round = 1; round <= roundsMax; round += 1) {
+    const before = count;
+    left = [];
+    for (const driver of drivers) {
+      const end = await setUp(driver, log);
+      for (const { what, address, before: from, after } of end.applied) {
+        say(`Changed the ${what} of ${address} from ${from} to ${after}.`);
+      }
+      count += end.applied.length;
+      left = [...left, ...end.left];
+    }
+    if (count === before) break;
+  }
+  for (const sentence of left) say(`Left: ${sentence}`);
+  if (count + left.length === 0) say(asWanted);
+  return left.length > 0 ? 1 : 0;
+}
+
+/** What was changed is printed, and need not be logged. */
+function atLeastWarnings(level: Config['logLevel']): Config['logLevel'] {
+  return level === 'error' ? level : 'warn';
+}
+
+/** Names come from the kernel, from devices and from an operator's driver. */
+function printable(sentence: string): string {
+  return sentence.replaceAll(/[^\x20-\x7e]/g, '?');
+}

@@ -1,0 +1,193 @@
+// The agent's commands plan, apply and assert, as processes on a made host.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { patience } from '#test/support/patience.ts';
+import { ProcTree } from '#test/support/proc-tree.ts';
+import { snapshotOf } from '#test/support/snapshot.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { run } from './agent-process.ts';
+
+const card = '0000:3b:00.0';
+const qat = '0000:6b:00.0';
+const services = `bus/pci/devices/${qat}/services`;
+const source = 'edge-agent/main.ts';
+const asWanted = 'The host is as the settings say.\n';
+
+/** An operator's driver, which keeps an attribute of a device at a value. */
+const driver = `export default ({ defineDriver, z }) =>
+  defineDriver({
+    name: 'services',
+    settings: z.strictObject({ wanted: z.string() }),
+    create: ({ wanted }, { sysfs, hardware }) => ({
+      name: 'services',
+      discover: async () => ({ devices: {} }),
+      plan: async () => {
+        const before = sysfs.readAttribute('${services}');
+        const apply = () => hardware.writeText('${qat}', '${services}', wanted + '\\n');
+        const change = { address: '${qat}', what: 'services', before, after: wanted, apply };
+        return before === wanted ? [] : [change];
+      },
+    }),
+  });
+`;
+
+let directory: string;
+let state: string;
+let tree: SysfsTree;
+let proc: ProcTree;
+let environment: Record<string, string>;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agent-commands-'));
+  state = join(directory, 'state');
+  tree = aSysfsTree();
+  proc = new ProcTree();
+  const drivers = join(directory, 'drivers.d');
+  mkdirSync(drivers, { mode: 0o700 });
+  writeFileSync(join(drivers, 'services.mjs'), driver, { mode: 0o600 });
+  for (const name of ['certificate.pem', 'key.pem']) writeFileSync(join(directory, name), '');
+  tree.addFunction({ address: qat }).write(`${tree.pathOf(qat)}/services`, 'sym\n');
+  environment = {
+    CYBORG_AGENT_HOSTNAME: 'cmp1.example',
+    CYBORG_AGENT_STAGE: 'test',
+    // Nothing listens: no command connects.
+    CYBORG_AGENT_ENDPOINT: 'localhost:1',
+    CYBORG_AGENT_CERTIFICATE: join(directory, 'certificate.pem'),
+    CYBORG_AGENT_KEY: join(directory, 'key.pem'),
+    CYBORG_AGENT_DRIVERS_DIR: drivers,
+    CYBORG_AGENT_DRIVERS: 'services',
+    CYBORG_AGENT_SERVICES: '{ "wanted": "dcc" }',
+    CYBORG_AGENT_STATE_DIR: state,
+    CYBORG_AGENT_SYSFS_ROOT: tree.root,
+    CYBORG_AGENT_PROC_ROOT: proc.root,
+  };
+});
+afterEach(() => {
+  tree.remove();
+  proc.remove();
+  rmSync(directory, { recursive: true });
+});
+
+async function agent(args: readonly string[], program = source) {
+  const process = run(program, environment, args);
+  return { code: await process.exited(), output: process.output() };
+}
+
+function withPci(): void {
+  const entry = { vendor_id: '10de', product_id: '2236', virtual_functions: 2 };
+  environment.CYBORG_AGENT_DRIVERS = 'pci';
+  delete environment.CYBORG_AGENT_SERVICES;
+  environment.CYBORG_AGENT_PCI = JSON.stringify({ allow_list: [entry] });
+  tree
+    .addFunction({ address: card, driver: 'nvidia', sriovTotalvfs: 4 })
+    .write(`${tree.pathOf(card)}/sriov_vf_device`, '2236\n')
+    .write(`${tree.pathOf(card)}/sriov_drivers_autoprobe`, '1\n');
+}
+
+const countOf = (count: number) => `The number of virtual functions of ${card} is ${count}, not 2`;
+
+it('plan, assert, apply and assert of the bundle bring a host to its settings', async () => {
+  execFileSync(process.execPath, ['infra/bundle-agent.ts']);
+  const bundle = 'dist/cyborg-agent.mjs';
+  const difference = `The services of ${qat} is sym, not dcc.\n`;
+  const before = snapshotOf(tree.root);
+  expect(await agent(['plan'], bundle)).toEqual({ code: 0, output: difference });
+  expect(await agent(['assert'], bundle)).toEqual({ code: 1, output: difference });
+  expect(snapshotOf(tree.root)).toEqual(before);
+  expect(existsSync(state)).toBe(false);
+  const changed = `Changed the services of ${qat} from sym to dcc.\n`;
+  expect(await agent(['apply'], bundle)).toEqual({ code: 0, output: changed });
+  expect(readFileSync(join(tree.root, services), 'utf8')).toBe('dcc\n');
+  for (const command of ['assert', 'plan', 'apply']) {
+    expect(await agent([command], bundle)).toEqual({ code: 0, output: asWanted });
+  }
+});
+
+describe('apply', () => {
+  it('says what is left, until the kernel has done it', async () => {
+    withPci();
+    const { code, output } = await agent(['apply']);
+    expect(output).not.toContain('Changed');
+    // No kernel makes the functions of this tree.
+    expect(output).toContain(`Left: ${countOf(0)}: the change was applied without an effect.`);
+    expect(code).toBe(1);
+    tree.addVirtualFunctions(card, 2, { product: '2236', driver: undefined });
+    expect(await agent(['apply'])).toEqual({ code: 0, output: asWanted });
+    expect(await agent(['assert'])).toEqual({ code: 0, output: asWanted });
+  });
+
+  it('does not touch what the agent has offered', async () => {
+    withPci();
+    mkdirSync(state);
+    const offered = JSON.stringify({ version: 1, drivers: { pci: [card] } });
+    writeFileSync(join(state, 'offered.json'), offered);
+    const refused = `${countOf(0)}: ${card} is offered to guests.\n`;
+    const before = snapshotOf(tree.root);
+    expect(await agent(['apply'])).toEqual({ code: 1, output: `Left: ${refused}` });
+    expect(await agent(['plan'])).toEqual({ code: 0, output: refused });
+    expect(snapshotOf(tree.root)).toEqual(before);
+    expect(readFileSync(join(state, 'offered.json'), 'utf8')).toBe(offered);
+  });
+
+  it('is refused while an agent runs, beside which plan and assert run', async () => {
+    withPci();
+    const running = run(source, environment);
+    await expect.poll(() => running.output(), patience).toContain('Set-up incomplete');
+    const before = snapshotOf(tree.root);
+    const { code, output } = await agent(['apply']);
+    expect(output).toContain(`Nothing is applied: an agent runs with ${state}`);
+    expect(code).toBe(1);
+    expect(await agent(['plan'])).toMatchObject({ code: 0 });
+    expect(await agent(['assert'])).toMatchObject({ code: 1 });
+    expect(snapshotOf(tree.root)).toEqual(before);
+    expect((await agent([])).output).toContain(`Another agent uses ${state}.`);
+    expect(await running.stop()).toBe(0);
+    expect(await agent(['apply'])).toMatchObject({ code: 1 });
+  });
+
+  it('is refused if the state cannot be locked', async () => {
+    writeFileSync(state, 'a file');
+    const { code, output } = await agent(['apply']);
+    expect(output).toContain(`Nothing is applied: ${state} cannot be locked.`);
+    expect(code).toBe(1);
+    expect(readFileSync(join(tree.root, services), 'utf8')).toBe('sym\n');
+  });
+});
+
+it('a driver that cannot plan ends each command with 1', async () => {
+  withPci();
+  rmSync(join(tree.root, 'bus'), { recursive: true });
+  for (const command of ['plan', 'apply', 'assert']) {
+    const { code, output } = await agent([command]);
+    expect(output).toContain('The driver pci cannot plan: sysfs is not mounted.');
+    expect(code).toBe(1);
+  }
+});
+
+it.each([
+  [['destroy'], 'unknown argument "destroy"; allowed are plan, apply, assert'],
+  [['--force'], 'unknown argument "--force"; allowed are plan, apply, assert'],
+  [['plan', '--now'], 'plan takes no argument, so "--now" is not allowed.'],
+  [['\u001b[2J'], 'unknown argument "?[2J"'],
+])('%j is refused with 2 and a sentence', async (args, sentence) => {
+  const { code, output } = await agent(args);
+  expect(output).toContain(`cyborg-agent: ${sentence}`);
+  expect(code).toBe(2);
+});
+
+it('wrong settings end each command with 78', async () => {
+  environment.CYBORG_AGENT_SERVICES = '{}';
+  expect(await agent(['plan'])).toMatchObject({ code: 78 });
+  expect(await agent(['apply'])).toMatchObject({ code: 78 });
+});
+
+it('--help names the commands', async () => {
+  const { code, output } = await agent(['--help']);
+  for (const word of ['plan', 'apply', 'assert', '--help', '--version']) {
+    expect(output).toMatch(new RegExp(`^${word} `, 'm'));
+  }
+  expect(code).toBe(0);
+});
