@@ -13,6 +13,8 @@ import { type Machine, startMachine } from './machine.ts';
 import type { Group } from './scenario.ts';
 
 const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
+/** Where docs/agent.md installs the agent. */
+export const agentProgram = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
 const stateMegabytes = 64;
 const nvmeMegabytes = 64;
 
@@ -77,9 +79,8 @@ export class Stage {
    */
   async startAgent(settings: Readonly<Record<string, unknown>>): Promise<GuestProcess> {
     const { cloud, guest, hostname } = this;
-    const program = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
     const home = '/etc/cyborg-agent';
-    await guest.save(program, readFileSync(bundle));
+    await guest.save(agentProgram, readFileSync(bundle));
     const files = Object.entries(await cloud.enrol(hostname));
     for (const [name, content] of files) await guest.save(`${home}/${name}`, content);
     const all = {
@@ -94,7 +95,7 @@ export class Stage {
     };
     await guest.save(`${home}/agent.json`, JSON.stringify(all));
     const environment = { CYBORG_AGENT_CONFIG: `${home}/agent.json` };
-    const agent = await guest.start('agent', ['node', program], environment);
+    const agent = await guest.start('agent', ['node', agentProgram], environment);
     await agent.line((line) => line.includes('"Inventory reported"'));
     await eventually(
       () => cloud.bootIdOf(hostname),

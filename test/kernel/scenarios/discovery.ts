@@ -11,7 +11,7 @@ import {
   untilInventory,
   untilModels,
 } from '../servers.ts';
-import type { Stage } from '../stage.ts';
+import { agentProgram, type Stage } from '../stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 /** Slots of fake_pci. */
@@ -107,6 +107,39 @@ const scenarios: readonly Scenario[] = [
       await untilInventory(cloud, `${hostname}_${nic}`, 'CUSTOM_NIC', 4);
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 2);
       for (const card of [nic, nvme]) await guest.write(`${devices}/${card}/sriov_numvfs`, '0');
+      await untilModels(cloud, hostname, ['2331', '0b30']);
+    },
+  },
+  {
+    name: 'apply makes and binds virtual functions, and assert then finds the host as the settings say',
+    run: async ({ cloud, guest, hostname }) => {
+      const config = '/etc/cyborg-agent/setup.json';
+      const own = JSON.parse(await guest.read('/etc/cyborg-agent/agent.json')) as object;
+      const entry = { vendor_id: '8086', product_id: '154c', virtual_functions: 2 };
+      const pci = { allow_list: [{ ...entry, bind_to: 'vfio-pci' }] };
+      // Another state than that of the agent that runs, which has the lock of its own.
+      const settings = { ...own, pci, drivers: ['pci'], state_dir: '/var/lib/setup' };
+      await guest.save(config, JSON.stringify(settings));
+      const run = (command: string, file = config) =>
+        guest.tryRun('env', `CYBORG_AGENT_CONFIG=${file}`, 'node', agentProgram, command);
+      const difference = `The number of virtual functions of ${nic} is 0, not 2.\n`;
+      assert.deepEqual(await run('plan'), { code: 0, stdout: difference, stderr: '' });
+      assert.equal((await run('assert')).code, 1);
+      assert.equal(await guest.read(`${devices}/${nic}/sriov_numvfs`), '0');
+      const refused = await run('apply', '/etc/cyborg-agent/agent.json');
+      assert.match(refused.stderr, /an agent runs with/);
+      const applied = await run('apply');
+      assert.deepEqual([applied.code, applied.stderr], [0, '']);
+      for (const link of ['virtfn0', 'virtfn1']) {
+        const address = await guest.link(`${devices}/${nic}/${link}`);
+        assert.equal(await guest.link(`${devices}/${address}/driver`), 'vfio-pci');
+      }
+      for (const command of ['assert', 'apply']) {
+        const stdout = 'The host is as the settings say.\n';
+        assert.deepEqual(await run(command), { code: 0, stdout, stderr: '' });
+      }
+      await untilInventory(cloud, `${hostname}_${nic}`, 'CUSTOM_NIC', 2);
+      await guest.write(`${devices}/${nic}/sriov_numvfs`, '0');
       await untilModels(cloud, hostname, ['2331', '0b30']);
     },
   },
