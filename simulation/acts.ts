@@ -328,6 +328,11 @@ export const keepImages: Act = ({ hosts }) => {
   for (const { hardware } of hosts) hardware.imageAtBoot = 'kept';
 };
 
+/** The next boot of each host finds no state files of the agent. */
+export const replaceDisks: Act = ({ hosts }) => {
+  for (const { hardware } of hosts) hardware.isDiskReplaced = true;
+};
+
 /** Deletes the presence of each host, as before its first report. */
 export const forgetPresence: Act = ({ database }) => {
   for (const { pk, sk } of database.rows('inventory').filter((row) => row.sk === 'HOST')) {

@@ -30,6 +30,7 @@ import {
   programRegion,
   reboot,
   repeatBindMessages,
+  replaceDisks,
   unplug,
   withholdAll,
   withoutAllocation,
@@ -266,6 +267,10 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   },
   'unplug the FPGA': { about: ['FPGA'], act: unplug(fpgaAddress) },
   'reboot the host': { about: ['host'], act: reboot },
+  'reboot the host, which has lost its state files': {
+    about: ['host'],
+    act: inTurn(replaceDisks, 0, reboot),
+  },
   'reboot the host and repeat the bind message': {
     about: ['host'],
     of: ['bind a vGPU, job events delivered once'],

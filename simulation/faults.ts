@@ -34,10 +34,15 @@ export const faultRates = {
   'device cannot be read': 0.02,
   'disk full': 0.01,
   'agent killed': 0.002,
+  /** A host boots with an empty disk: replaced, wiped, or restored from an image. */
+  'state files lost': 0.1,
 } as const;
 
 /** No faults but this one: AWS IoT may send a job event more than once. */
 export const quietRates: Rates = { 'IoT event twice': 0.9 };
+
+/** A draw for a fault without a rate would change the replay of every operation. */
+const drawnWithRateOnly: readonly string[] = ['device cannot be read', 'state files lost'];
 
 export type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
 
@@ -74,8 +79,7 @@ export function createFaults(random: Random, intensity: number, rates: Rates = f
   return {
     counts,
     happens: (kind) => {
-      // Draw only if the fault has a rate: an additional draw would change every replay.
-      if (kind === 'device cannot be read' && !rates[kind]) return false;
+      if (drawnWithRateOnly.includes(kind) && !rates[kind]) return false;
       const happens = isOn && random.chance(Math.min(0.9, (rates[kind] ?? 0) * intensity));
       if (happens) count(kind);
       return happens;

@@ -49,6 +49,8 @@ export interface Hardware {
   readonly present: Set<string>;
   /** Whether the region holds its image after a reboot. */
   imageAtBoot: 'kept' | 'lost' | 'either';
+  /** The next boot finds no state files of the agent. */
+  isDiskReplaced: boolean;
   /** Handles of the NIC beyond the usual ones, and how long the host cleans each of all. */
   readonly nic: { more: number; cleanSeconds?: number };
   /** Every request to the devices fails. */
@@ -105,6 +107,7 @@ export function createHost(parts: HostParts): Host {
     regionUsers: new Set(),
     present: new Set([gpuAddress, fpgaAddress, nicAddress]),
     imageAtBoot: 'either',
+    isDiskReplaced: false,
     nic: { more: 0 },
     isBroken: false,
     blindUntilMs: 0,
@@ -120,6 +123,10 @@ export function createHost(parts: HostParts): Host {
     for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, foreignMdev(uuid));
     const isLost = hardware.imageAtBoot === 'either' && random.chance(0.7);
     if (isLost || hardware.imageAtBoot === 'lost') hardware.image = undefined;
+    const isFirstBoot = files.size === 0;
+    if (hardware.isDiskReplaced || (!isFirstBoot && parts.faults.happens('state files lost')))
+      files.clear();
+    hardware.isDiskReplaced = false;
     host.isUp = true;
     startAgent();
   }

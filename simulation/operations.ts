@@ -31,6 +31,7 @@ import {
   profileUuid,
   programRegion,
   reboot,
+  replaceDisks,
   unplug,
 } from './acts.ts';
 import { quietRates, type Rates } from './faults.ts';
@@ -178,6 +179,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['GPU', 'FPGA', 'host', 'instance'],
     prepare: boot('all'),
     act: reboot,
+  },
+  'reboot the host, which has lost its state files': {
+    about: ['GPU', 'FPGA', 'host', 'instance'],
+    prepare: boot('all'),
+    act: inTurn(replaceDisks, 0, reboot),
   },
   'Nova loses an instance': {
     about: ['GPU', 'instance'],
