@@ -35,14 +35,36 @@ export function createApi(
   timeline: Timeline,
   depsFor: (process: Process) => Deps,
   spawn: (name: string) => Process,
-  /** Reports a violation if a request gets a 5xx while no service is out. */
+  /** The services that were out when the process called them. */
+  outagesMetBy: (process: Process) => ReadonlySet<string>,
+  /** Reports a violation if a request gets a 5xx, unless a service that it needs was out. */
   violate: Violate = () => {},
 ): CallApi {
+  const checkFault = (
+    process: Process,
+    { method, path }: Request,
+    status: number,
+    text: string,
+  ) => {
+    const isRight =
+      status === 503 &&
+      [...outagesMetBy(process)].some((service) =>
+        text.includes(`${service} cannot be asked right now.`),
+      );
+    if (!isRight) violate('E', `${method} ${path}: ${text}`);
+  };
+
   return async (caller, method, path, body, token = 'demo-token') => {
     const answer = await timeline.effect(caller, `call ${method}`, () => {
       const process = spawn(`api ${method}`);
       return {
-        ended: serve(timeline, depsFor(process), process, { method, path, body, token }, violate),
+        ended: serve(
+          timeline,
+          depsFor(process),
+          process,
+          { method, path, body, token },
+          checkFault,
+        ),
       };
     });
     const answered = await answer.ended;
@@ -74,7 +96,7 @@ function serve(
   deps: Deps,
   process: Process,
   request: Request,
-  violate: Violate,
+  checkFault: (process: Process, request: Request, status: number, text: string) => void,
 ): Promise<Answer> {
   const resource = handlerOf(request.path, deps);
   return new Promise((resolve) => {
@@ -84,7 +106,7 @@ function serve(
       ({ statusCode = 200, body }) => {
         if (process.isDead) return;
         process.isDead = true;
-        if (statusCode >= 500) violate('E', `${request.method} ${request.path}: ${body}`);
+        if (statusCode >= 500) checkFault(process, request, statusCode, body ?? '');
         resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
       },
       () => resolve({ status: 500, json: nothing }),

@@ -30,12 +30,16 @@ export interface KnownServer {
   readonly onEvent: (event: ServerEvent) => void;
 }
 
+type Service = 'Keystone' | 'Placement' | 'Nova' | 'Glance';
+
 export interface SimulatedOpenStack {
   readonly placement: PlacementState;
   readonly servers: Map<string, KnownServer>;
   /** The events that Nova got, by server and ARQ, in order. */
   readonly eventsSent: Map<string, string[]>;
-  readonly outages: Set<'Keystone' | 'Placement' | 'Nova' | 'Glance'>;
+  readonly outages: Set<Service>;
+  /** The services that were out when the process called them. */
+  outagesMetBy(process: Process): ReadonlySet<Service>;
   /** Nova's API cannot reach the cell: its servers are not found. */
   isCellDown: boolean;
   /** While false, Placement shows no allocations. */
@@ -78,13 +82,16 @@ export function createOpenStack(
   const eventsSent = new Map<string, string[]>();
   const outages: SimulatedOpenStack['outages'] = new Set();
 
-  function refuse(service: 'Keystone' | 'Placement' | 'Nova' | 'Glance'): void {
-    const isAway = outages.has(service) || faults.happens(`${service} unavailable`);
+  const met = new WeakMap<Process, Set<Service>>();
+
+  function refuse(process: Process, service: Service): void {
+    const isOut = outages.has(service);
+    if (isOut) met.set(process, new Set(met.get(process)).add(service));
+    const isAway = isOut || faults.happens(`${service} unavailable`);
     if (isAway) throw new ServiceUnavailable(service, `http://${service}`, 'out of service', true);
   }
 
   async function placement(request: HttpRequest, url: URL): Promise<HttpAnswer> {
-    refuse('Placement');
     const uuid = /resource_providers\/([0-9a-f-]{36})/.exec(url.pathname)?.[1] ?? '';
     const provider = state.providers[uuid];
     if (provider && request.method === 'PUT' && faults.happens('Placement written by others')) {
@@ -118,7 +125,6 @@ export function createOpenStack(
   }
 
   function nova(request: HttpRequest, url: URL): HttpAnswer {
-    refuse('Nova');
     const answer = (status: number, body: unknown) => ({ status, body, headers: new Headers() });
     if (request.method === 'POST' && url.pathname === '/os-server-external-events') {
       const { events } = request.body as {
@@ -159,13 +165,19 @@ export function createOpenStack(
     servers,
     eventsSent,
     outages,
+    outagesMetBy: (process) => met.get(process) ?? new Set(),
     isCellDown: false,
     hasAllocations: true,
     httpFor: (process) => (request) => {
       const url = new URL(request.url);
-      const act = request.service === 'placement' ? placement : nova;
-      return timeline.effect(process, `${request.service} ${request.method} ${url.pathname}`, () =>
-        act(request, url),
+      const isPlacement = request.service === 'placement';
+      return timeline.effect(
+        process,
+        `${request.service} ${request.method} ${url.pathname}`,
+        () => {
+          refuse(process, isPlacement ? 'Placement' : 'Nova');
+          return isPlacement ? placement(request, url) : nova(request, url);
+        },
       );
     },
     keystoneFor: (process) => ({
@@ -174,7 +186,7 @@ export function createOpenStack(
       endpoint: async (type) => `http://${type}`,
       validateToken: (token) =>
         timeline.effect(process, 'Keystone GET', () => {
-          refuse('Keystone');
+          refuse(process, 'Keystone');
           const caller = callers[token];
           const expiresAt = new Date(timeline.now() + 3_600_000);
           return caller && { ...caller, isSystemScoped: false, expiresAt };
@@ -183,7 +195,7 @@ export function createOpenStack(
     glanceFor: (process) => ({
       findImage: (query) =>
         timeline.effect(process, 'Glance GET', () => {
-          refuse('Glance');
+          refuse(process, 'Glance');
           return findImage(images, query);
         }),
       download: async () => {
@@ -193,7 +205,7 @@ export function createOpenStack(
     stagingFor: (process) => ({
       stage: (image) =>
         timeline.effect(process, 'S3 PUT', () => {
-          refuse('Glance');
+          refuse(process, 'Glance');
           return { url: `https://staging/${image.id}`, sha256: sha256Of(image.id), bytes: 1000 };
         }),
     }),

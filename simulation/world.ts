@@ -263,7 +263,7 @@ export function createWorld(
     return watched(deps);
   }
 
-  const api = createApi(timeline, depsFor, spawn, rates && violate);
+  const api = createApi(timeline, depsFor, spawn, openstack.outagesMetBy, rates && violate);
   // Operations always run on the same hosts.
   const handles = rates
     ? { nic: 2, gpu: 2, fpga: 2 }
