@@ -92,7 +92,11 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'reboot the host, long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
   'program slowly and bind without an image': {
     about: ['FPGA'],
-    of: ['delete one ARQ of three after a host reboot'],
+    of: [
+      'delete one ARQ of three after a host reboot',
+      'delete one ARQ of three after a reboot that lost the image',
+      'delete a server after a reboot that lost the image',
+    ],
     act: (world) => {
       world.stall('agent', 'device program', 30_000);
       inTurn(() => {}, 18_500, boot('fpga'))(world);
@@ -130,6 +134,11 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     },
   },
   'bind a NIC': { about: ['NIC'], act: boot('nic') },
+  'bind one vGPU after 9 seconds': {
+    about: ['GPU'],
+    of: ['reboot the host after a release, job event late'],
+    act: inTurn(() => {}, 9000, boot('vgpu')),
+  },
   'bind one vGPU': { about: ['GPU'], act: boot('vgpu') },
   'bind an FPGA without an image': { about: ['FPGA'], act: boot('fpga') },
   'bind another function': { about: ['FPGA'], act: boot('fpga2') },

@@ -115,6 +115,18 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 47_000,
     act: deleteOneArq(-1),
   },
+  'delete one ARQ of three after a reboot that lost the image': {
+    about: ['FPGA', 'instance'],
+    prepare: inTurn(boot('all'), 30_000, inTurn(loseImages, 0, reboot)),
+    prepareMs: 47_000,
+    act: deleteOneArq(-1),
+  },
+  'delete a server after a reboot that lost the image': {
+    about: ['FPGA', 'instance'],
+    prepare: inTurn(boot('fpga1'), 30_000, inTurn(loseImages, 0, reboot)),
+    prepareMs: 47_000,
+    act: (world) => world.nova.delete(first(world)),
+  },
   'delete one ARQ of two': {
     about: ['NIC', 'instance'],
     prepare: boot('nic2'),
@@ -185,6 +197,23 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: boot('all'),
     act: inTurn(replaceDisks, 0, reboot),
   },
+  'reboot the host after a release, job event late': {
+    about: ['GPU', 'host'],
+    prepare: boot('vgpu2'),
+    // The consumer that stalls exceeds its timeout: the event comes again half a minute later.
+    act: (world) => {
+      world.stall('job-events', 'DynamoDB Get', 60_000);
+      inTurn(deleteLast, 3000, reboot)(world);
+    },
+    rates: {},
+  },
+  'bind a vGPU before the cloud knows of a boot': {
+    about: ['GPU', 'host'],
+    act: (world) => {
+      world.stall('inventory-reports', 'DynamoDB', 8000);
+      inTurn(reboot, 2500, boot('vgpu'))(world);
+    },
+  },
   'Nova loses an instance': {
     about: ['GPU', 'instance'],
     prepare: boot('vgpu'),
@@ -194,6 +223,16 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['host'],
     act: boot('vgpu'),
     rates: {},
+  },
+  'bind a vGPU, job events lost, and no token when Nova gives up': {
+    about: ['GPU'],
+    // Without a token Nova cannot delete the ARQs: only the deadline ends the bind.
+    act: inTurn(
+      inTurn(boot('vgpu'), 4 * minuteMs, ({ openstack }) => openstack.outages.add('Keystone')),
+      8 * minuteMs,
+      ({ openstack }) => openstack.outages.delete('Keystone'),
+    ),
+    rates: { 'IoT event lost': 0.9 },
   },
   'delete one ARQ of two during a bind': {
     about: ['GPU', 'instance'],
