@@ -112,7 +112,7 @@ export const bindFailureCauses = [
   'deadline',
   /** The host's job failed. */
   'host',
-  /** The host rebooted during the bind. */
+  /** The host rebooted during the bind, too late for the bind to start again. */
   'boot',
   /** The host has never reported. */
   'agent',

@@ -83,7 +83,9 @@ function howBound(earlier: InstanceBinding | undefined): BindKind {
 /** A failed bind released its handles when it failed. */
 function released({ before, after }: InstanceChange): DomainEvent[] {
   if (!before || before.state === 'BindFailed') return [];
-  const kept = after?.bindId === before.bindId ? after.arqUuids : [];
+  // A bind that starts again under another id, after a boot of its host, keeps its ARQs.
+  const isAgain = before.state === 'BindStarted' && after?.state === 'BindStarted';
+  const kept = after?.bindId === before.bindId || isAgain ? after.arqUuids : [];
   const arqUuids = before.arqUuids.filter((uuid) => !kept.includes(uuid));
   return arqUuids.length > 0 ? [{ kind: 'released', binding: before, arqUuids }] : [];
 }

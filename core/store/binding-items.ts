@@ -5,7 +5,7 @@
 import type { Arq, Attachment, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import type { AttachHandle } from '../domain/device.ts';
-import type { ArqUuid, ReleaseId } from '../domain/ids.ts';
+import type { ArqUuid, BindId, ReleaseId } from '../domain/ids.ts';
 import { attachmentAttributes, bindingAttributes } from './arq-rows.ts';
 import { arqKey, handleKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
@@ -145,6 +145,23 @@ export function resolveArq(
       UpdateExpression: `${set.expression}${taken}`,
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: set.values,
+    },
+  };
+}
+
+/** Makes the ARQ part of another bind of its instance, with the same handle. */
+export function moveArq(
+  tables: BindingTables,
+  arq: BoundArq,
+  bindId: BindId,
+  now: string,
+): TransactItem {
+  return {
+    Update: {
+      TableName: tables.arqs,
+      Key: arqKey(arq.uuid),
+      UpdateExpression: 'SET bind_id = :bind, updated_at = :now',
+      ExpressionAttributeValues: { ':bind': bindId, ':now': now },
     },
   };
 }

@@ -5,7 +5,7 @@ import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { HostRelease } from '../domain/host-work.ts';
-import type { ArqUuid } from '../domain/ids.ts';
+import type { ArqUuid, BindId } from '../domain/ids.ts';
 import { instanceRow } from './arq-rows.ts';
 import {
   type BindingTables,
@@ -14,6 +14,7 @@ import {
   claimHandle,
   deleteArq,
   giveBackHandle,
+  moveArq,
   releaseInstance,
   resolveArq,
   resolveInstance,
@@ -41,6 +42,17 @@ export interface BindingStore {
    * Ends claims of one binding and releases their handles; the ARQs are deleted, or left unbound.
    */
   release(binding: InstanceBinding, release: Release): Promise<'released' | 'contended'>;
+  /**
+   * Gives a bind that has only started another id, so that it starts again. The handles stay
+   * claimed. False as below.
+   */
+  startAgain(
+    binding: InstanceBinding,
+    arqs: readonly BoundArq[],
+    bindId: BindId,
+    now: string,
+    dueAt: string,
+  ): Promise<boolean>;
   /** Makes the whole binding `provisioning`, after a boot of its host. False as below. */
   provision(
     binding: InstanceBinding,
@@ -122,6 +134,19 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         releaseInstance(tables, binding, left),
       ]);
       return outcome === 'done' ? 'released' : 'contended';
+    },
+
+    async startAgain(binding, arqs, bindId, now, dueAt) {
+      const outcome = await transact(client, [
+        ...arqs.map((arq) => moveArq(tables, arq, bindId, now)),
+        resolveInstance(tables, binding, {
+          state: 'BindStarted',
+          bind_id: bindId,
+          due: duePartition('binding', binding.instanceUuid),
+          due_at: dueAt,
+        }),
+      ]);
+      return outcome === 'done';
     },
 
     async provision(binding, arqs, job, now, dueAt) {

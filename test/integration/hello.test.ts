@@ -1,8 +1,11 @@
 // The first report of an agent tells its boot and nothing of its devices.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { jobId } from '#core/contracts/job-ids.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
-import { gpu, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;
 beforeAll(async () => {
@@ -37,6 +40,28 @@ async function report(boot_id: string, isHello: boolean, device = gpu): Promise<
   const given = isHello ? aReport([], hello) : aReport([device], { ...from, not_offered: [] });
   const later = { ...cmp1.deps, clock: () => Date.now() + 20 * 60_000 };
   await applySettled(later, 'cmp1', given, Date.now() + 20 * 60_000 + cmp1.counts.sequence);
+}
+
+function bindingOf(instance: string) {
+  return cmp1.deps.store.arqs.binding(instance);
+}
+
+async function endOfJob(
+  bindId: string | undefined,
+  operation: 'rejected' | 'succeeded',
+  nowMs = Date.now(),
+): Promise<void> {
+  await finishJob(
+    { ...cmp1.deps, clock: () => nowMs },
+    {
+      eventType: 'JOB_EXECUTION',
+      jobId: jobId(stage, 'bind', bindId ?? ''),
+      operation,
+      statusDetails: {},
+      thingArn: 'arn',
+      timestamp: 1,
+    },
+  );
 }
 
 const bootId = (number: number) => `cccccccc-0000-4000-8000-${String(number).padStart(12, '0')}`;
@@ -79,6 +104,53 @@ describe('the hello of a new boot', () => {
     await cmp1.end('release', 'rejected', { reason: 'another boot' });
     if (!replaced) throw new Error('No handle waits for a release.');
     expect(await cmp1.deps.store.releases.awaited(replaced)).toBeUndefined();
+  });
+
+  it('starts a bind again that the agent refuses for an earlier boot', async () => {
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    const before = await bindingOf(instance);
+    await report(bootId(8), true);
+    await cmp1.end('bind', 'rejected', { reason: 'another boot' });
+    const again = await bindingOf(instance);
+    expect(again).toEqual({ ...before, bindId: again?.bindId });
+    expect(again?.bindId).not.toBe(before?.bindId);
+    await cmp1.startBindOf(instance);
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'prepare', boot_id: bootId(8) }]);
+    await endOfJob(before?.bindId, 'rejected');
+    await endOfJob(before?.bindId, 'succeeded');
+    expect(await bindingOf(instance)).toEqual(again);
+    await cmp1.end('bind');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+  });
+
+  it('starts a bind again after each of several boots, and cleans up behind its last job', async () => {
+    const { instance } = await cmp1.bind();
+    for (const number of [9, 10]) {
+      await cmp1.startBindOf(instance);
+      await report(bootId(number), true);
+      await cmp1.end('bind', 'rejected', { reason: 'another boot' });
+    }
+    await cmp1.startBindOf(instance);
+    const last = await bindingOf(instance);
+    await cmp1.remove(instance);
+    await cmp1.startReleases();
+    expect([...cmp1.jobs.values()]).toMatchObject([
+      { action: 'prepare', bind_id: last?.bindId },
+      { action: 'release', bind_id: last?.bindId },
+    ]);
+    await cmp1.end('release');
+    expect((await cmp1.handles()).filter(({ claim, release }) => claim ?? release)).toEqual([]);
+  });
+
+  it('fails a bind that the agent refuses after its deadline', async () => {
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    const binding = await bindingOf(instance);
+    await report(bootId(11), true);
+    await endOfJob(binding?.bindId, 'rejected', Date.now() + 10 * minutes);
+    expect(await cmp1.stateOf(instance)).toBe(409);
+    expect(await bindingOf(instance)).toMatchObject({ failureCause: 'boot' });
   });
 
   it('leaves a bind alone that has waited for a release and needed nothing else', async () => {

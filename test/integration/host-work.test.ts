@@ -199,13 +199,18 @@ describe('a host that reboots', () => {
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
-  it('has lost what an earlier job made, even if the message for that job is repeated', async () => {
+  it('is asked again for a bind whose message is repeated after the reboot', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
+    const [old = ''] = [...cmp1.jobs.keys()];
     await cmp1.boot();
     await cmp1.startBindOf(instance);
+    expect(cmp1.cancelled).toContain(old);
+    await cmp1.startBindOf(instance);
+    const { host } = await cmp1.deps.store.inventory.host('cmp1');
+    expect([...cmp1.jobs.values()].at(-1)).toMatchObject({ boot_id: host.bootId });
     await cmp1.end('bind');
-    expect(await cmp1.stateOf(instance)).toBe(409);
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
   it('is asked again for the releases that were pending, because it prepares handles itself', async () => {

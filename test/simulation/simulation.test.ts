@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { runOperation } from '#simulation/operations.ts';
 import { runSeed } from '#simulation/run.ts';
 import { play, scenarioOf } from '#simulation/scenarios.ts';
 import { addOutcome, emptySummary } from '#simulation/summary.ts';
@@ -28,6 +29,11 @@ it(
 
 it.each(regressions)('%s passes', async (scenario) => {
   expect(await play(scenarioOf(scenario))).toBeUndefined();
+});
+
+it('a server becomes ACTIVE whose bind begins before the cloud knows of a boot', async () => {
+  const { servers } = await runOperation('bind a vGPU before the cloud knows of a boot');
+  expect(servers).toEqual(['ACTIVE']);
 });
 
 it('a seed gives the same effects each time', async () => {

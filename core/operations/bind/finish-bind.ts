@@ -1,7 +1,8 @@
 import { validInfo } from '../../contracts/attach-handle.ts';
 import type { Deps } from '../../deps.ts';
 import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
-import { unboundUntil } from '../../domain/deadlines.ts';
+import { unboundUntil, workDueAt } from '../../domain/deadlines.ts';
+import type { BindId } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
@@ -84,12 +85,25 @@ export async function failBind(
 }
 
 /**
- * Fails a bind that began before a boot of its host. A boot reprovisions other bindings instead.
+ * Starts a bind again that began before a boot of its host. It keeps its handles and its deadline,
+ * and gets another id: AWS IoT creates a job once for each id, and a late end of the earlier job
+ * changes nothing. A bind that is due fails. A boot reprovisions other bindings instead.
  */
-export async function failOvertaken(deps: Deps, binding: InstanceBinding): Promise<void> {
+export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
-  const reason = `Host ${binding.hostname} has booted since the bind began.`;
-  await failBind(deps, binding, { cause: 'boot', reason });
+  const startedMs = Date.parse(binding.startedAt);
+  const dueAt = workDueAt('bind', deps.settings, startedMs);
+  if (dueAt <= nowOf(deps)) {
+    const reason = `Host ${binding.hostname} has booted since the bind began.`;
+    await failBind(deps, binding, { cause: 'boot', reason });
+    return;
+  }
+  const bindId = deps.uuid() as BindId;
+  const isDone = await resolve(deps, binding, (current, arqs) =>
+    deps.store.bindings.startAgain(current, arqs, bindId, nowOf(deps), dueAt),
+  );
+  if (isDone)
+    deps.log.info('Bind started again: host booted.', { ...namesOf(binding), by: bindId });
 }
 
 /** The fields of a log line about a binding. */

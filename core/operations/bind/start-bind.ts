@@ -4,12 +4,13 @@ import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
 import { askHost } from '../host-work/ask-host.ts';
+import { endJob } from '../host-work/end-job.ts';
 import {
   type PreparedWork,
   prepareHostWork,
   WorkImpossible,
 } from '../host-work/prepare-host-work.ts';
-import { failBind, failOvertaken, refuseOtherBoot, succeedBind } from './finish-bind.ts';
+import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 
 /**
  * Asks the host to make ready what an instance is bound to, by one job. The bind's id is the job's
@@ -61,9 +62,10 @@ async function createJob(
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
   const note = { instances: [instanceUuid], bootId };
   if (!(await deps.store.arqs.noteJob(bindId, note))) {
-    // The job may exist for an earlier boot. What it made is gone under this boot.
+    // The job may exist for an earlier boot: what it made is gone, or the agent refuses it.
     await refuseOtherBoot(deps, hostname, bootId);
-    return failOvertaken(deps, binding);
+    await bindAgain(deps, binding);
+    return endJob(deps, 'bind', bindId);
   }
   const asked = { uuid: bindId, hostname, bootId, form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };

@@ -14,7 +14,7 @@ import {
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
-import { failBind, failOvertaken, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
+import { bindAgain, failBind, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
 import { endProgram, quarantineProgram } from '../program/end-program.ts';
 import { cleanUnderBoot } from '../release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
@@ -91,8 +91,9 @@ function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
 }
 
 /**
- * Resolves the bindings that the job was for. A success counts only in the boot that the job was
- * for: another boot has removed what the host made.
+ * Resolves the bindings that the job was for. The job's end counts only in the boot that the job
+ * was for: another boot has removed what the host made, and its agent refuses the job. A bind then
+ * starts again; a boot reprovisions other bindings.
  */
 async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
@@ -104,7 +105,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent)
     const inventory = await deps.store.inventory.host(binding.hostname);
     const { host } = inventory;
     if (host.conflict) await finishInConflict(deps, binding);
-    else if (host.bootId !== note.bootId) await failOvertaken(deps, binding);
+    else if (host.bootId !== note.bootId) await bindAgain(deps, binding);
     else if (event.operation === 'succeeded') {
       await succeedBind(deps, binding, note.bootId, preparedBy(event));
       if (host.failedJobs) await noteSuccess(deps, inventory);

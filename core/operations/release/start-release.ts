@@ -1,9 +1,9 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobStep } from '../../contracts/job-document.ts';
-import { jobId } from '../../contracts/job-ids.ts';
 import type { Deployable, Device } from '../../domain/device.ts';
-import type { HostRelease, HostWorkKind } from '../../domain/host-work.ts';
+import type { HostRelease } from '../../domain/host-work.ts';
 import { askHost } from '../host-work/ask-host.ts';
+import { endJob } from '../host-work/end-job.ts';
 import { mustWait } from '../host-work/must-wait.ts';
 import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
 
@@ -33,11 +33,6 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
   const asked = { uuid: release.id, hostname, bootId, form, requestId, minutes };
   await askHost(deps, 'release', asked, { ...(ended && { bind_id: ended }), steps });
-}
-
-async function endJob(deps: ConsumerDeps, kind: HostWorkKind, uuid: string): Promise<void> {
-  await deps.clients.jobs.cancel(jobId(deps.settings.stage, kind, uuid), 'The bind has ended.');
-  await deps.store.arqs.forgetJob(uuid);
 }
 
 /** Whether the job is for one instance. A job for several goes on, and programs no region. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq.ts';
 import { domainEventsOf } from '#core/domain/domain-events.ts';
-import type { ArqUuid } from '#core/domain/ids.ts';
+import type { ArqUuid, BindId } from '#core/domain/ids.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
 const startedAt = '2026-07-01T01:00:00.000Z';
@@ -62,6 +62,10 @@ describe('the end of a claim', () => {
     expect(ofInstance(both, { ...both, arqUuids: [other] })).toEqual([
       { kind: 'released', binding: both, arqUuids: [one] },
     ]);
+  });
+
+  it('is not announced when a bind starts again under another id', () => {
+    expect(ofInstance(started, { ...started, bindId: 'bind-2' as BindId })).toEqual([]);
   });
 
   it('is not announced for a failed binding, whose handles were returned at its failure', () => {
