@@ -208,7 +208,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     rates: {},
   },
   'bind a vGPU before the cloud knows of a boot': {
-    about: ['GPU', 'host'],
+    about: ['GPU', 'host', 'instance'],
     act: (world) => {
       world.stall('inventory-reports', 'DynamoDB', 8000);
       inTurn(reboot, 2500, boot('vgpu'))(world);
