@@ -6,6 +6,10 @@ import { isUnhealthy } from '#core/domain/device-facts.ts';
 import { isWithheld } from '#core/domain/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
+import {
+  findConflictingProvider,
+  readForeignProviders,
+} from '#core/operations/placement/find-conflicting-provider.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
 import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
 
@@ -108,11 +112,20 @@ async function examineHost(
       'Correct the settings or the driver of the agent; the other devices are stored.',
     );
   }
+  const foreign = await readForeignProviders(deps, hostname, devices);
+  const offeredTwice: string[] = [];
   let withheld = 0;
-  for (const { providers } of devices) {
-    for (const { handles } of await deps.store.inventory.providers(providers)) {
-      withheld += handles.filter(isWithheld).length;
-    }
+  for (const device of devices) {
+    const providers = await deps.store.inventory.providers(device.providers);
+    withheld += providers.flatMap(({ handles }) => handles.filter(isWithheld)).length;
+    const conflicting = await findConflictingProvider(deps, foreign, device, providers);
+    if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
+  }
+  if (offeredTwice.length > 0) {
+    throw new CheckFailed(
+      `Nova or another service offers these devices, too: ${offeredTwice.join('; ').slice(0, 500)}`,
+      "Remove them from Nova's [pci] or [devices] configuration, or from the agent's settings; see devices-offered-twice in docs/operations.md.",
+    );
   }
   if (withheld > 0) {
     const remedy =

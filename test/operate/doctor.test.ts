@@ -278,6 +278,20 @@ describe('the doctor names the fault', () => {
     await backups.put(inventory, handle);
   });
 
+  it('a device that Nova offers, too', async () => {
+    const { store, clients } = createConsumerDeps('doctor');
+    const { devices } = await store.inventory.host('cmp1');
+    const node = await clients.placement.findProviderByName('cmp1');
+    const name = `cmp1_${devices[0]?.address.toUpperCase()}`;
+    const uuid = '00000000-0000-4000-8000-00000000aaaa';
+    await clients.placement.createProvider({ uuid, name, parentUuid: node?.uuid ?? '' });
+    expect(named('host cmp1', await findings())).toMatch(
+      new RegExp(`offers these devices, too: ${devices[0]?.address} by ${name} → .*\\[pci\\]`),
+    );
+    await clients.placement.deleteProvider(uuid);
+    expect(named('host cmp1', await findings())).toBe('ok');
+  });
+
   it('a host that fails its jobs', async () => {
     const { inventory } = createConsumerDeps('doctor').store;
     const { host } = await inventory.host('cmp1');

@@ -1,3 +1,4 @@
+import type { Provider } from '../../clients/placement.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { Device } from '../../domain/device.ts';
@@ -9,7 +10,7 @@ import {
   wantedProviders,
 } from '../../domain/provider-tree.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
-import { findConflictingProvider } from './find-conflicting-provider.ts';
+import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
 /** One provider as DynamoDB, Placement and the host have it; as text for an operator. */
@@ -27,24 +28,26 @@ export interface Comparison {
  */
 export async function compareHost(deps: ConsumerDeps, hostname: string): Promise<Comparison[]> {
   const { host, devices } = await deps.store.inventory.host(hostname);
+  const foreign = await readForeignProviders(deps, hostname, devices);
   const rows: Comparison[] = [];
-  for (const device of devices) rows.push(...(await compareDevice(deps, host, device)));
+  for (const device of devices) rows.push(...(await compareDevice(deps, host, device, foreign)));
   for (const address of Object.keys(host.wanted)) {
     if (devices.some((device) => device.address === address)) continue;
     const provider = `${hostname}_${address}`;
     const reported = 'reported, not described yet';
     rows.push({ provider, stored: 'nothing', placement: '', host: reported, agrees: false });
   }
-  return [...rows, ...(await findStrays(deps, hostname, devices))];
+  return [...rows, ...(await findStrays(deps, foreign))];
 }
 
 async function compareDevice(
   deps: ConsumerDeps,
   host: StoredHost,
   device: Device,
+  foreign: readonly Provider[],
 ): Promise<Comparison[]> {
   const providers = await deps.store.inventory.providers(device.providers);
-  const conflicting = await findConflictingProvider(deps, device);
+  const conflicting = await findConflictingProvider(deps, foreign, device, providers);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
   for (const wanted of wantedProviders(device, providers)) {
@@ -135,17 +138,9 @@ function missing(wanted: readonly string[], held: readonly string[]): string[] {
  * Providers with the trait OWNER_CYBORG that belong to no stored device. They are only shown,
  * because another Cyborg may own them.
  */
-async function findStrays(
-  deps: ConsumerDeps,
-  hostname: string,
-  devices: readonly Device[],
-): Promise<Comparison[]> {
-  const { placement } = deps.clients;
-  const node = await placement.findProviderByName(hostname);
-  const known = new Set<string>(devices.flatMap((device) => device.providers));
+async function findStrays(deps: ConsumerDeps, foreign: readonly Provider[]): Promise<Comparison[]> {
   const rows: Comparison[] = [];
-  for (const { uuid, name } of node ? await placement.providersInTree(node.uuid) : []) {
-    if (uuid === node?.uuid || known.has(uuid)) continue;
+  for (const { uuid, name } of foreign) {
     const held = await stateInPlacement(deps, uuid);
     if (!held?.traits.includes(ownerTrait)) continue;
     const words = `${amounts(held.inventories)}, not ours`;

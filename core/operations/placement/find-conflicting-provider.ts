@@ -1,5 +1,7 @@
+import type { Provider } from '../../clients/placement.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { Device } from '../../domain/device.ts';
+import type { StoredProvider } from '../../domain/bind-plan.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
 
 /** A provider of the same device that another service has made. */
 export interface ConflictingProvider {
@@ -12,32 +14,65 @@ export interface ConflictingProvider {
 const novasTrait = 'OWNER_NOVA';
 
 /**
- * The provider by which another service, as a rule Nova, offers this device in the compute node's
- * tree: Nova could give the device to two servers then. Undefined where there is none.
+ * The providers below a compute node that belong to none of the host's stored devices. Two
+ * requests, however many devices there are.
  */
-export async function findConflictingProvider(
-  deps: ConsumerDeps,
-  device: Device,
-): Promise<ConflictingProvider | undefined> {
-  const { placement } = deps.clients;
-  const node = await placement.findProviderByName(device.hostname);
-  if (!node) return undefined;
-  const names = conflictingNames(device);
-  const own: readonly string[] = device.providers;
-  const tree = await placement.providersInTree(node.uuid);
-  for (const { uuid, name } of tree.filter((each) => names.includes(each.name))) {
-    if (own.includes(uuid)) continue;
-    const held = await placement.getTraits(uuid);
-    return { uuid, name, isNovas: held?.traits.includes(novasTrait) ?? false };
-  }
-  return undefined;
+export async function readForeignProviders(
+  { clients: { placement } }: ConsumerDeps,
+  hostname: string,
+  devices: readonly Device[],
+): Promise<Provider[]> {
+  const node = await placement.findProviderByName(hostname);
+  if (!node) return [];
+  const own = new Set<string>([node.uuid, ...devices.flatMap((device) => device.providers)]);
+  return (await placement.providersInTree(node.uuid)).filter(({ uuid }) => !own.has(uuid));
 }
 
 /**
- * Nova names providers of PCI devices by address, and of GPUs with vGPUs by libvirt's name:
+ * The provider by which another service, as a rule Nova, offers this device or a function of it:
+ * Nova could give it to two servers then. Undefined where there is none.
+ *
+ * @param foreign of the device's compute node
+ * @param providers the device's own, with all their handles
+ */
+export async function findConflictingProvider(
+  { clients: { placement } }: ConsumerDeps,
+  foreign: readonly Provider[],
+  device: Device,
+  providers: readonly StoredProvider[],
+): Promise<ConflictingProvider | undefined> {
+  const names = foreign.length > 0 ? conflictingNames(device, providers) : undefined;
+  const found = foreign.find(({ name }) => names?.has(name.toLowerCase()));
+  if (!found) return undefined;
+  const held = await placement.getTraits(found.uuid);
+  const isNovas = held?.traits.includes(novasTrait) ?? false;
+  return { uuid: found.uuid, name: found.name, isNovas };
+}
+
+/**
+ * In lower case. Nova names the provider of a PCI device by its address in upper case: a physical
+ * function by its own, virtual functions by that of their physical function. A provider of vGPUs
+ * has libvirt's name of the function that makes them, which may be a virtual one:
  * https://docs.openstack.org/nova/latest/admin/pci-passthrough.html#pci-tracking-in-placement
  * https://docs.openstack.org/nova/latest/admin/virtual-gpu.html
  */
-function conflictingNames({ hostname, address }: Device): string[] {
-  return [`${hostname}_${address}`, `${hostname}_pci_${address.replaceAll(/[:.]/g, '_')}`];
+function conflictingNames(
+  { hostname, address }: Device,
+  providers: readonly StoredProvider[],
+): Set<string> {
+  const handles = providers.flatMap((each) => each.handles);
+  const addresses = new Set([address, ...handles.flatMap((handle) => addressOf(handle) ?? [])]);
+  const names = [...addresses].flatMap((each) => [
+    `${hostname}_${each}`,
+    `${hostname}_pci_${each.replaceAll(/[:.]/g, '_')}`,
+  ]);
+  return new Set(names.map((name) => name.toLowerCase()));
+}
+
+/** The function that a handle is, or is made on; undefined where its `info` names none. */
+function addressOf({ type, info }: AttachHandle): string | undefined {
+  const { domain, bus, device, function: fn } = info;
+  // Handles for tests have addresses of no hardware.
+  if (type === 'TEST_PCI' || !domain || !bus || !device || !fn) return undefined;
+  return `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`;
 }

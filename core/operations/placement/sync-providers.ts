@@ -11,7 +11,11 @@ import { handleUses, usageMetricsOf } from '../../domain/usage-metrics.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { reinstateHandles } from '../restore/reinstate-handles.ts';
-import { type ConflictingProvider, findConflictingProvider } from './find-conflicting-provider.ts';
+import {
+  type ConflictingProvider,
+  findConflictingProvider,
+  readForeignProviders,
+} from './find-conflicting-provider.ts';
 import { markIncomplete } from './mark-incomplete.ts';
 import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
 
@@ -114,7 +118,7 @@ function countDevice(
 
 async function syncDevice(
   deps: ConsumerDeps,
-  { named, device, providers, wanted }: StoredDevice,
+  { named, inventory, device, providers, wanted }: StoredDevice,
 ): Promise<void> {
   if (!device) {
     // Rows are deleted in this order: other providers, the device, and last the named provider.
@@ -128,7 +132,9 @@ async function syncDevice(
     await deps.store.inventory.copyStatus(device, deployable);
   }
   const kept = wanted.filter((each) => !each.isGone);
-  const conflicting = kept.length > 0 ? await findConflictingProvider(deps, device) : undefined;
+  const { devices } = inventory;
+  const foreign = kept.length > 0 ? await readForeignProviders(deps, device.hostname, devices) : [];
+  const conflicting = await findConflictingProvider(deps, foreign, device, providers);
   let mustComeAgain = false;
   if (conflicting) await withhold(deps, device, kept, conflicting);
   else {
