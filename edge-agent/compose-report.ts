@@ -1,5 +1,6 @@
 // Computes the next report from the found devices and those that were acknowledged. Pure.
 
+import { attachType } from '#core/contracts/attach-handle.ts';
 import { currentForm } from '#core/contracts/first-form.ts';
 import {
   heartbeatSeconds,
@@ -180,6 +181,7 @@ function envelopeBytes(
     manifest,
     failed_drivers: [...failedDrivers],
     not_offered: [...notOffered],
+    attach_types: [...attachType.options],
     devices: [],
   };
   return Buffer.byteLength(JSON.stringify(report));

@@ -2,6 +2,7 @@
 // Errors are reported before anything starts, one sentence per setting.
 
 import * as z from 'zod';
+import { type AttachType, attachType } from '#core/contracts/attach-handle.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
 import { ownDrivers } from './drivers/index.ts';
@@ -23,6 +24,18 @@ const commaList = z
 const driverList = commaList
   .transform((names) => names.map((name) => name.replaceAll('-', '_').replace(/_driver$/, '')))
   .refine((names) => new Set(names).size === names.length, 'must not name a driver more than once');
+
+const typeList = commaList
+  .superRefine((names, context) => {
+    const known = attachType.options.join(', ');
+    const unknown = names.find((name) => !attachType.safeParse(name).success);
+    const message =
+      unknown === undefined
+        ? `must name at least one of ${known}`
+        : `unknown type ${JSON.stringify(unknown)}; valid are ${known}`;
+    if (names.length === 0 || unknown !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .transform((names) => attachType.options.filter((type) => names.includes(type)));
 
 const endpoint = z
   .string()
@@ -60,6 +73,7 @@ const settings = z.strictObject({
     })
     .optional(),
   DRIVERS: driverList,
+  ATTACH_TYPES: typeList.optional(),
   INTERVAL_SECONDS: z.coerce
     .number('must be a number of seconds')
     .int('must be a whole number of seconds')
@@ -84,6 +98,8 @@ export interface Config {
   readonly proxy?: string;
   readonly imageSource?: string;
   readonly drivers: readonly ConfiguredDriver[];
+  /** What the hypervisor takes; absent: what the deployment says. */
+  readonly attachTypes?: readonly AttachType[];
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
   readonly procRoot: string;
@@ -159,6 +175,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
     ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
     drivers,
+    ...(parsed.data.ATTACH_TYPES && { attachTypes: parsed.data.ATTACH_TYPES }),
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
     procRoot: parsed.data.PROC_ROOT,

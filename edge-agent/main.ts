@@ -94,6 +94,7 @@ async function run(config: Config): Promise<void> {
       stage: config.stage,
       thing,
       bootId,
+      attachTypes: config.attachTypes,
       drivers,
       intervalSeconds: config.intervalSeconds,
       discover: async () => {

@@ -1,5 +1,6 @@
 // Discovers, compares with the acknowledged devices, and reports the differences.
 
+import type { AttachType } from '#core/contracts/attach-handle.ts';
 import { currentForm } from '#core/contracts/first-form.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
@@ -14,6 +15,8 @@ export interface ReportDeps {
   readonly stage: string;
   readonly thing: string;
   readonly bootId: string;
+  /** What the hypervisor takes, from the settings. */
+  readonly attachTypes?: readonly AttachType[] | undefined;
   readonly discover: () => Promise<Found>;
   readonly sequence: Sequence;
   readonly clock: Clock;
@@ -25,7 +28,7 @@ export interface ReportDeps {
  * answered, what the host had prepared may be missing.
  */
 export async function reportHello(
-  { stage, thing, bootId, sequence, log }: Omit<ReportDeps, 'discover' | 'clock'>,
+  { stage, thing, bootId, attachTypes, sequence, log }: Omit<ReportDeps, 'discover' | 'clock'>,
   drivers: readonly string[],
   publish: Publish,
 ): Promise<void> {
@@ -38,6 +41,7 @@ export async function reportHello(
     manifest: {},
     failed_drivers: [...drivers],
     is_hello: true,
+    ...(attachTypes && { attach_types: [...attachTypes] }),
     devices: [],
   };
   await publish(inventoryTopic(stage, thing), JSON.stringify(report));
@@ -83,6 +87,7 @@ export async function reportInventory(
       manifest: plan.manifest,
       failed_drivers: [...plan.failedDrivers],
       not_offered: [...plan.notOffered],
+      ...(deps.attachTypes && { attach_types: [...deps.attachTypes] }),
       devices: [...devices],
     };
     await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));

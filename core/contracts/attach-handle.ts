@@ -52,8 +52,11 @@ interface Attached {
 /** `info` of an attach handle, as Nova gets it; Cyborg's `attach_handle_info`. */
 export const handleInfo = z.record(z.string().max(64), z.string().max(255));
 
+export const attachType = z.enum(attachTypes);
+export type AttachType = z.infer<typeof attachType>;
+
 /** What Nova attaches. */
-export const attachedAs = { type: z.enum(attachTypes), info: handleInfo };
+export const attachedAs = { type: attachType, info: handleInfo };
 
 /** Adds an issue for each part of `info` that the type requires otherwise. */
 export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): void {

@@ -159,6 +159,11 @@ const reportFields = {
   is_hello: z.boolean().optional(),
   /** What the host's settings name, and why it is not offered; agents of 0.1 do not say. */
   not_offered: z.array(notOffered).max(notOfferedMax).optional(),
+  /**
+   * Types of attach handles that the host's hypervisor takes; absent: what the deployment says. A
+   * newer agent may name types that the control plane does not know.
+   */
+  attach_types: z.array(z.string().max(64)).max(16).optional(),
 };
 
 const devicesMax = 4096;

@@ -104,6 +104,13 @@ describe('an agent', () => {
     await eventually(addresses).toEqual(['0000:0c:00.0', card]);
   });
 
+  it('reports what its hypervisor takes, in every report', async () => {
+    anAgent({ CYBORG_AGENT_ATTACH_TYPES: 'MDEV,PCI' });
+    await eventually(addresses).toEqual(['0000:0c:00.0']);
+    const named = reports.map(({ attach_types: types }) => types);
+    expect(named).toEqual(reports.map(() => ['PCI', 'MDEV']));
+  });
+
   it('reports the same as one bundled file', async () => {
     execFileSync(process.execPath, ['infra/bundle-agent.ts']);
     anAgent({}, 'dist/cyborg-agent.mjs');

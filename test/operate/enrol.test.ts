@@ -314,6 +314,11 @@ it('refuses settings with which the agent would not start', () => {
     'CYBORG_AGENT_PCI (at allow_list)',
   );
   expect(() => agentSettings(host, '[]')).toThrow('one JSON object');
+  expect(() => agentSettings(host, '{"drivers":["fake"],"attach_types":["mdev"]}')).toThrow(
+    'CYBORG_AGENT_ATTACH_TYPES: unknown type "mdev"; valid are PCI, MDEV, TEST_PCI.',
+  );
+  const written = agentSettings(host, '{"drivers":["fake"],"attach_types":["MDEV"]}');
+  expect(JSON.parse(written)).toMatchObject({ attach_types: ['MDEV'] });
 });
 
 it("checks settings of an operator's driver with the driver's own form", async () => {

@@ -4,6 +4,7 @@ import { createDiscovery } from '#agent/discover.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import type { Session } from '#agent/mqtt.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
+import type { AttachType } from '#core/contracts/attach-handle.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
 
@@ -12,7 +13,12 @@ const nic = aReportedDevice({ address: '0000:17:00.0' });
 const seconds = 1000;
 
 /** An agent of a host whose devices and broker the test controls. */
-function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
+function anAgent(
+  options: {
+    readonly publish?: () => Promise<void>;
+    readonly attachTypes?: readonly AttachType[];
+  } = {},
+) {
   const clock = aClock();
   const stop = new AbortController();
   const host = { devices: [gpu], signature: '' as string | undefined };
@@ -58,6 +64,7 @@ function anAgent(options: { readonly publish?: () => Promise<void> } = {}) {
       stage: 'dev',
       thing: 'dev:cmp1:example',
       bootId: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
+      attachTypes: options.attachTypes,
       drivers: [driver],
       intervalSeconds: 60,
       discover: createDiscovery({ drivers: [driver], clock, log: silentLog }),
@@ -101,6 +108,20 @@ describe('the agent', () => {
     expect([...topics]).toEqual([
       '$aws/rules/dev_inventory_reports/dev/hosts/dev:cmp1:example/inventory',
     ]);
+  });
+
+  it('names what its hypervisor takes in each report, the first one included', async () => {
+    const { advance, hellos, reports } = anAgent({ attachTypes: ['PCI', 'MDEV'] });
+    await advance(0);
+    await advance(300 * seconds);
+    const named = [...hellos, ...reports].map(({ attach_types: types }) => types);
+    expect(named).toEqual([hellos, reports].flat().map(() => ['PCI', 'MDEV']));
+    expect(reports.length).toBeGreaterThan(1);
+    const silent = anAgent();
+    await silent.advance(0);
+    for (const report of [...silent.hellos, ...silent.reports]) {
+      expect(report).not.toHaveProperty('attach_types');
+    }
   });
 
   it('tells its boot once, before it asks its drivers, which all count as failed', async () => {

@@ -72,6 +72,19 @@ describe('settings of the agent', () => {
   });
 });
 
+describe('the attach types of the host', () => {
+  const environment = { CYBORG_AGENT_ATTACH_TYPES: ' MDEV,PCI,' };
+  it.each([
+    ['the environment', environment, undefined, ['PCI', 'MDEV']],
+    ['the file', {}, { attach_types: ['TEST_PCI'] }, ['TEST_PCI']],
+    ['the environment before the file', environment, { attach_types: ['PCI'] }, ['PCI', 'MDEV']],
+    ['neither, so that the deployment says them', {}, {}, undefined],
+  ])('come from %s', (_case, given, settings, types) => {
+    const file = settings && { file: JSON.stringify(settings) };
+    expect(configOf({ ...given }, file).attachTypes).toEqual(types);
+  });
+});
+
 const pci = (settings: object | undefined) => ({
   CYBORG_AGENT_DRIVERS: 'pci',
   ...(settings && { CYBORG_AGENT_PCI: JSON.stringify(settings) }),
@@ -94,6 +107,14 @@ describe('wrong settings', () => {
     [
       { CYBORG_AGENT_DRIVERS: 'fake,fake' },
       'CYBORG_AGENT_DRIVERS: must not name a driver more than once',
+    ],
+    [
+      { CYBORG_AGENT_ATTACH_TYPES: 'PCI,USB' },
+      'CYBORG_AGENT_ATTACH_TYPES: unknown type "USB"; valid are PCI, MDEV, TEST_PCI.',
+    ],
+    [
+      { CYBORG_AGENT_ATTACH_TYPES: ',' },
+      'CYBORG_AGENT_ATTACH_TYPES: must name at least one of PCI, MDEV, TEST_PCI.',
     ],
     [pci(undefined), 'CYBORG_AGENT_PCI (at allow_list): must say which devices'],
     [{ ...pci(undefined), CYBORG_AGENT_PCI: '{' }, 'CYBORG_AGENT_PCI: must be JSON'],
