@@ -56,7 +56,10 @@ const environment = z.object({
   CYBORG_POLICY: policyOverrides,
   /** `nova`: the form that Nova accepts. `spec`: plural name and profile tag of the Nova spec. */
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
-  /** What the hypervisors can attach; Nova's libvirt driver silently ignores any other type. */
+  /**
+   * What the hypervisors of hosts can attach whose agent names no types; Nova's libvirt driver
+   * silently ignores any other type.
+   */
   CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
   /** ARN prefix of the account's things; jobs address things by it. */
   CYBORG_THING_ARN_PREFIX: z

@@ -3,6 +3,7 @@
 // early. Pure.
 
 import { type Arq, mayBecome } from './arq.ts';
+import { typesRefused, typesTaken } from './attach-types.ts';
 import type { AttachHandle, AttachType, Deployable } from './device.ts';
 import {
   attachTarget,
@@ -53,6 +54,7 @@ export interface BindFacts {
   readonly targets: readonly BindTarget[];
   readonly arqs: ReadonlyMap<ArqUuid, Arq>;
   readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
+  /** Those of the deployment; a host may have its own. */
   readonly attachTypes: readonly AttachType[];
   /** 0 ≤ x < 1; free handles are picked at random, so that parallel binds rarely want the same. */
   readonly random: () => number;
@@ -215,14 +217,12 @@ function checkTarget(
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const { deviceUuid, unhealthy } = deployable;
   if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
-  const types = new Set([...(deployable.attachTypes ?? []), ...handles.map(({ type }) => type)]);
-  for (const type of types) {
-    // Nova's libvirt driver would ignore the handle, and boot the instance without accelerators.
-    if (!attachTypes.includes(type)) {
-      throw new BindTargetMismatch(
-        `${provider} attaches as ${type}, which the hypervisors of this deployment do not take.`,
-      );
-    }
+  const [refused] = typesRefused(stored, attachTypes);
+  if (refused) {
+    const taken = typesTaken(stored, attachTypes).join(', ') || 'none';
+    throw new BindTargetMismatch(
+      `${provider} attaches as ${refused}, which the hypervisor of host ${deployable.hostname} does not take; it takes ${taken}.`,
+    );
   }
   if (!needsProgram(arq.group, deployable)) return;
   if (!isProgrammable(stored)) {

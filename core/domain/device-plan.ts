@@ -42,6 +42,7 @@ export function planDevice(
   stored: { readonly device: Device; readonly providers: readonly StoredProvider[] } | undefined,
   discovered: DiscoveredDevice,
   now: string,
+  hostAttachTypes?: readonly AttachType[],
 ): DevicePlan {
   const was = stored?.device;
   const { attributes: _attributes, ...facts } = factsOf(discovered);
@@ -65,6 +66,7 @@ export function planDevice(
     handleCount: handleCountOf(discovered),
     providers: [],
     isGone: false,
+    ...(hostAttachTypes && { hostAttachTypes }),
     createdAt: was?.createdAt ?? now,
     ...(was && { updatedAt: now }),
   };
@@ -194,6 +196,7 @@ function wantedDeployable(
       ...(Object.keys(reportedAttributes).length > 0 && { reportedAttributes }),
       ...(isUnhealthy(discovered) && { unhealthy: discovered.health?.reason ?? '' }),
       isGone: false,
+      ...(device.hostAttachTypes && { hostAttachTypes: device.hostAttachTypes }),
       createdAt: device.updatedAt ?? device.createdAt,
     },
     ...(offering && { offering }),

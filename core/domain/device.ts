@@ -135,6 +135,8 @@ export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly handleCount?: number;
   /** Since when two agents report as its host, ISO 8601: no bind takes the device. */
   readonly conflictSince?: string;
+  /** Copy of the host's. */
+  readonly hostAttachTypes?: readonly AttachType[];
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -186,6 +188,8 @@ export interface Deployable {
   readonly isGone: boolean;
   /** Copy of the device's. */
   readonly conflictSince?: string;
+  /** Copy of the host's. */
+  readonly hostAttachTypes?: readonly AttachType[];
   readonly createdAt: string;
   readonly updatedAt?: string;
 }
@@ -232,6 +236,8 @@ export interface Host {
   readonly agentVersion?: string;
   /** The form of jobs that its agent reads; 1 for an agent of 0.1. */
   readonly form?: number;
+  /** What its hypervisor takes, in the order of the types; absent: the deployment's setting. */
+  readonly attachTypes?: readonly AttachType[];
   readonly lastReportAt?: string;
   readonly presence?: Presence;
   readonly failedJobs?: FailedJobs;

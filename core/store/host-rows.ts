@@ -1,7 +1,7 @@
 // Rows of hosts. A host that has never reported has at most a lease or a presence.
 
 import * as z from 'zod';
-import type { NotOffered } from '../domain/device.ts';
+import { attachTypes, type NotOffered } from '../domain/device.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import { camelNamed, parseRow, texts } from './row-fields.ts';
 import type { Row } from './rows.ts';
@@ -12,6 +12,7 @@ const storedHost = z.object({
   sequence: z.number().default(-1),
   agent_version: z.string().exactOptional(),
   form: z.number().exactOptional(),
+  attach_types: z.array(z.enum(attachTypes)).exactOptional(),
   last_report_at: z.string().exactOptional(),
   last_received_ms: z.number().default(0),
   booted_at: z.string().exactOptional(),

@@ -1,7 +1,14 @@
 // Hosts: boot, last report, presence, and the lease of the consumer that applies their reports.
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import type { Device, FailedJobs, NotOffered, Presence } from '../domain/device.ts';
+import type {
+  AttachType,
+  Deployable,
+  Device,
+  FailedJobs,
+  NotOffered,
+  Presence,
+} from '../domain/device.ts';
 import type { IdentityConflict } from '../domain/identity.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
@@ -9,8 +16,8 @@ import { hostOf, leaseOf, notOfferedOf } from './host-rows.ts';
 import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
-import { deployableKey, deviceKey, hostKey, notOfferedKey } from './rows.ts';
-import { setting, updateIf } from './writes.ts';
+import { deployableKey, deviceKey, hostKey, notOfferedKey, type Row } from './rows.ts';
+import { setting, transact, updateIf } from './writes.ts';
 
 export interface HostInventory {
   readonly host: StoredHost;
@@ -63,6 +70,15 @@ export interface HostStore {
   endConflict(host: StoredHost, since: string): Promise<boolean>;
   /** Marks the device and its deployables as in conflict; `since` undefined removes the mark. */
   markConflict(device: Device, since: string | undefined): Promise<void>;
+  /**
+   * Copies the types that the host's hypervisor takes to the device and these deployables of it,
+   * at once; undefined removes the copies. False if one of the rows is no longer there.
+   */
+  copyAttachTypes(
+    device: Device,
+    deployables: readonly Deployable[],
+    types: readonly AttachType[] | undefined,
+  ): Promise<boolean>;
   /** False if the stored presence is not `known`. */
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
@@ -148,17 +164,18 @@ export function hostStore(client: Documents, table: string): HostStore {
         lease_holder: next,
         agent_version: host.agentVersion,
         form: host.form,
+        attach_types: host.attachTypes,
         last_report_at: host.lastReportAt,
         wanted: host.wanted,
         refused: host.refused,
         pace: host.pace && snakeNamed(host.pace),
       };
-      return putUnderLease(
-        host,
-        holder,
-        more,
-        host.isReprovisioning ? '' : ' REMOVE reprovisioning',
-      );
+      const absent = [
+        ...(host.isReprovisioning ? [] : ['reprovisioning']),
+        ...(host.attachTypes ? [] : ['attach_types']),
+      ];
+      const remove = absent.length > 0 ? ` REMOVE ${absent.join(', ')}` : '';
+      return putUnderLease(host, holder, more, remove);
     },
 
     async noteFailure({ hostname, failedJobs: known }, { count, lastAt, reason }) {
@@ -230,6 +247,25 @@ export function hostStore(client: Documents, table: string): HostStore {
           ...(since && { ExpressionAttributeValues: { ':since': since } }),
         });
       }
+    },
+
+    async copyAttachTypes({ hostname, uuid }, deployables, types) {
+      const copy = (map: string, Key: Row) => ({
+        Update: {
+          TableName: table,
+          Key,
+          UpdateExpression: types
+            ? `SET ${map}.host_attach_types = :types`
+            : `REMOVE ${map}.host_attach_types`,
+          ConditionExpression: 'attribute_exists(pk)',
+          ...(types && { ExpressionAttributeValues: { ':types': types } }),
+        },
+      });
+      const outcome = await transact(client, [
+        copy('device', deviceKey(hostname, uuid)),
+        ...deployables.map((each) => copy('deployable', deployableKey(each.providerUuid))),
+      ]);
+      return outcome === 'done';
     },
 
     putPresence(hostname, presence, known) {

@@ -18,6 +18,7 @@ import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
+import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevices, retireDevices } from './put-devices.ts';
 import { withholdMoved } from './withhold-moved.ts';
@@ -96,7 +97,7 @@ async function noteHeartbeat(
   }
   checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
-  const isOther = tellsOthers(inventory, report);
+  const isOther = tellsOthers(inventory, report) || hasOtherTypes(devices, typesOf(report));
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
@@ -139,8 +140,10 @@ async function applyUnderLease(
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
-  await putDevices(deps, hostname, devices, plan.put);
+  const types = plan.standing === 'newer' ? typesOf(report) : known.attachTypes;
+  await putDevices(deps, hostname, devices, plan.put, types);
   await retireDevices(deps, plan.retire);
+  await copyAttachTypes(deps, devices, plan, types);
   if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
     await deps.store.inventory.putNotOffered(hostname, report.not_offered ?? []);
   }
@@ -198,8 +201,11 @@ function reported(
   report: AcceptedReport,
   receivedAtMs: number,
 ): StoredHost {
+  const { attachTypes: before, ...others } = host;
+  const attachTypes = plan.standing === 'newer' ? typesOf(report) : before;
   return {
-    ...host,
+    ...others,
+    ...(attachTypes && { attachTypes }),
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,

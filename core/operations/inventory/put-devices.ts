@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import type { AttachHandle, Device, DiscoveredDevice } from '../../domain/device.ts';
+import type { AttachHandle, AttachType, Device, DiscoveredDevice } from '../../domain/device.ts';
 import { type DevicePlan, planDevice, planRetirement } from '../../domain/device-plan.ts';
 import { newDeviceGroups } from '../../store/inventory.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
@@ -16,12 +16,14 @@ export async function putDevices(
   hostname: string,
   known: readonly Device[],
   described: readonly DiscoveredDevice[],
+  hostAttachTypes?: readonly AttachType[],
 ): Promise<void> {
   const stored = new Map(known.map((device) => [device.address, device]));
   const restoredAt = onDemand(() => deps.store.inventory.restoredAt());
   const added: DevicePlan[] = [];
   await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
-    const plan = await planOf(deps, hostname, stored.get(discovered.address), discovered);
+    const was = stored.get(discovered.address);
+    const plan = await planOf(deps, hostname, was, discovered, hostAttachTypes);
     const withheld = await withheldIfRestored(plan, restoredAt);
     if (plan.isNew) added.push(withheld);
     else await deps.store.inventory.putDevice(withheld);
@@ -46,12 +48,14 @@ async function planOf(
   hostname: string,
   was: Device | undefined,
   discovered: DiscoveredDevice,
+  hostAttachTypes: readonly AttachType[] | undefined,
 ): Promise<DevicePlan> {
   const stored = was && {
     device: was,
     providers: await deps.store.inventory.providers(was.providers),
   };
-  return planDevice(hostname, stored, discovered, new Date(deps.clock()).toISOString());
+  const now = new Date(deps.clock()).toISOString();
+  return planDevice(hostname, stored, discovered, now, hostAttachTypes);
 }
 
 /**

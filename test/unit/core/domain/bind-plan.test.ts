@@ -165,6 +165,22 @@ describe('planning a bind', () => {
     );
   });
 
+  it("takes a host's own attach types in place of the deployment's", () => {
+    const handles = [aStoredHandle({ type: 'MDEV' })];
+    const own = { ...aProvider({ hostAttachTypes: ['MDEV'] }), handles };
+    expect(planBind(facts(own))).toHaveLength(1);
+    const other = aProvider({ hostAttachTypes: ['MDEV', 'PCI'] });
+    expect(() => planBind(facts(other))).toThrow(
+      `${aProviderUuid} attaches as TEST_PCI, which the hypervisor of host cmp1 does not take; it takes MDEV, PCI.`,
+    );
+  });
+
+  it('ignores the type of a handle that the host no longer reports', () => {
+    const gone = aStoredHandle({ index: 1, type: 'MDEV', isGone: true });
+    const handles = [gone, aStoredHandle({ index: 2 })];
+    expect(planBind(facts({ ...aProvider(), handles }))[0]?.handle).toEqual(handles[1]);
+  });
+
   it('refuses an unreported provider', () => {
     expect(() => planBind({ ...facts(aProvider()), providers: new Map() })).toThrow(
       `resource provider uuid ${aProviderUuid}`,

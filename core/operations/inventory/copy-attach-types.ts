@@ -1,0 +1,53 @@
+import type { AcceptedReport } from '../../contracts/inventory-report.ts';
+import type { Deps } from '../../deps.ts';
+import { isSameTypes, knownAttachTypes } from '../../domain/attach-types.ts';
+import type { AttachType, Device } from '../../domain/device.ts';
+import type { ReportPlan } from '../../domain/report-plan.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import { forEachAtOnce } from '../for-each-at-once.ts';
+
+/** A device is two requests to DynamoDB, one after the other. */
+const devicesAtOnce = 8;
+
+/** The types that the host's hypervisor takes; undefined: the deployment's setting holds. */
+export function typesOf({ attach_types: named }: AcceptedReport): AttachType[] | undefined {
+  return named && knownAttachTypes(named);
+}
+
+/** Whether a device that the host has still has other types than the host names. */
+export function hasOtherTypes(
+  devices: readonly Device[],
+  types: readonly AttachType[] | undefined,
+): boolean {
+  return devices.some((device) => isOther(device, types));
+}
+
+/**
+ * Copies the types that a host's hypervisor takes to its stored devices, so that a bind reads one
+ * partition only. The devices that a report changes are written with them. Runs under the lease of
+ * the host's reports.
+ *
+ * @throws RetryLater if rows of a device have been deleted meanwhile
+ */
+export async function copyAttachTypes(
+  { store: { inventory } }: Deps,
+  devices: readonly Device[],
+  { put, retire }: Pick<ReportPlan, 'put' | 'retire'>,
+  types: readonly AttachType[] | undefined,
+): Promise<void> {
+  const isChanged = new Set([...put, ...retire].map(({ address }) => address));
+  const others = devices.filter(
+    (device) => isOther(device, types) && !isChanged.has(device.address),
+  );
+  await forEachAtOnce(others, devicesAtOnce, async (device) => {
+    const providers = await inventory.providers(device.providers);
+    // What is gone takes no bind, and is written whole when the host reports it again.
+    const present = providers.flatMap(({ deployable }) => (deployable.isGone ? [] : [deployable]));
+    if (await inventory.copyAttachTypes(device, present, types)) return;
+    throw new RetryLater(`The device at ${device.address} of ${device.hostname} is changing.`, 1);
+  });
+}
+
+function isOther(device: Device, types: readonly AttachType[] | undefined): boolean {
+  return !device.isGone && !isSameTypes(device.hostAttachTypes, types);
+}
