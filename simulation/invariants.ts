@@ -286,7 +286,7 @@ function addressOn({ database }: World, provider: string, hostname: string): str
   return device && deviceOf(device).hostname === hostname ? deviceOf(device).address : '';
 }
 
-function checkPlacement({ database, openstack, hosts, disabled }: World): void {
+function checkPlacement({ database, settings, openstack, hosts, disabled }: World): void {
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
   const wanted = devices.flatMap((device) =>
@@ -298,6 +298,7 @@ function checkPlacement({ database, openstack, hosts, disabled }: World): void {
         const handles = own.filter(({ sk }) => String(sk).startsWith('HANDLE#')).map(handleOf);
         return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
       }),
+      settings.attachTypes,
     ),
   );
   for (const { uuid, isGone, providers, status } of devices) {

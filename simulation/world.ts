@@ -11,7 +11,7 @@ import { noMetrics } from '#core/metrics.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
-import { loadSettings } from '#core/settings.ts';
+import { loadSettings, type Settings } from '#core/settings.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
@@ -61,6 +61,7 @@ const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
 export interface World {
   readonly random: Random;
   readonly timeline: Timeline;
+  readonly settings: Settings;
   readonly faults: Faults;
   readonly database: MemoryDatabase;
   readonly queues: SimulatedQueues;
@@ -316,6 +317,7 @@ export function createWorld(
   const world: World = {
     random,
     timeline,
+    settings,
     faults,
     database,
     queues,

@@ -2,8 +2,9 @@
 // A suffixed request group needs class and traits on one provider, so each provider that holds
 // inventory carries all traits of its device, region and function.
 
+import { typesRefused } from './attach-types.ts';
 import { type StoredProvider, withheldOf } from './bind-plan.ts';
-import type { Device } from './device.ts';
+import type { AttachType, Device } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
 import type { ProviderUuid } from './ids.ts';
 
@@ -25,22 +26,33 @@ export interface WantedProvider {
   readonly isGone: boolean;
 }
 
-/** The device's providers, parents first. */
+/**
+ * The device's providers, parents first.
+ *
+ * @param attachTypes those of the deployment; a host may have its own
+ */
 export function wantedProviders(
   device: Device,
   providers: readonly StoredProvider[],
+  attachTypes: readonly AttachType[],
 ): WantedProvider[] {
   const byUuid = new Map(providers.map((each) => [each.deployable.providerUuid, each]));
   return device.providers.flatMap((uuid) => {
     const provider = byUuid.get(uuid);
-    return provider ? [wantedProvider(device, provider)] : [];
+    return provider ? [wantedProvider(device, provider, attachTypes)] : [];
   });
 }
 
-function wantedProvider(device: Device, provider: StoredProvider): WantedProvider {
+function wantedProvider(
+  device: Device,
+  provider: StoredProvider,
+  attachTypes: readonly AttachType[],
+): WantedProvider {
   const { deployable } = provider;
   const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
-  const isOffered = device.status === 'enabled' && isThere && !isUnhealthy(device);
+  // A bind is refused for lack of the hypervisor's support, and Nova tries no other host then.
+  const isTaken = typesRefused(provider, attachTypes).length === 0;
+  const isOffered = device.status === 'enabled' && isThere && isTaken && !isUnhealthy(device);
   const total = deployable.numAccelerators;
   const kept = withheldOf(provider).length;
   return {

@@ -2,12 +2,16 @@
 // are made once an hour, when the device is compared with Placement, from rows that the
 // comparison has read.
 
+import { typesRefused } from './attach-types.ts';
 import type { StoredProvider } from './bind-plan.ts';
-import type { AttachHandle, Device, Host } from './device.ts';
+import type { AttachHandle, AttachType, Device, Host } from './device.ts';
 import { handleStateOf } from './handle-state.ts';
 import { isLost } from './presence.ts';
 
-/** `withheld`: unclaimed, but in maintenance, or restored from a backup with an unknown holder. */
+/**
+ * `withheld`: unclaimed, but in maintenance, restored from a backup with an unknown holder, or of
+ * a type that the host's hypervisor does not take.
+ */
 export const handleUses = ['free', 'withheld', 'claimed', 'releasing', 'quarantined'] as const;
 export type HandleUse = (typeof handleUses)[number];
 
@@ -25,18 +29,23 @@ export function usageMetricsOf(
   device: Device,
   providers: readonly StoredProvider[],
   { host, devices }: { readonly host: Host; readonly devices: readonly Device[] },
+  attachTypes: readonly AttachType[],
   nowMs: number,
 ): UsageMetrics {
   const handles = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
-  for (const handle of providers.flatMap((provider) => provider.handles)) {
-    const use = useOf(handle, device);
-    if (use) handles[use] += 1;
+  for (const provider of providers) {
+    const isTaken = typesRefused(provider, attachTypes).length === 0;
+    const isOffered = device.status === 'enabled' && isTaken;
+    for (const handle of provider.handles) {
+      const use = useOf(handle, isOffered);
+      if (use) handles[use] += 1;
+    }
   }
   const first = devices.map(({ uuid }) => uuid).sort()[0];
   return { handles, ...(first === device.uuid && { host: hostState(host, nowMs) }) };
 }
 
-function useOf(handle: AttachHandle, device: Device): HandleUse | undefined {
+function useOf(handle: AttachHandle, isOffered: boolean): HandleUse | undefined {
   const { restoredAt, ...known } = handle;
   // A restored handle counts as held by its ARQ or release; without one it is withheld.
   const state = handleStateOf(known);
@@ -47,7 +56,7 @@ function useOf(handle: AttachHandle, device: Device): HandleUse | undefined {
       return 'releasing';
     case 'restored':
     case 'free':
-      return restoredAt || device.status === 'maintaining' ? 'withheld' : 'free';
+      return restoredAt || !isOffered ? 'withheld' : 'free';
     default:
       return state;
   }

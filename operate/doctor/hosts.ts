@@ -2,6 +2,7 @@
 // operator.
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
+import { typesRefused } from '#core/domain/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
 import { isWithheld } from '#core/domain/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
@@ -114,9 +115,16 @@ async function examineHost(
   }
   const foreign = await readForeignProviders(deps, hostname, devices);
   const offeredTwice: string[] = [];
+  const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   let withheld = 0;
   for (const device of devices) {
     const providers = await deps.store.inventory.providers(device.providers);
+    const present = providers.filter(({ deployable }) => !deployable.isGone);
+    const types = present.flatMap((each) => typesRefused(each, deps.settings.attachTypes));
+    for (const type of new Set(types)) {
+      const reason = `attaches as ${type}, which the hypervisor does not take`;
+      left.push(`${device.address} (${device.driver}) ${reason}`);
+    }
     withheld += providers.flatMap(({ handles }) => handles.filter(isWithheld)).length;
     const conflicting = await findConflictingProvider(deps, foreign, device, providers);
     if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
@@ -137,7 +145,6 @@ async function examineHost(
   }
   const renewal =
     active.length > 1 ? `; ${active.length} certificates: enrol retire removes the old ones` : '';
-  const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   const named = left.length > 0 ? `; not offered: ${left.join('; ').slice(0, 500)}` : '';
   const unwell = devices.filter(isUnhealthy);
   if (unwell.length > 0) {

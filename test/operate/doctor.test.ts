@@ -292,6 +292,13 @@ describe('the doctor names the fault', () => {
     expect(named('host cmp1', await findings())).toBe('ok');
   });
 
+  it('a device that the hypervisor cannot attach', async () => {
+    const found = await findings({ settings: { CYBORG_ATTACH_TYPES: 'PCI' } });
+    const said = found.find(({ check }) => check === 'host cmp1');
+    const words = '(fake) attaches as TEST_PCI, which the hypervisor does not take';
+    expect(said).toMatchObject({ ok: expect.stringContaining(words) });
+  });
+
   it('a host that fails its jobs', async () => {
     const { inventory } = createConsumerDeps('doctor').store;
     const { host } = await inventory.host('cmp1');

@@ -1,7 +1,8 @@
 import type { Provider } from '../../clients/placement.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
+import { typesRefused, typesTaken } from '../../domain/attach-types.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { Device } from '../../domain/device.ts';
+import type { AttachType, Device } from '../../domain/device.ts';
 import { ownerTrait } from '../../domain/placement-names.ts';
 import {
   differsFrom,
@@ -50,7 +51,8 @@ async function compareDevice(
   const conflicting = await findConflictingProvider(deps, foreign, device, providers);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
-  for (const wanted of wantedProviders(device, providers)) {
+  const { attachTypes } = deps.settings;
+  for (const wanted of wantedProviders(device, providers, attachTypes)) {
     const held = await stateInPlacement(deps, wanted.uuid);
     const isSame = wanted.isGone
       ? held === undefined
@@ -69,7 +71,7 @@ async function compareDevice(
       provider: wanted.name,
       stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
       placement: placement.join('; '),
-      host: said.words,
+      host: [said.words, ...(stored ? refusal(stored, attachTypes) : [])].join('; '),
       agrees: isSame && said.agrees && !conflicting && unallocated.length === 0,
     });
   }
@@ -97,6 +99,13 @@ function reported(host: StoredHost, device: Device, providers: readonly StoredPr
   if (isIncomplete(device, providers))
     return { words: 'reported; rows are missing', agrees: false };
   return { words: device.isGone ? `not in the report of ${at}` : `as of ${at}`, agrees: true };
+}
+
+/** Why all of a provider is reserved, where its handles cannot be attached. */
+function refusal(stored: StoredProvider, attachTypes: readonly AttachType[]): string[] {
+  const refused = typesRefused(stored, attachTypes);
+  const taken = typesTaken(stored, attachTypes).join(', ') || 'none';
+  return refused.length > 0 ? [`cannot attach ${refused.join(', ')}: takes ${taken}`] : [];
 }
 
 interface ProviderState {

@@ -98,7 +98,8 @@ async function readDevice(
   const device = inventory.devices.find((each) => each.uuid === deviceUuid);
   if (!device) return { named, inventory, device, providers: [], wanted: [] };
   const providers = await deps.store.inventory.providers(device.providers);
-  return { named, inventory, device, providers, wanted: wantedProviders(device, providers) };
+  const wanted = wantedProviders(device, providers, deps.settings.attachTypes);
+  return { named, inventory, device, providers, wanted };
 }
 
 /** Counts what is stored, without regard to Placement. */
@@ -108,7 +109,8 @@ function countDevice(
   at: number,
 ): void {
   if (!device) return;
-  const { handles, host } = usageMetricsOf(device, providers, inventory, deps.clock());
+  const { attachTypes } = deps.settings;
+  const { handles, host } = usageMetricsOf(device, providers, inventory, attachTypes, deps.clock());
   const counts = handleUses.map(
     (use) => ({ name: 'Handles', of: use, value: handles[use] }) as const,
   );

@@ -21,10 +21,16 @@ const host: Host = {
 const claim = { arqUuid: anArq().uuid, instanceUuid: anInstanceUuid };
 const release = 'release-1' as AttachHandle['release'] & string;
 
-function handlesOf(handles: readonly Partial<AttachHandle>[], of: Device = device) {
+const attachTypes = ['TEST_PCI'] as const;
+
+function handlesOf(
+  handles: readonly Partial<AttachHandle>[],
+  of: Device = device,
+  deployable = aDeployable(),
+) {
   const stored = handles.map((given, index) => aStoredHandle({ index, ...given }));
-  const providers = [{ deployable: aDeployable(), handles: stored }];
-  return usageMetricsOf(of, providers, { host, devices: [of] }, now).handles;
+  const providers = [{ deployable, handles: stored }];
+  return usageMetricsOf(of, providers, { host, devices: [of] }, attachTypes, now).handles;
 }
 
 const none = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
@@ -54,9 +60,18 @@ describe('a handle is counted', () => {
   });
 });
 
+describe('handles that their host cannot attach are counted', () => {
+  const deployable = aDeployable({ hostAttachTypes: ['PCI'] });
+
+  it('as withheld, unless an instance has them', () => {
+    const counted = handlesOf([{}, { claim }], device, deployable);
+    expect(counted).toEqual({ ...none, withheld: 1, claimed: 1 });
+  });
+});
+
 describe('a host is counted', () => {
   const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
-    usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, now).host;
+    usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
 
   it('as present, absent, or unknown without any presence event', () => {
     const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
@@ -65,9 +80,8 @@ describe('a host is counted', () => {
     // It reports, so it is present, whatever the last presence event says.
     expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
     const { presence, ...unheard } = host;
-    expect(usageMetricsOf(device, [], { host: unheard, devices: [device] }, now).host).toBe(
-      'unknown',
-    );
+    const inventory = { host: unheard, devices: [device] };
+    expect(usageMetricsOf(device, [], inventory, attachTypes, now).host).toBe('unknown');
   });
 
   it('once, however many devices it has', () => {
