@@ -27,7 +27,10 @@ export async function cleanHandle(
   const isCleaned = described === undefined || described.clean_seconds !== undefined;
   if (!driver.clean || !isCleaned) return undefined;
   // What the agent has made ahead of any bind has no mark; its handle is cleaned like hardware.
-  const isHardware = !driver.find || described?.prepare === 'ahead';
+  const isHardware =
+    !driver.find ||
+    described?.prepare === 'ahead' ||
+    (await driver.find(work)).state === 'hardware';
   return !isHardware
     ? cleanObject(context, driver, work, step.handle.epoch)
     : cleanHardware(context, driver, work, step.handle.epoch);
@@ -44,7 +47,7 @@ async function cleanObject(
 ): Promise<Evidence | undefined> {
   await claim('clean');
   const found = await driver.find?.(work);
-  if (!found || found.state === 'absent') return undefined;
+  if (!found || found.state === 'absent' || found.state === 'hardware') return undefined;
   const mark = checkpoint.prepared(work.uuid);
   if (!mark) throw notOurs(work.uuid);
   if (isPreparedLater(mark, epoch)) return undefined;

@@ -36,7 +36,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const thing = thingName(config.stage, config.hostname);
   const sysfs = openSysfs(config.sysfsRoot);
   const checkpoint = await openCheckpoint({ files, bootId, log });
-  const hardware = openHardware({ sysfs, clock });
+  const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const guards = openGuards({
     ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
     offeredBefore: await openOfferedBefore(files, log),

@@ -99,6 +99,8 @@ export interface Prepared {
 }
 
 export type Found =
+  /** The handle stands for hardware, which is always there. */
+  | { readonly state: 'hardware' }
   | { readonly state: 'absent' }
   | ({ readonly state: 'ready' } & Prepared)
   /** Another object has the uuid. */

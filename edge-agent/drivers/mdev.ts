@@ -32,18 +32,23 @@ import { planMdevs } from './mdev-setup.ts';
 
 const cleanSeconds = 300;
 
-export function createMdevDriver(settings: MdevSettings, context: DriverContext): Driver {
+/** @param name the driver in whose name the cards are offered */
+export function createMdevDriver(
+  settings: MdevSettings,
+  context: DriverContext,
+  name = 'mdev',
+): Driver {
   const { sysfs } = context;
   /** Uuids that are being recreated: they stay offered. */
   const recreated = new Set<string>();
   return {
-    name: 'mdev',
+    name,
     signature: () =>
       readMdevParents(sysfs)
         .map(({ address }) => address)
         .join(),
     plan: async () => (settings.made === 'ahead' ? planMdevs(settings, context, recreated) : []),
-    discover: async () => discover(settings, context, recreated),
+    discover: async () => discover(settings, context, recreated, name),
     find: async (handle) => find(context, handle),
     prepare: (handle) => prepare(settings, context, handle),
     clean: async (handle) => {
@@ -66,6 +71,7 @@ async function discover(
   settings: MdevSettings,
   context: DriverContext,
   recreated: ReadonlySet<string>,
+  driver: string,
 ) {
   const { cards, notOffered } = cardsOf(settings, context);
   const existing = readMdevs(context.sysfs);
@@ -77,7 +83,8 @@ async function discover(
       continue;
     }
     try {
-      devices[card.address] = await describe(settings, context, card, existing, recreated);
+      const described = await describe(settings, context, card, existing, recreated);
+      devices[card.address] = { ...described, driver };
     } catch (error) {
       notOffered.push({ address: card.address, reason: `cannot be read (${reasonOf(error)})` });
     }
@@ -91,7 +98,7 @@ async function describe(
   { address, pool, parents }: Card,
   existing: readonly ExistingMdev[],
   recreated: ReadonlySet<string>,
-): Promise<ReportedDevice> {
+): Promise<Omit<ReportedDevice, 'driver'>> {
   const card = cardAt(context.sysfs, address);
   const handles: ReportedRegion['attach_handles'] = [];
   const limit = limitOfCard(context, parents, pool.type);
@@ -111,7 +118,6 @@ async function describe(
   }
   return {
     address,
-    driver: 'mdev',
     type: 'GPU',
     vendor_board_info: 'miss_vb_info',
     ...card,

@@ -56,6 +56,11 @@ const entry = z
       .string()
       .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
       .optional(),
+    /**
+     * The audio and USB functions of the same card belong to it: they are bound to the same
+     * driver, and no other guest gets them.
+     */
+    companions: z.boolean('must be true or false').default(false),
     /** What the agent does after each guest; VFIO itself resets the function at both ends. */
     clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
   })

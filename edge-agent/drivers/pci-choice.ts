@@ -58,6 +58,27 @@ function wishOf(
   return undefined;
 }
 
+/** Audio (HD Audio), USB (xHCI) and the controller of its connector, on one card with a GPU. */
+const companionClasses = ['0403', '0c03', '0c80'];
+
+/** The other functions of the card that go with it. */
+export function companionsOf(
+  { physical, entry }: Pick<Wish, 'physical' | 'entry'>,
+  functions: readonly PciFunction[],
+): PciFunction[] {
+  if (!entry.companions) return [];
+  return functions.filter(
+    ({ address, classCode }) =>
+      address !== physical.address &&
+      slotOf(address) === slotOf(physical.address) &&
+      companionClasses.some((prefix) => classCode.startsWith(prefix)),
+  );
+}
+
+function slotOf(address: string): string {
+  return address.slice(0, address.lastIndexOf('.'));
+}
+
 export interface Choices {
   readonly choices: readonly Choice[];
   readonly refusals: ReadonlyMap<string, string>;

@@ -7,7 +7,7 @@ import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sy
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { HostChange } from './driver.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
-import { readWishes } from './pci-choice.ts';
+import { companionsOf, readWishes } from './pci-choice.ts';
 
 export interface SetupDeps {
   readonly sysfs: Sysfs;
@@ -133,13 +133,14 @@ async function planBindings(
   replaced: ReadonlySet<string>,
 ): Promise<HostChange[]> {
   const { wishes } = readWishes(functions, deps.allowList);
-  const wanted = wishes.flatMap(({ functions: offered, entry: { bind_to: driver } }) =>
-    offered.flatMap((fn) =>
+  const wanted = wishes.flatMap((wish) => {
+    const { bind_to: driver } = wish.entry;
+    return [...wish.functions, ...companionsOf(wish, functions)].flatMap((fn) =>
       driver === undefined || fn.boundDriver === driver || replaced.has(fn.physicalFunction ?? '')
         ? []
         : [{ fn, driver }],
-    ),
-  );
+    );
+  });
   // Offered functions too: a boot has unbound them. One look for all: it reads all of /proc.
   const held = await deps.guards.heldBy(
     wanted.map(({ fn }) => fn),

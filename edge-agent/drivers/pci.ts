@@ -20,13 +20,21 @@ import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
-import { type Choice, choosePciFunctions, readWishes, type Wish } from './pci-choice.ts';
+import {
+  type Choice,
+  choosePciFunctions,
+  companionsOf,
+  readWishes,
+  type Wish,
+} from './pci-choice.ts';
 import { pciTraits } from './pci-ids.ts';
 import { cleanSeconds, resetFunction } from './pci-reset.ts';
 import { createSerials, type Serials } from './pci-serials.ts';
 import { planPci } from './pci-setup.ts';
 
 export interface PciDriverDeps {
+  /** The driver in whose name the devices are offered; `pci`, if absent. */
+  readonly name?: string;
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
   readonly guards: Guards;
@@ -34,10 +42,11 @@ export interface PciDriverDeps {
   readonly log: Log;
 }
 
-export function createPciDriver(deps: PciDriverDeps): Driver {
+export function createPciDriver(given: PciDriverDeps): Driver {
+  const deps = { name: 'pci', ...given };
   const serials = createSerials(deps.hardware);
   return {
-    name: 'pci',
+    name: deps.name,
     signature: () => pciSignature(deps.sysfs),
     plan: () => planPci(deps),
     discover: async () => {
@@ -55,14 +64,16 @@ export function createPciDriver(deps: PciDriverDeps): Driver {
   };
 }
 
-async function discoverPci(deps: PciDriverDeps, serials: Serials) {
+type Named = PciDriverDeps & { readonly name: string };
+
+async function discoverPci(deps: Named, serials: Serials) {
   const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
   const { wishes, refusals: unwanted } = readWishes(functions, allowList);
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({
-    driver: 'pci',
+    driver: deps.name,
     wanted: wishes.flatMap((wish) => wish.functions),
     all: functions,
     isOurs: isOurs(deps, functions),
@@ -78,21 +89,39 @@ async function discoverPci(deps: PciDriverDeps, serials: Serials) {
   const devices: Record<string, ReportedDevice> = {};
   for (const choice of chosen.choices) {
     const { address } = choice.physical;
-    devices[address] = describe(sysfs, choice, identities.get(address));
+    devices[address] = describe(deps, choice, identities.get(address));
   }
   return { devices, refusals };
 }
 
-/** Whether the operator gave a function, or its physical function, to this driver. */
+/** Whether the operator gave a function, its physical function, or its card to this driver. */
 function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[] = []) {
+  const entries = allowList.filter(({ companions }) => companions);
+  const isCompanion = (fn: PciFunction) =>
+    entries.length > 0 &&
+    neighboursOf(fn).some((address) => {
+      const physical = readPciFunctionAt(sysfs, address);
+      return (
+        physical !== undefined &&
+        entries.some(
+          (entry) => matches(entry, physical) && companionsOf({ physical, entry }, [fn]).length > 0,
+        )
+      );
+    });
   return (fn: PciFunction) => {
     const { physicalFunction } = fn;
     const physical = physicalFunction
       ? (all.find(({ address }) => address === physicalFunction) ??
         readPciFunctionAt(sysfs, physicalFunction))
       : undefined;
-    return allowList.some((entry) => matches(entry, fn, physical));
+    return allowList.some((entry) => matches(entry, fn, physical)) || isCompanion(fn);
   };
+}
+
+/** Addresses of the other functions that its slot may have. */
+function neighboursOf({ address }: PciFunction): string[] {
+  const slot = address.slice(0, -1);
+  return [0, 1, 2, 3, 4, 5, 6, 7].map((fn) => `${slot}${fn}`).filter((each) => each !== address);
 }
 
 /**
@@ -129,14 +158,14 @@ function deadReason(read: Buffer | HardwareError): string | undefined {
 }
 
 function describe(
-  sysfs: Sysfs,
+  { name, sysfs }: Named,
   { physical, offered, type, entry }: Choice,
   identity: string | undefined,
 ): ReportedDevice {
   const details = readPciDetails(sysfs, physical);
   return {
     address: physical.address,
-    driver: 'pci',
+    driver: name,
     type,
     vendor: physical.vendorId,
     product: physical.productId,

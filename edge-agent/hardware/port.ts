@@ -17,6 +17,8 @@ export interface Hardware {
   readBytes(device: string, path: string, count: number): Promise<Buffer>;
   /** An attribute without the newline at its end. @throws HardwareError */
   readText(device: string, path: string): Promise<string>;
+  /** A text of procfs, such as what a driver tells there of a device. @throws HardwareError */
+  readProc(device: string, path: string): Promise<string>;
   /**
    * The beginning of one file of each of many devices, with few children. EBUSY for a device
    * that another operation uses.
@@ -45,6 +47,8 @@ export interface Answer {
 
 export interface HardwareDeps {
   readonly sysfs: Sysfs;
+  /** `/proc`, but in tests. */
+  readonly procRoot?: string;
   readonly clock: Clock;
   readonly limits?: Partial<QueueLimits & { readonly readMs: number }>;
   readonly start?: StartChild;
@@ -59,7 +63,13 @@ const toolOutputMax = 64 * 1024;
 /** An unbind or a reset waits for the device; the kernel gives up after some 60 seconds. */
 const writeMs = 90_000;
 
-export function openHardware({ sysfs, clock, limits, start = startChild }: HardwareDeps): Hardware {
+export function openHardware({
+  sysfs,
+  procRoot = '/proc',
+  clock,
+  limits,
+  start = startChild,
+}: HardwareDeps): Hardware {
   const { childrenMax = 32, abandonedMax = 16, readMs = 5_000 } = limits ?? {};
   const queue = createDeviceQueue({ childrenMax, abandonedMax }, clock.wallMs);
 
@@ -68,8 +78,11 @@ export function openHardware({ sysfs, clock, limits, start = startChild }: Hardw
     return checked(result, device, given);
   }
 
-  async function readBytes(device: string, path: string, count: number): Promise<Buffer> {
-    const args = ['-c', String(count), resolved(sysfs, path)];
+  const readBytes = (device: string, path: string, count: number) =>
+    readStart(device, resolved(sysfs, path), count);
+
+  async function readStart(device: string, path: string, count: number): Promise<Buffer> {
+    const args = ['-c', String(count), path];
     const given = { program: programAt('head'), args, limitMs: readMs, outputMax: count };
     const { exitCode, stdout, stderr } = await run(device, given);
     if (exitCode !== 0) throw new HardwareError(codeOf(stderr), `${path} cannot be read`);
@@ -87,6 +100,11 @@ export function openHardware({ sysfs, clock, limits, start = startChild }: Hardw
     readBytes,
     readText: async (device, path) =>
       (await readBytes(device, path, textMax)).toString('latin1').trimEnd(),
+    readProc: async (device, path) => {
+      if (path.split('/').includes('..')) throw new HardwareError('EINVAL', `${path} goes up`);
+      const text = await readStart(device, `${procRoot}/${path}`, textMax);
+      return text.toString('latin1').trimEnd();
+    },
     readStarts: (files, lengths) => readStarts(batches, files, lengths),
     writeText: async (device, path, text, limitMs = writeMs) => {
       if (text.length === 0 || text.length > textMax) {

@@ -84,10 +84,10 @@ export function faultyHost(host: FixtureHost): FaultyHost {
       const half = (text: string) => text.slice(0, text.length / 2);
       return ofFile(path, () => plain.readText(device, path), half, hostileLong);
     },
-    readStarts: (files) =>
+    readStarts: (files, lengths = [4]) =>
       Promise.all(
         files.map(({ device, path }) =>
-          readBytes(device, path, 4).catch((error: HardwareError) => error),
+          readBytes(device, path, Math.max(...lengths)).catch((error: HardwareError) => error),
         ),
       ),
     writeText: (device, path, text, limitMs) =>
@@ -186,7 +186,11 @@ function treeHardware(host: FixtureHost): Hardware {
   return {
     readBytes,
     readText: async (_device, path) => readFileSync(at(path), 'latin1').trimEnd(),
-    readStarts: (files) => Promise.all(files.map(({ device, path }) => readBytes(device, path, 4))),
+    readProc: async (_device, path) => {
+      throw new HardwareError('ENOENT', `${path} is absent`);
+    },
+    readStarts: (files, lengths = [4]) =>
+      Promise.all(files.map(({ device, path }) => readBytes(device, path, Math.max(...lengths)))),
     writeText: async (_device, path, text) => writeFileSync(at(path), text),
     exec: async (_device, tool) => {
       throw new HardwareError('ENOENT', `${tool} is not installed`);

@@ -31,7 +31,7 @@ export function aGuardedHost(): GuardedHost {
   const tree = aSysfsTree();
   const proc = new ProcTree();
   const sysfs = openSysfs(tree.root);
-  const hardware = openHardware({ sysfs, clock: systemClock });
+  const hardware = openHardware({ sysfs, procRoot: proc.root, clock: systemClock });
   const log = aLog();
   const state = join(proc.root, 'state');
   return {
