@@ -9,6 +9,8 @@ import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
+import { createNvidiaDriver } from './nvidia.ts';
+import { nvidiaName, nvidiaSettings } from './nvidia-settings.ts';
 import { createPciDriver } from './pci.ts';
 import { pciAllowList } from './pci-allow-list.ts';
 
@@ -32,7 +34,12 @@ export const ownDrivers: readonly DriverModule[] = [
     create: ({ allow_list: allowList }, { sysfs, hardware, guards, log }) =>
       createPciDriver({ sysfs, hardware, guards, allowList, log }),
   }),
-  defineDriver({ name: 'mdev', settings: mdevSettings, create: createMdevDriver }),
+  defineDriver({
+    name: 'mdev',
+    settings: mdevSettings,
+    create: (settings, context) => createMdevDriver(settings, context),
+  }),
+  defineDriver({ name: nvidiaName, settings: nvidiaSettings, create: createNvidiaDriver }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -135,7 +135,7 @@ async function ownFiles(trial: Trial, fault: 'is missing' | 'is truncated' | 'is
   for (const file of filesBelow(join(trial.directory, '..'))) {
     const content = readFileSync(file);
     if (fault === 'is missing') rmSync(file);
-    else if (fault === 'is truncated') truncateSync(file, content.length / 2);
+    else if (fault === 'is truncated') truncateSync(file, Math.floor(content.length / 2));
     else writeFileSync(file, '{"hostile":{"__proto__":[null]}}');
     await trial.start();
     await devicesOf(trial);

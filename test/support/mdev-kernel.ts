@@ -80,9 +80,11 @@ export class MdevKernel {
         if (path.endsWith('/create')) {
           const [, address = '', type = ''] = /mdev_bus\/(.*?)\/.*\/(.*)\/create$/.exec(path) ?? [];
           this.make(address, type, text);
-        } else {
+        } else if (path.endsWith('/remove')) {
           this.#remove(basename(dirname(path)));
           await this.afterRemove();
+        } else {
+          writeFileSync(join(this.tree.root, path), text);
         }
       },
     };

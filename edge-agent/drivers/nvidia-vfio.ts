@@ -1,0 +1,235 @@
+// vGPUs of NVIDIA's vendor-specific VFIO framework: virtual functions that have a type of vGPU
+// instead of an mdev. The driver decides on it by kernel and release, so that the host's files
+// decide, never the model. https://docs.nvidia.com/vgpu/, "vendor-specific VFIO framework"
+//
+// The type of a function is set under a record on disk: what another program has set is neither
+// offered nor cleared.
+
+import * as z from 'zod';
+import { reasonOf } from '#agent/log.ts';
+import { openStateFiles } from '#agent/state-files.ts';
+import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { HostChange } from './driver.ts';
+import type { VgpuCards } from './nvidia-settings.ts';
+
+const recordName = 'vgpu-types.json';
+const texts = z.record(z.string(), z.string());
+const record = z.object({ boot_id: z.string(), types: texts, names: texts });
+
+/** A virtual function, and the number of its type; `0` for none. */
+interface Divided {
+  readonly fn: PciFunction;
+  readonly current: string;
+}
+
+interface Records {
+  /** By address, what the agent has set in this boot. */
+  readonly types: Map<string, string>;
+  /** By number. */
+  readonly names: Map<string, string>;
+}
+
+export interface VendorVgpus {
+  /** Whether the card is divided by types of its virtual functions. */
+  isUsed(card: string): boolean;
+  /** As the driver calls the type; it is recorded, because a full card lists no types. */
+  nameOf(card: string, type: string): Promise<string | undefined>;
+  /** Addresses of the functions with the type, or a clause why none is offered. */
+  offered(card: string, type: string): Promise<readonly string[] | string>;
+  plan(card: string, given: VgpuCards): Promise<readonly HostChange[]>;
+  /** Clears the type and sets it again. */
+  recreate(card: string, address: string, type: string): Promise<Evidence>;
+}
+
+export function createVendorVgpus(context: DriverContext): VendorVgpus {
+  const { sysfs, hardware, guards, bootId, directory } = context;
+  const files = openStateFiles(directory);
+  let known: Promise<Records> | undefined;
+  /** Functions whose type a job is clearing and setting: they stay offered. */
+  const recreated = new Set<string>();
+
+  const functionsOf = (card: string) =>
+    readPciFunctions(sysfs, () => {}).filter((fn) => fn.physicalFunction === card && isDivided(fn));
+  const isDivided = ({ path }: PciFunction) =>
+    sysfs.list(`${path}/nvidia`)?.includes('current_vgpu_type') ?? false;
+
+  const records = () => {
+    known ??= files.read(recordName).then((text) => recordsOf(text, bootId));
+    return known;
+  };
+  const keep = async ({ types, names }: Records) => {
+    const kept = { types: Object.fromEntries(types), names: Object.fromEntries(names) };
+    await files.replace(recordName, JSON.stringify({ boot_id: bootId, ...kept }));
+  };
+  const note = async (address: string, type: string) => {
+    const now = await records();
+    if (now.types.get(address) === type) return;
+    now.types.set(address, type);
+    await keep(now);
+  };
+
+  const read = async (card: string, fn: PciFunction) => {
+    const text = await hardware.readText(card, `${fn.path}/nvidia/current_vgpu_type`);
+    if (!/^\d{1,6}$/.test(text)) throw new Error(`${fn.address} has an unknown vGPU type`);
+    return text;
+  };
+  const readAll = async (card: string): Promise<Divided[]> => {
+    const found: Divided[] = [];
+    for (const fn of functionsOf(card)) found.push({ fn, current: await read(card, fn) });
+    return found;
+  };
+  const isOurs = async ({ fn, current }: Divided) => {
+    const { types } = await records();
+    return current === '0' || types.get(fn.address) === current;
+  };
+  const foreignOf = async (all: readonly Divided[]) => {
+    for (const each of all) if (!(await isOurs(each))) return each;
+    return undefined;
+  };
+
+  /** Writes may be accepted without an effect. */
+  const write = async (card: string, fn: PciFunction, number: string) => {
+    const file = `${fn.path}/nvidia/current_vgpu_type`;
+    await hardware.writeText(card, file, number);
+    const now = await read(card, fn);
+    if (now !== number) throw new Error(`the vGPU type of ${fn.address} is ${now}, not ${number}`);
+  };
+  const creatable = async (fn: PciFunction, card: string) =>
+    typesOf(await hardware.readText(card, `${fn.path}/nvidia/creatable_vgpu_types`));
+
+  const noteName = async (number: string, name: string | undefined) => {
+    const now = await records();
+    if (!name || now.names.get(number) === name) return;
+    now.names.set(number, name);
+    await keep(now);
+  };
+
+  /** Sets the type of one function after the other until the card is full. */
+  const fill = async (card: string, number: string) => {
+    for (const each of await readAll(card)) {
+      if (each.current !== '0' || recreated.has(each.fn.address)) continue;
+      const name = (await creatable(each.fn, card)).get(number);
+      if (name === undefined) return;
+      await noteName(number, name);
+      await note(each.fn.address, number);
+      await write(card, each.fn, number);
+    }
+  };
+
+  return {
+    isUsed: (card) => functionsOf(card).length > 0,
+
+    nameOf: async (card, type) => {
+      const { names } = await records();
+      const number = numberOf(type);
+      const [first] = functionsOf(card);
+      if (names.has(number) || !first) return names.get(number);
+      await noteName(number, (await creatable(first, card)).get(number));
+      return names.get(number);
+    },
+
+    offered: async (card, type) => {
+      const all = await readAll(card);
+      const foreign = await foreignOf(all);
+      if (foreign) return foreignText(foreign);
+      const number = numberOf(type);
+      return all
+        .filter(({ fn, current }) => current === number || recreated.has(fn.address))
+        .map(({ fn }) => fn.address)
+        .sort();
+    },
+
+    plan: async (card, { vgpu_type: type }) => {
+      const number = numberOf(type);
+      const all = await readAll(card);
+      const what = 'vGPU type';
+      const changes: HostChange[] = [];
+      for (const each of all.filter(({ current }) => current !== '0' && current !== number)) {
+        const { address } = each.fn;
+        const difference = { address, what, before: `nvidia-${each.current}`, after: type };
+        const refusal = (await isOurs(each))
+          ? guards.isOffered(address) || recreated.has(address)
+            ? `${address} is offered to guests`
+            : (await guards.heldBy([each.fn], false)).get(address)
+          : 'another program has set it';
+        changes.push(
+          refusal === undefined
+            ? { ...difference, apply: () => write(card, each.fn, '0') }
+            : { ...difference, refusal },
+        );
+      }
+      const made = all.filter(({ current }) => current === number).length;
+      const free = all.find(({ fn, current }) => current === '0' && !recreated.has(fn.address));
+      if (!free || !(await creatable(free.fn, card)).has(number)) return changes;
+      const difference = {
+        ...{ address: card, what: `number of vGPUs of type ${type}` },
+        ...{ before: String(made), after: 'as many as fit' },
+      };
+      const foreign = await foreignOf(all);
+      changes.push(
+        foreign
+          ? { ...difference, refusal: `${card} ${foreignText(foreign)}` }
+          : { ...difference, apply: () => fill(card, number) },
+      );
+      return changes;
+    },
+
+    recreate: async (card, address, type) => {
+      const fn = readPciFunctionAt(sysfs, address);
+      if (!fn || fn.physicalFunction !== card) throw new Error(`${address} is no longer there`);
+      const number = numberOf(type);
+      const current = await read(card, fn);
+      if (!(await isOurs({ fn, current }))) throw new Error(foreignText({ fn, current }));
+      recreated.add(address);
+      try {
+        await note(address, number);
+        if (current !== '0') await write(card, fn, '0');
+        await write(card, fn, number);
+        return { cleared: current !== '0', vgpu_type: type };
+      } finally {
+        recreated.delete(address);
+      }
+    },
+  };
+}
+
+function foreignText({ fn, current }: Divided): string {
+  return `has the vGPU type ${current} on ${fn.address}, which another program has set`;
+}
+
+function numberOf(type: string): string {
+  return type.replace(/^nvidia-/, '');
+}
+
+/** Pure. Rows are `1145  : NVIDIA L40S-1B`, below a header, or `NVIDIA A40-2Q   558`. */
+export function typesOf(text: string): ReadonlyMap<string, string> {
+  const types = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, first, name] = /^\s*(\d{1,6})\s*:\s*(\S.*?)\s*$/.exec(line) ?? [];
+    if (first && name) types.set(first, name);
+    const [, earlier, last] = /^\s*(\S.*?)\s+(\d{1,6})\s*$/.exec(line) ?? [];
+    if (!first && earlier && last) types.set(last, earlier);
+  }
+  return types;
+}
+
+/** A boot clears all types. */
+function recordsOf(text: string | undefined, bootId: string): Records {
+  const parsed = record.safeParse(text === undefined ? undefined : jsonOf(text));
+  if (!parsed.success) return { types: new Map(), names: new Map() };
+  const { boot_id: boot, types, names } = parsed.data;
+  return {
+    types: new Map(boot === bootId ? Object.entries(types) : []),
+    names: new Map(Object.entries(names)),
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
