@@ -14,6 +14,7 @@ import { CannotRun, ensurePackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
+import { nvidia } from './scenarios/nvidia.ts';
 import { pci } from './scenarios/pci.ts';
 import { reboot } from './scenarios/reboot.ts';
 import { vgpu } from './scenarios/vgpu.ts';
@@ -21,7 +22,7 @@ import { Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
-const all: readonly Group[] = [pci, vgpu, fpga, discovery, reboot];
+const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, reboot];
 
 /** The suite takes three minutes; a machine may be busy with others. */
 const suiteMsMax = 20 * 60_000;

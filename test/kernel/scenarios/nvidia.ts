@@ -1,0 +1,149 @@
+// Driver nvidia_gpu on a real kernel, with a module in the place of NVIDIA's driver: vGPUs that
+// are types of virtual functions.
+
+import assert from 'node:assert/strict';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Group, Scenario } from '../scenario.ts';
+import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+const devices = '/sys/bus/pci/devices';
+const hostname = 'kernel-3.example';
+/** Slots of fake_pci. */
+const whole = '0001:00:00.0';
+const divided = '0001:00:01.0';
+const script = '/var/sriov-manage';
+/** In the place of NVIDIA's: its `-e` makes all virtual functions of a card. */
+const scriptText = `#!/bin/sh
+[ "$1" = -e ] || exit 1
+cat "${devices}/$2/sriov_totalvfs" > "${devices}/$2/sriov_numvfs"
+`;
+const servers = { first: '', second: '' };
+
+async function startAgent(stage: Stage): Promise<void> {
+  await stage.guest.save(script, scriptText);
+  await stage.guest.run('chmod', '755', script);
+  await stage.startAgent({
+    drivers: ['nvidia_gpu'],
+    nvidia_gpu: {
+      cards: [{ addresses: whole }, { addresses: divided, vgpu_type: 'nvidia-558' }],
+      attach_unmanaged: true,
+      sriov_manage: script,
+    },
+  });
+}
+
+/** The virtual function of the server's ARQ, which is Bound. */
+async function functionOf({ cloud }: Stage, server: string): Promise<string> {
+  await eventually(
+    async () => (await arqOf(cloud, server)).state,
+    (state) => state === 'Bound',
+    120,
+  );
+  const arq = await arqOf(cloud, server);
+  assert.equal(arq.attach_handle_type, 'PCI');
+  const { domain, bus, device, function: number } = arq.attach_handle_info;
+  return `${domain}:${bus}:${device}.${number}`;
+}
+
+function currentType({ guest }: Stage, address: string): Promise<string> {
+  return guest.read(`${devices}/${address}/nvidia/current_vgpu_type`);
+}
+
+async function bootServer({ cloud }: Stage, flavor: string): Promise<string> {
+  const { id, status } = await createServer(cloud, flavor);
+  assert.equal(status, 'ACTIVE');
+  return id;
+}
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'the agent makes the virtual functions, and sets the type on as many as fit',
+    run: async (stage) => {
+      const { cloud } = stage;
+      await startAgent(stage);
+      await untilInventory(cloud, `${hostname}_${whole}`, 'PGPU', 1);
+      await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
+      await createFlavor(cloud, 'vgpu', {
+        'resources:VGPU': '1',
+        'trait:CUSTOM_NVIDIA_26B9_FAKE_2Q': 'required',
+      });
+      await createFlavor(cloud, 'gpu', {
+        'resources:PGPU': '1',
+        'trait:CUSTOM_NVIDIA_20B0': 'required',
+      });
+    },
+  },
+  {
+    name: 'servers get functions with the type, and a third one finds no room',
+    run: async (stage) => {
+      servers.first = await bootServer(stage, 'vgpu');
+      servers.second = await bootServer(stage, 'vgpu');
+      const functions = [
+        await functionOf(stage, servers.first),
+        await functionOf(stage, servers.second),
+      ];
+      assert.equal(new Set(functions).size, 2);
+      for (const each of functions) assert.equal(await currentType(stage, each), '558');
+      const third = await createServer(stage.cloud, 'vgpu');
+      assert.equal(third.status, 'ERROR');
+      await deleteServer(stage.cloud, third.id);
+    },
+  },
+  {
+    name: 'a function that a program holds open is cleaned, and given on, after its end',
+    run: async (stage) => {
+      const { cloud, guest } = stage;
+      const address = await functionOf(stage, servers.second);
+      const group = await guest.link(`${devices}/${address}/iommu_group`);
+      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, address];
+      const holder = await guest.start('holder', hold);
+      await holder.line((line) => line === 'held');
+      await deleteServer(cloud, servers.second);
+      assert.equal(await currentType(stage, address), '558');
+      await holder.stop();
+      await eventually(() => cloud.isClean(hostname), Boolean, 240);
+      servers.second = await bootServer(stage, 'vgpu');
+      assert.equal(await functionOf(stage, servers.second), address);
+    },
+  },
+  {
+    name: 'after a loss of power a server has the function with its type again',
+    run: async (stage) => {
+      const address = await functionOf(stage, servers.first);
+      await stage.powerOff();
+      await stage.boot();
+      assert.equal(await stage.guest.exists(`${devices}/${address}`), false);
+      await startAgent(stage);
+      await eventually(
+        async () =>
+          (await stage.guest.exists(`${devices}/${address}`)) &&
+          (await currentType(stage, address)),
+        (type) => type === '558',
+        120,
+      );
+      assert.equal(await functionOf(stage, servers.first), address);
+    },
+  },
+  {
+    name: 'the servers are deleted, and their functions are cleaned and free',
+    run: async (stage) => {
+      const { cloud } = stage;
+      for (const id of Object.values(servers)) await deleteServer(cloud, id);
+      await eventually(() => cloud.isClean(hostname), Boolean, 240);
+      const next = [await bootServer(stage, 'vgpu'), await bootServer(stage, 'vgpu')];
+      next.push(await bootServer(stage, 'gpu'));
+      for (const id of next) await deleteServer(cloud, id);
+      await eventually(() => cloud.isClean(hostname), Boolean, 240);
+    },
+  },
+];
+
+async function prepare({ guest }: Stage): Promise<void> {
+  const functions = ['10de:20b0:030200', '10de:26b9:030200:8'];
+  await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
+  await guest.run('modprobe', 'fake_pci', `devs=${functions}`, 'behind=0000:00:04.0');
+  await guest.run('modprobe', 'fake_vgpu', 'cards=10de:26b9=vendor', 'capacity=4', 'types=558:2');
+}
+
+export const nvidia: Group = { name: 'NVIDIA', hostname, prepare, scenarios };
