@@ -4,7 +4,6 @@ import { readMdevParents, typeDirectory } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
-import type { DeviceHealth } from '#core/domain/device-facts.ts';
 import type { DriverContext } from './define-driver.ts';
 import { type CardFacts, framebufferOf, typeTraitPart } from './nvidia-facts.ts';
 import { type NvidiaSettings, nvidiaName, type VgpuCards } from './nvidia-settings.ts';
@@ -75,7 +74,7 @@ interface Card {
   readonly fn: PciFunction;
   readonly facts: CardFacts;
   readonly type: VgpuType | undefined;
-  readonly health: DeviceHealth | undefined;
+  readonly health: ReportedDevice['health'];
 }
 
 /** The device with what the host tells of the card, and with the traits of Cyborg's driver. */

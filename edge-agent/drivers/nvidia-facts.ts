@@ -1,7 +1,7 @@
 // What NVIDIA's driver and the kernel tell of a card.
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { DeviceHealth } from '#core/domain/device-facts.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 
 export interface CardFacts {
@@ -48,7 +48,7 @@ export function aerHealth(
   { sysfs }: DriverContext,
   { path }: PciFunction,
   since: string,
-): DeviceHealth | undefined {
+): ReportedDevice['health'] {
   const total = (name: string, kind: string) => {
     const text = readUnlessAbsent(() => sysfs.readAttribute(`${path}/${name}`)) ?? '';
     const [, count = '0'] = new RegExp(`^TOTAL_ERR_${kind} (\\d{1,18})$`, 'm').exec(text) ?? [];

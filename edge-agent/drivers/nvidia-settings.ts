@@ -61,11 +61,11 @@ export const nvidiaSettings = z
      */
     clean: z.enum(['recreate', 'none'], 'must be recreate or none').default('recreate'),
     /**
-     * Nova on this host attaches PCI devices with `managed='no'`. Without it no vGPU of the vendor's
-     * VFIO driver is offered: libvirt would take its virtual function from the driver nvidia.
+     * Nova on this host attaches PCI devices with `managed='no'`. Without it no virtual function
+     * with a type is offered: libvirt would take it from the driver nvidia.
      */
     attach_unmanaged: z.boolean('must be true or false').default(false),
-    /** NVIDIA's script that makes the virtual functions of a card; it takes `-e` and an address. */
+    /** NVIDIA's script that makes the virtual functions of a card: `-e` and its address. */
     sriov_manage: z
       .string()
       .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')

@@ -28,7 +28,8 @@ const sriovManageMs = 120_000;
 
 export function createNvidiaDriver(settings: NvidiaSettings, context: DriverContext): Driver {
   const { sysfs, clock } = context;
-  const since = new Date(clock.wallMs()).toISOString();
+  /** When the driver began to look. */
+  let since: string | undefined;
   const whole = wholeCards(settings, context);
   const vendor = createVendorVgpus(context);
   const divided = settings.cards.filter(isVgpu);
@@ -63,6 +64,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       const isOwn = ({ address }: NotOffered) => mayUseTypes(vendor, address);
       const left = [...notOffered.filter((each) => !isOwn(each)), ...(own.notOffered ?? [])];
       const described: Record<string, ReportedDevice> = {};
+      since ??= new Date(clock.wallMs()).toISOString();
       for (const [address, device] of Object.entries({ ...devices, ...own.devices })) {
         const told = await tellCard(given, device, byAddress.get(address), since).catch(unread);
         if (typeof told === 'string') left.push({ address, reason: told });

@@ -119,6 +119,7 @@ describe('the support matrix of README.md', () => {
   const settings: Readonly<Record<string, unknown>> = {
     pci: { allow_list: { vendor_id: '10de' } },
     mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
+    nvidia_gpu: { cards: [{ addresses: '0000:3b:00.0' }] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

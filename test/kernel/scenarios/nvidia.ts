@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
+import type { GuestProcess } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
 import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
 import type { Stage } from '../stage.ts';
@@ -19,11 +20,12 @@ const scriptText = `#!/bin/sh
 cat "${devices}/$2/sriov_totalvfs" > "${devices}/$2/sriov_numvfs"
 `;
 const servers = { first: '', second: '' };
+let agent: GuestProcess | undefined;
 
 async function startAgent(stage: Stage): Promise<void> {
   await stage.guest.save(script, scriptText);
   await stage.guest.run('chmod', '755', script);
-  await stage.startAgent({
+  agent = await stage.startAgent({
     drivers: ['nvidia_gpu'],
     nvidia_gpu: {
       cards: [{ addresses: whole }, { addresses: divided, vgpu_type: 'nvidia-558' }],
@@ -100,6 +102,7 @@ const scenarios: readonly Scenario[] = [
       const holder = await guest.start('holder', hold);
       await holder.line((line) => line === 'held');
       await deleteServer(cloud, servers.second);
+      await agent?.line((line) => line.includes('FAILED') && line.includes('EBUSY'));
       assert.equal(await currentType(stage, address), '558');
       await holder.stop();
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
