@@ -33,7 +33,7 @@ export async function untilModels(
   );
 }
 
-/** Waits until Placement has that many of the class below the provider of that name. */
+/** Waits until the provider of that name has that many of the class, none of them reserved. */
 export async function untilInventory(
   { placement }: Cloud,
   provider: string,
@@ -49,9 +49,10 @@ export async function untilInventory(
       const uuid = found.resource_providers[0]?.uuid;
       if (uuid === undefined) return undefined;
       const { inventories } = await placement.get<{
-        inventories: Record<string, { total: number } | undefined>;
+        inventories: Record<string, { total: number; reserved: number } | undefined>;
       }>(`/resource_providers/${uuid}/inventories`, 'admin-token');
-      return inventories[resourceClass]?.total;
+      const inventory = inventories[resourceClass];
+      return inventory && inventory.total - inventory.reserved;
     },
     (found) => found === total,
     withinSeconds,

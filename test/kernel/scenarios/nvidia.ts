@@ -106,6 +106,7 @@ const scenarios: readonly Scenario[] = [
       assert.equal(await currentType(stage, address), '558');
       await holder.stop();
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
+      await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
       servers.second = await bootServer(stage, 'vgpu');
       assert.equal(await functionOf(stage, servers.second), address);
     },
