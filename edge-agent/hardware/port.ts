@@ -36,6 +36,11 @@ export interface Hardware {
    * @throws HardwareError if it cannot be started, is late or prints too much
    */
   exec(device: string, tool: string, args: readonly string[], limitMs?: number): Promise<Answer>;
+  /**
+   * Has the helper ask the kernel what takes an ioctl; see helper/helper.c for its verbs.
+   * @throws HardwareError with the kernel's code; ENOENT where the helper is not installed
+   */
+  help(device: string, args: readonly string[], limitMs?: number): Promise<void>;
   healthOf(device: string): Health;
 }
 
@@ -49,6 +54,8 @@ export interface HardwareDeps {
   readonly sysfs: Sysfs;
   /** `/proc`, but in tests. */
   readonly procRoot?: string;
+  /** The program; another one in tests. */
+  readonly helper?: string;
   readonly clock: Clock;
   readonly limits?: Partial<QueueLimits & { readonly readMs: number }>;
   readonly start?: StartChild;
@@ -66,6 +73,7 @@ const writeMs = 90_000;
 export function openHardware({
   sysfs,
   procRoot = '/proc',
+  helper = '/usr/lib/cyborg-agent/helper',
   clock,
   limits,
   start = startChild,
@@ -121,6 +129,13 @@ export function openHardware({
       const { exitCode, stdout, stderr } = await run(device, given);
       return { exitCode, stdout: stdout.toString('utf8'), stderr };
     },
+    help: async (device, args, limitMs = writeMs) => {
+      const given = { program: programAt(helper), args, limitMs, outputMax: textMax };
+      const { exitCode, stderr } = await run(device, given);
+      if (exitCode === 0) return;
+      const code = exitCode === 1 ? codeOf(stderr) : 'EINVAL';
+      throw new HardwareError(code, `the helper refused ${args.join(' ').slice(0, 200)}`);
+    },
     healthOf: queue.healthOf,
   };
 }
@@ -149,7 +164,10 @@ function resolved(sysfs: Sysfs, path: string): string {
 }
 
 function programAt(tool: string): string {
-  if (tool.startsWith('/')) return tool;
+  if (tool.startsWith('/')) {
+    if (isExecutable(tool)) return tool;
+    throw new HardwareError('ENOENT', `${tool} is not installed`);
+  }
   if (!/^[a-zA-Z0-9][a-zA-Z0-9._-]*$/.test(tool)) {
     throw new HardwareError('EINVAL', `${JSON.stringify(tool)} is not the name of a program`);
   }

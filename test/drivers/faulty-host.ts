@@ -195,6 +195,9 @@ function treeHardware(host: FixtureHost): Hardware {
     exec: async (_device, tool) => {
       throw new HardwareError('ENOENT', `${tool} is not installed`);
     },
+    help: async (_device, args) => {
+      throw new HardwareError('ENOENT', `no helper for ${args[0]}`);
+    },
     healthOf: () => ({ state: 'healthy', reason: '', since: new Date(0).toISOString() }),
     ...host.hardware,
   };

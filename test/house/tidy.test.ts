@@ -146,7 +146,7 @@ describe('every file', () => {
   it('of the product is imported by something', () => {
     const entries = [
       // Bundles take the last two of these in place of packages.
-      /^infra\/(app|biome|bundle-agent|lambda-credentials|unneeded-clients)\.ts$/,
+      /^infra\/(app|biome|build-helper|bundle-agent|lambda-credentials|unneeded-clients)\.ts$/,
       /^infra\/(cost\/main|scale\/main|privileges\/print)\.ts$/,
       /^infra\/print-[a-z-]+\.ts$/,
       /^local\/(main|demo\/main|demo\/record|process\/part)\.ts$/,

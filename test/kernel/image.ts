@@ -27,6 +27,7 @@ export interface Image {
 }
 
 const here = import.meta.dirname;
+const root = join(here, '../..');
 
 /** Debian's drivers; their dependencies come with them. */
 const drivers = [
@@ -74,7 +75,9 @@ export async function ensureImage(directory: string): Promise<Image> {
 function fingerprint({ release }: DebianKernel): string {
   const hash = createHash('sha256').update(release).update(process.version);
   const folders = [join(here, 'guest'), join(here, 'modules')];
-  const files = folders.flatMap((each) => readdirSync(each).map((name) => join(each, name)));
+  const helper = join(root, 'edge-agent/helper/helper.c');
+  const named = folders.flatMap((each) => readdirSync(each).map((name) => join(each, name)));
+  const files = [helper, ...named];
   for (const file of [...files.sort(), import.meta.filename]) hash.update(readFileSync(file));
   return hash.digest('hex');
 }
@@ -142,6 +145,9 @@ function addPrograms(tree: string): void {
   const calls = join(tree, 'usr/local/bin/kernel-calls');
   const source = join(here, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);
+  mkdirSync(join(tree, 'usr/lib/cyborg-agent'), { recursive: true });
+  const helper = join(tree, 'usr/lib/cyborg-agent/helper');
+  execFileSync(process.execPath, ['infra/build-helper.ts', helper], { cwd: root });
 }
 
 async function addCommands(tree: string): Promise<void> {

@@ -8,6 +8,8 @@ import type { Stage } from '../stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 const manager = '/sys/class/fpga_manager/fpga0';
+/** The agent's own. */
+const helper = '/usr/lib/cyborg-agent/helper';
 /** Slots of fake_pci. */
 const plain = '0001:00:00.0';
 const dfl = '0001:00:01.0';
@@ -69,7 +71,7 @@ const scenarios: readonly Scenario[] = [
     name: 'DFL programs a region by an ioctl, and shows a CRC error',
     run: async ({ guest }) => {
       await guest.save('/tmp/image', randomBytes(100_000));
-      const program = ['kernel-calls', 'dfl-program', '/dev/dfl-fme.0', '0', '/tmp/image'];
+      const program = [helper, 'dfl-program', '/dev/dfl-fme.0', '0', '/tmp/image'];
       await guest.run(...program);
       assert.equal(await stateOf(guest), 'operating');
       await guest.write('/sys/module/fake_dfl/parameters/fail', '1');
@@ -78,7 +80,9 @@ const scenarios: readonly Scenario[] = [
       assert.equal(await stateOf(guest), 'write complete error');
       assert.equal(await guest.read(`${manager}/status`), 'reconfig CRC error');
       await guest.write('/sys/module/fake_dfl/parameters/fail', '0');
-      await guest.run('kernel-calls', 'dfl-reset', '/dev/dfl-port.0');
+      const other = await guest.tryRun(helper, 'dfl-program', '/dev/dfl-fme.0', '7', '/tmp/image');
+      assert.match(other.stderr, /: (Invalid argument|No such device)\n$/);
+      await guest.run(helper, 'dfl-reset', '/dev/dfl-port.0');
     },
   },
   {
@@ -86,10 +90,10 @@ const scenarios: readonly Scenario[] = [
     run: async ({ guest }) => {
       const count = `${devices}/${dfl}/sriov_numvfs`;
       assert.equal(await errorOf(guest.write(count, '1')), 'EINVAL');
-      await guest.run('kernel-calls', 'dfl-release', '/dev/dfl-fme.0', '0');
+      await guest.run(helper, 'dfl-release', '/dev/dfl-fme.0', '0');
       await guest.write(count, '1');
       await guest.write(count, '0');
-      await guest.run('kernel-calls', 'dfl-assign', '/dev/dfl-fme.0', '0');
+      await guest.run(helper, 'dfl-assign', '/dev/dfl-fme.0', '0');
     },
   },
 ];

@@ -47,6 +47,34 @@ const impatient: StartChild = (given) => {
 
 const textOf = (path: string) => readFileSync(join(tree.root, path), 'utf8');
 
+describe('the helper', () => {
+  function aHelper(script: string): string {
+    const helper = join(tree.root, 'helper');
+    writeFileSync(helper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return helper;
+  }
+
+  it('is given the arguments as they are, without a shell', async () => {
+    const helper = aHelper(`printf '%s|' "$@" > ${join(tree.root, 'given')}`);
+    await portOf({ helper }).help('a', ['dfl-program', '/dev/dfl-fme.0', '0', 'an image;$(id)']);
+    expect(textOf('given')).toBe('dfl-program|/dev/dfl-fme.0|0|an image;$(id)|');
+  });
+
+  it.each<[string, string, string]>([
+    ['EBUSY', 'the kernel refuses', 'echo "helper: 0: Device or resource busy" >&2; exit 1'],
+    ['EIO', 'it says nothing that is known', 'echo nonsense >&2; exit 1'],
+    ['EINVAL', 'it does not know the arguments', 'exit 2'],
+  ])('fails with %s where %s', async (code, _what, script) => {
+    const port = portOf({ helper: aHelper(script) });
+    await expect(port.help('a', ['dfl-reset', '/dev/dfl-port.0'])).rejects.toMatchObject({ code });
+  });
+
+  it('fails with ENOENT where it is not installed', async () => {
+    const port = portOf({ helper: join(tree.root, 'absent') });
+    await expect(port.help('a', ['dfl-reset'])).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
 describe('reading', () => {
   it('gives an attribute without its newline', async () => {
     tree.write('a/reset_method', 'flr bus\n');

@@ -1,0 +1,118 @@
+/*
+ * The helper of cyborg-agent: what takes an ioctl, which Node does not have. It asks the kernel
+ * once, and keeps no state. The agent starts it with a limit of time, as it starts each program
+ * that may block in a device.
+ *
+ *   helper dfl-program /dev/dfl-fme.N PORT IMAGE   writes the image into the region of the port
+ *   helper dfl-release /dev/dfl-fme.N PORT         gives the port to virtual functions
+ *   helper dfl-assign  /dev/dfl-fme.N PORT         takes the port back
+ *   helper dfl-reset   /dev/dfl-port.N             resets the port and its function
+ *
+ * Exit codes: 0 done; 1 refused, with the kernel's reason as the end of the last line on standard
+ * error; 2 for arguments that are none of these. https://docs.kernel.org/fpga/dfl.html
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fpga-dfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The kernel refuses ports beyond the feature's mask of 64, and larger images fail in hardware. */
+#define PORT_MAX	63
+#define IMAGE_MAX	(256L * 1024 * 1024)
+
+static int refused(const char *what)
+{
+	fprintf(stderr, "helper: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+static int usage(void)
+{
+	fputs("helper: dfl-program FME PORT IMAGE | dfl-release FME PORT | dfl-assign FME PORT"
+	      " | dfl-reset PORT-DEVICE\n", stderr);
+	return 2;
+}
+
+/* A number without a sign and of few digits, so that nothing overflows; -1 for anything else. */
+static int number(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length < 1 || length > 2)
+		return -1;
+	for (size_t i = 0; i < length; i++)
+		if (!isdigit((unsigned char)text[i]))
+			return -1;
+	return atoi(text) <= PORT_MAX ? atoi(text) : -1;
+}
+
+/* Opens only a character device of that name: prefix and a number. */
+static int open_device(const char *path, const char *prefix)
+{
+	struct stat found;
+	int fd;
+
+	if (strncmp(path, prefix, strlen(prefix)) || number(path + strlen(prefix)) < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, &found) || !S_ISCHR(found.st_mode))) {
+		close(fd);
+		errno = ENODEV;
+		return -1;
+	}
+	return fd;
+}
+
+static int program(int fme, int port, const char *path)
+{
+	struct dfl_fpga_fme_port_pr request = { .argsz = sizeof(request), .port_id = port };
+	struct stat image;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	void *data;
+
+	if (fd < 0 || fstat(fd, &image))
+		return refused(path);
+	if (!S_ISREG(image.st_mode) || image.st_size < 1 || image.st_size > IMAGE_MAX) {
+		errno = EINVAL;
+		return refused(path);
+	}
+	data = mmap(NULL, image.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (data == MAP_FAILED)
+		return refused(path);
+	request.buffer_size = image.st_size;
+	request.buffer_address = (unsigned long)data;
+	return ioctl(fme, DFL_FPGA_FME_PORT_PR, &request) ? refused("the image") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 2 ? argv[1] : "";
+	int is_program = !strcmp(verb, "dfl-program") && argc == 5;
+	int is_release = !strcmp(verb, "dfl-release") && argc == 4;
+	int is_assign = !strcmp(verb, "dfl-assign") && argc == 4;
+	int is_reset = !strcmp(verb, "dfl-reset") && argc == 3;
+	int port = argc > 3 ? number(argv[3]) : 0;
+	int fd;
+
+	if (!(is_program || is_release || is_assign || is_reset) || port < 0)
+		return usage();
+	fd = open_device(argv[2], is_reset ? "/dev/dfl-port." : "/dev/dfl-fme.");
+	if (fd < 0)
+		return refused(argv[2]);
+	if (is_program)
+		return program(fd, port, argv[4]);
+	if (is_reset)
+		return ioctl(fd, DFL_FPGA_PORT_RESET, 0) ? refused(argv[2]) : 0;
+	return ioctl(fd, is_release ? DFL_FPGA_FME_PORT_RELEASE : DFL_FPGA_FME_PORT_ASSIGN, &port)
+		       ? refused(argv[3])
+		       : 0;
+}
