@@ -6,14 +6,18 @@ import * as z from 'zod';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
 
-const hexadecimal = (pattern: RegExp, what: string) =>
+/** Lower case, without `0x`. */
+export const hexadecimal = (pattern: RegExp, what: string) =>
   z
     .string()
     .toLowerCase()
     .transform((text) => text.replace(/^0x/, ''))
     .pipe(z.string().regex(pattern, `must be ${what}`));
 const id = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
-const classPrefix = hexadecimal(/^([0-9a-f]{2}){1,3}$/, 'two, four or six digits of a class code');
+export const classPrefix = hexadecimal(
+  /^([0-9a-f]{2}){1,3}$/,
+  'two, four or six digits of a class code',
+);
 
 /** Each part is a hexadecimal number or `*`; a missing part matches everything, as in Nova. */
 const addressPattern = z
@@ -28,7 +32,8 @@ function isCount(given: unknown): given is boolean | number {
   return typeof given === 'boolean' || z.int().min(1).max(65535).safeParse(given).success;
 }
 
-const entry = z
+/** One entry; drivers that sell by other settings make such entries of them. */
+export const allowListEntry = z
   .strictObject({
     vendor_id: id.optional(),
     product_id: id.optional(),
@@ -73,9 +78,9 @@ const entry = z
 /** One entry or a list of entries, as in Cyborg. */
 export const pciAllowList = z.preprocess(
   (given) => (given === undefined || Array.isArray(given) ? given : [given]),
-  z.array(entry, 'must say which devices driver pci may offer').max(256),
+  z.array(allowListEntry, 'must say which devices driver pci may offer').max(256),
 );
-export type AllowListEntry = z.infer<typeof entry>;
+export type AllowListEntry = z.infer<typeof allowListEntry>;
 
 /**
  * @param physical the physical function of a virtual function: as in Nova, an entry with its

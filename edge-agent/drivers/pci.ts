@@ -40,6 +40,8 @@ export interface PciDriverDeps {
   readonly guards: Guards;
   readonly allowList: readonly AllowListEntry[];
   readonly log: Log;
+  /** What the driver in whose name it is offered knows of the device beyond its ids. */
+  readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
 }
 
 export function createPciDriver(given: PciDriverDeps): Driver {
@@ -158,10 +160,11 @@ function deadReason(read: Buffer | HardwareError): string | undefined {
 }
 
 function describe(
-  { name, sysfs }: Named,
-  { physical, offered, type, entry }: Choice,
+  { name, sysfs, known }: Named,
+  choice: Choice,
   identity: string | undefined,
 ): ReportedDevice {
+  const { physical, offered, type, entry } = choice;
   const details = readPciDetails(sysfs, physical);
   return {
     address: physical.address,
@@ -179,6 +182,7 @@ function describe(
     }),
     // The same text as Cyborg's driver.
     vendor_board_info: 'miss_vb_info',
+    ...known?.(choice),
     ...(identity && { identity }),
     ...readPlace(sysfs, physical),
     offers: {
