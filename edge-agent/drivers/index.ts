@@ -2,6 +2,7 @@
 
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
+import { aiChips } from './ai-chips.ts';
 import { type DriverContext, type DriverModule, defineDriver } from './define-driver.ts';
 import { createFakeDriver } from './fake.ts';
 import { createFakeFpgaDriver } from './fake-fpga.ts';
@@ -9,6 +10,7 @@ import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
+import { defineModelDriver } from './model-driver.ts';
 import { createNvidiaDriver } from './nvidia.ts';
 import { nvidiaName, nvidiaSettings } from './nvidia-settings.ts';
 import { createPciDriver } from './pci.ts';
@@ -40,6 +42,7 @@ export const ownDrivers: readonly DriverModule[] = [
     create: (settings, context) => createMdevDriver(settings, context),
   }),
   defineDriver({ name: nvidiaName, settings: nvidiaSettings, create: createNvidiaDriver }),
+  defineModelDriver(aiChips),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -120,6 +120,7 @@ describe('the support matrix of README.md', () => {
     pci: { allow_list: { vendor_id: '10de' } },
     mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
     nvidia_gpu: { cards: [{ addresses: '0000:3b:00.0' }] },
+    ai_chip: { devices: [{ model: 'Ascend 310' }] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
+import { aiChips } from '#agent/drivers/ai-chips.ts';
+import { createModelDriver } from '#agent/drivers/model-driver.ts';
+import { idsOf, modelRow } from '#agent/drivers/model-rows.ts';
+import { modelSettings } from '#agent/drivers/model-settings.ts';
+import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import type { PciFunctionGiven, SysfsTree } from '#test/support/sysfs.ts';
+
+const address = '0000:3b:00.0';
+const ascend310 = { address, vendor: '19e5', product: 'd100', classCode: '120000' };
+const mi300x = { address, vendor: '1002', product: '74a1', classCode: '120000', driver: 'gim' };
+const mi300xVirtual = { vendor: '1002', product: '74b5', classCode: '120000' };
+const myRow = {
+  name: 'My NPU',
+  vendor_id: '0x1AE0',
+  product_ids: ['0001'],
+  resource_class: 'CUSTOM_MY_NPU',
+};
+
+let host: GuardedHost;
+let tree: SysfsTree;
+beforeEach(() => {
+  host = aGuardedHost();
+  tree = host.tree;
+});
+afterEach(() => host.remove());
+
+async function driverOf(devices: object[], rows: object[] = []) {
+  const { sysfs, hardware, log } = host;
+  return createModelDriver(aiChips, modelSettings(aiChips).parse({ devices, rows }), {
+    ...{ sysfs, hardware, log, guards: await host.guards(), clock: systemClock },
+    ...{ directory: '/nowhere', thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
+  });
+}
+
+async function discover(devices: object[], rows: object[] = []) {
+  return await (await driverOf(devices, rows)).discover();
+}
+
+/** The sentence of each fault, by its path. */
+function faultsOf(settings: unknown): Record<string, string> {
+  const issues = modelSettings(aiChips).safeParse(settings).error?.issues ?? [];
+  return Object.fromEntries(issues.map(({ path, message }) => [path.join('.'), message]));
+}
+
+const rows = aiChips.rows.map((row) => modelRow.parse(row));
+const ids = rows.flatMap((row) => idsOf(row).map((id) => [id, row.name, row] as const));
+
+describe('the table of AI processors', () => {
+  it('has each id once, and a source for each row', () => {
+    expect(new Set(ids.map(([id]) => id)).size).toBe(ids.length);
+    expect(rows.filter(({ source = '' }) => source === '')).toEqual([]);
+  });
+
+  it('resets every model after each guest', () => {
+    expect(new Set(rows.map(({ clean }) => clean))).toEqual(new Set(['reset']));
+  });
+
+  it.each(ids)('%s is offered as %s', async (id, model, row) => {
+    const [vendor = '', product = ''] = id.split(':');
+    const fn: PciFunctionGiven = { address, vendor, product, classCode: '120000' };
+    if (row.function === 'physical') tree.addFunction(fn);
+    else tree.addFunction({ ...fn, product: '0001' }).addVirtualFunctions(address, 2, fn);
+    const { devices, notOffered } = await discover([{ model }]);
+    expect(notOffered).toEqual([]);
+    const device = reportedDevice.parse(devices[address]);
+    expect(device).toMatchObject({
+      ...{ driver: 'ai_chip', type: 'AICHIP', vendor, model },
+      attributes: { model, function: row.function },
+      offers: { resource_class: row.resource_class },
+    });
+    expect(device.offers?.traits).toEqual(
+      expect.arrayContaining([
+        `CUSTOM_AICHIP_PRODUCT_ID_${product.toUpperCase()}`,
+        `CUSTOM_PCI_PRODUCT_ID_${product.toUpperCase()}`,
+        `CUSTOM_AICHIP_${model.toUpperCase().replaceAll(/[ -]/g, '_')}`,
+        ...row.traits,
+      ]),
+    );
+    expect(device.offers?.attach_handles).toHaveLength(row.function === 'physical' ? 1 : 2);
+    expect(device.offers?.attach_handles[0]).toMatchObject({ type: 'PCI', clean_seconds: 150 });
+  });
+});
+
+describe('driver ai_chip', () => {
+  it('offers a class for an Ascend, for which Cyborg reports none', async () => {
+    tree.addFunction({ ...ascend310 });
+    const { devices } = await discover([{ model: 'Ascend 310' }]);
+    expect(devices[address]?.offers).toEqual({
+      resource_class: 'CUSTOM_ASCEND_310',
+      traits: [
+        'CUSTOM_PCI_HUAWEI',
+        'CUSTOM_PCI_PRODUCT_ID_D100',
+        'CUSTOM_AICHIP_PRODUCT_ID_D100',
+        'CUSTOM_AICHIP_ASCEND_310',
+        'CUSTOM_AICHIP_HUAWEI',
+      ],
+      attach_handles: [
+        {
+          type: 'PCI',
+          info: { domain: '0000', bus: '3b', device: '00', function: '0' },
+          clean_seconds: 150,
+        },
+      ],
+    });
+  });
+
+  it('offers two devices of one model', async () => {
+    tree.addFunction(ascend310).addFunction({ ...ascend310, address: '0000:5e:00.0' });
+    const { devices } = await discover([{ model: 'Ascend 310' }]);
+    expect(Object.keys(devices)).toEqual([address, '0000:5e:00.0']);
+  });
+
+  it('offers nothing that the settings do not name', async () => {
+    tree.addFunction(ascend310).addFunction({ ...ascend310, address: '0000:5e:00.0' });
+    tree.addFunction({ ...ascend310, address: '0000:5f:00.0', product: 'd500' });
+    const { devices, notOffered } = await discover([{ addresses: '0000:5E:00.0' }]);
+    expect(Object.keys(devices)).toEqual(['0000:5e:00.0']);
+    expect(notOffered).toEqual([]);
+  });
+
+  it('adds the traits of the settings, and cleans and binds as they say', async () => {
+    tree.addFunction({ ...ascend310, driver: 'devdrv_device_driver' });
+    const device = { clean: 'none', bind_to: 'vfio-pci', traits: ['CUSTOM_RACK_7'] };
+    const driver = await driverOf([{ model: 'Ascend 310', ...device }]);
+    const plan = (await driver.plan?.()) ?? [];
+    expect(plan).toMatchObject([
+      { address, what: 'driver', before: 'devdrv_device_driver', after: 'vfio-pci' },
+    ]);
+    const { devices } = await driver.discover();
+    expect(devices[address]?.offers?.traits).toContain('CUSTOM_RACK_7');
+    expect(devices[address]?.offers?.attach_handles[0]).not.toHaveProperty('clean_seconds');
+  });
+
+  it('cleans by a reset that is verified', async () => {
+    tree.addFunction(ascend310);
+    const driver = await driverOf([{ model: 'Ascend 310' }]);
+    const info = { domain: '0000', bus: '3b', device: '00', function: '0' };
+    const handle = { address, uuid: 'x', type: 'PCI' as const, info };
+    expect(await driver.clean?.(handle, () => {})).toMatchObject({
+      cleaned_by: 'reset',
+      reset_method: 'flr',
+      vendor_id: '0x19e5',
+    });
+  });
+
+  it('offers the virtual functions of a card that stays with the host', async () => {
+    tree.addFunction({ ...mi300x, sriovTotalvfs: 8 });
+    tree.addVirtualFunctions(address, 2, mi300xVirtual);
+    const { devices } = await discover([{ model: 'MI300X VF' }]);
+    expect(devices[address]).toMatchObject({ model: 'MI300X VF', product: '74a1' });
+    const handles = devices[address]?.offers?.attach_handles.map(({ info }) => info.function);
+    expect(handles).toEqual(['1', '2']);
+  });
+
+  it('offers a virtual function by its own address', async () => {
+    tree.addFunction(mi300x).addVirtualFunctions(address, 2, mi300xVirtual);
+    const { devices, notOffered } = await discover([{ addresses: ['0000:3b:00.2'] }]);
+    expect(devices[address]?.offers?.attach_handles).toHaveLength(1);
+    expect(notOffered).toEqual([]);
+  });
+});
+
+describe('driver ai_chip does not offer', () => {
+  const refusal = async (devices: object[], rows: object[] = []) => {
+    const found = await discover(devices, rows);
+    expect(found.devices).toEqual({});
+    return found.notOffered?.map(({ address: at, reason }) => `${at} ${reason}`);
+  };
+
+  it('an address that the host does not have', async () => {
+    expect(await refusal([{ addresses: [address] }])).toEqual([`${address} is not on this host`]);
+  });
+
+  it('an unknown product of a known vendor, and names the setting', async () => {
+    tree.addFunction({ ...ascend310, product: 'd999' });
+    expect(await refusal([{ addresses: [address] }])).toEqual([
+      `${address} is 19e5:d999, which no model has: add a row for it to ai_chip.rows`,
+    ]);
+  });
+
+  it('a device that is another model than its entry says', async () => {
+    tree.addFunction({ ...ascend310, product: 'd500' });
+    expect(await refusal([{ model: 'Ascend 310', addresses: [address] }])).toEqual([
+      `${address} is the model Ascend 310P, and ai_chip.devices names it as Ascend 310`,
+    ]);
+  });
+
+  it('a device of another class than its model', async () => {
+    tree.addFunction({ ...ascend310, classCode: '020000' });
+    expect(await refusal([{ addresses: [address] }])).toEqual([
+      `${address} has class 020000, and the model Ascend 310 has class 12`,
+    ]);
+  });
+
+  it('a card whose virtual functions are sold, while it has none', async () => {
+    tree.addFunction(mi300x).write(`${tree.pathOf(address)}/sriov_vf_device`, '74b5\n');
+    const reason =
+      `${address} has no virtual functions of the model MI300X VF: ` +
+      'set virtual_functions in ai_chip.devices, or make them with its driver';
+    expect(await refusal([{ model: 'MI300X VF' }])).toEqual([reason]);
+    expect(await refusal([{ model: 'MI300X VF', addresses: [address] }])).toEqual([reason]);
+  });
+
+  it('a whole card that has virtual functions', async () => {
+    tree.addFunction(mi300x).addVirtualFunctions(address, 1, mi300xVirtual);
+    expect(await refusal([{ model: 'MI300X' }])).toEqual([
+      `${address} has virtual functions, which its entry does not ask for`,
+    ]);
+  });
+
+  it("another vendor's bridge that a row names by its id", async () => {
+    tree.addFunction({ address, vendor: '8086', product: '2030', classCode: '060400' });
+    const row = { ...myRow, vendor_id: '8086', product_ids: ['2030'] };
+    expect(await refusal([{ model: 'My NPU' }], [row])).toEqual([`${address} is a bridge`]);
+  });
+
+  it('what the guards refuse', async () => {
+    tree.addFunction({ ...ascend310, resetMethod: undefined });
+    expect(await refusal([{ model: 'Ascend 310' }])).toEqual([
+      `${address} cannot be cleaned between guests: it has no reset method`,
+    ]);
+  });
+});
+
+describe("an operator's row", () => {
+  it('is offered as the table is, and may have attributes', async () => {
+    tree.addFunction({ address, vendor: '1ae0', product: '0001', classCode: 'ff0000' });
+    const row = { ...myRow, traits: ['CUSTOM_NPU_FAST'], attributes: { memory: '32 GiB' } };
+    const { devices } = await discover([{ model: 'My NPU' }], [row]);
+    expect(reportedDevice.parse(devices[address])).toMatchObject({
+      ...{ type: 'AICHIP', model: 'My NPU' },
+      attributes: { model: 'My NPU', function: 'physical', memory: '32 GiB' },
+      offers: {
+        resource_class: 'CUSTOM_MY_NPU',
+        traits: [
+          'CUSTOM_PCI_PRODUCT_ID_0001',
+          'CUSTOM_AICHIP_PRODUCT_ID_0001',
+          'CUSTOM_AICHIP_MY_NPU',
+          'CUSTOM_NPU_FAST',
+        ],
+      },
+    });
+  });
+
+  it.each<[string, object, string, string]>([
+    ['without product ids', { product_ids: undefined }, 'product_ids', 'every device'],
+    ['with an empty list', { product_ids: [] }, 'product_ids', 'every device'],
+    ['for any product', { product_ids: ['*'] }, 'product_ids.0', 'other devices would match'],
+    ['for any vendor', { vendor_id: '*' }, 'vendor_id', 'other devices would match'],
+    ['for devices off the bus', { vendor_id: 'ffff' }, 'vendor_id', 'other devices would match'],
+    ['for bridges', { class: '0604' }, 'class', 'a bridge is never given to a guest'],
+    ['with a class of Nova', { resource_class: 'VCPU' }, 'resource_class', 'CUSTOM_'],
+    ['with a standard trait', { traits: ['HW_NIC_SRIOV'] }, 'traits.0', 'CUSTOM_'],
+    ['with another cleaning', { clean: 'wipe' }, 'clean', 'must be none or reset'],
+    ['with the name of a model', { name: 'ascend 310' }, 'name', 'duplicate model: Ascend 310'],
+    [
+      'with the id of a model',
+      { vendor_id: '19e5', product_ids: ['d100'] },
+      'product_ids',
+      '19e5:d100 is the model Ascend 310',
+    ],
+  ])('is refused %s', (_name, change, key, message) => {
+    const faults = faultsOf({ devices: [{ model: 'My NPU' }], rows: [{ ...myRow, ...change }] });
+    expect(faults[`rows.0.${key}`]).toContain(message);
+  });
+});
+
+describe('settings of ai_chip', () => {
+  it.each<[string, unknown, string, string]>([
+    ['nothing', {}, 'devices', 'must say which models'],
+    ['no device', { devices: [] }, 'devices', 'must say which models'],
+    ['neither model nor address', { devices: [{}] }, 'devices.0', 'must name a model, addresses'],
+    ['an unknown model', { devices: [{ model: 'X1' }] }, 'devices.0.model', 'Ascend 310, Ascend'],
+    [
+      'a pattern of addresses',
+      { devices: [{ addresses: '*:3b:*' }] },
+      'devices.0.addresses.0',
+      'must be a PCI address',
+    ],
+    [
+      'virtual functions of a model that is a whole card',
+      { devices: [{ model: 'MI300X', virtual_functions: 2 }] },
+      'devices.0.virtual_functions',
+      'needs a model whose function is virtual',
+    ],
+    [
+      'a driver that is not for guests',
+      { devices: [{ model: 'MI300X', bind_to: 'amdgpu' }] },
+      'devices.0.bind_to',
+      'must be a VFIO driver',
+    ],
+  ])('with %s are refused', (_name, settings, path, message) => {
+    expect(faultsOf(settings)[path]).toContain(message);
+  });
+});
