@@ -8,6 +8,7 @@ import { createFakeDriver } from './fake.ts';
 import { createFakeFpgaDriver } from './fake-fpga.ts';
 import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
+import { inspurFpgas } from './inspur-fpgas.ts';
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
 import { defineModelDriver } from './model-driver.ts';
@@ -43,6 +44,7 @@ export const ownDrivers: readonly DriverModule[] = [
   }),
   defineDriver({ name: nvidiaName, settings: nvidiaSettings, create: createNvidiaDriver }),
   defineModelDriver(aiChips),
+  defineModelDriver(inspurFpgas),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -121,6 +121,7 @@ describe('the support matrix of README.md', () => {
     mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
     nvidia_gpu: { cards: [{ addresses: '0000:3b:00.0' }] },
     ai_chip: { devices: [{ model: 'Ascend 310' }] },
+    inspur_fpga: { devices: [{ model: 'F10A' }] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

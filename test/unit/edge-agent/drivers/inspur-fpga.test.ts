@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
+import { inspurFpgas } from '#agent/drivers/inspur-fpgas.ts';
+import { createModelDriver } from '#agent/drivers/model-driver.ts';
+import { modelSettings } from '#agent/drivers/model-settings.ts';
+import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+
+const address = '0000:86:00.0';
+const fpga = { address, vendor: '1bd4', product: 'a115', classCode: '120000' };
+const ssd = { ...fpga, product: '1001', classCode: '010802' };
+
+let host: GuardedHost;
+beforeEach(() => {
+  host = aGuardedHost();
+});
+afterEach(() => host.remove());
+
+async function driverOf(settings: object) {
+  const { sysfs, hardware, log } = host;
+  return createModelDriver(inspurFpgas, modelSettings(inspurFpgas).parse(settings), {
+    ...{ sysfs, hardware, log, guards: await host.guards(), clock: systemClock },
+    ...{ directory: '/nowhere', thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
+  });
+}
+
+describe('driver inspur_fpga', () => {
+  it.each([
+    ['F10A', '0911'],
+    ['FPGA a115', 'a115'],
+  ])('offers the model %s with the class and the traits of Cyborg', async (model, product) => {
+    host.tree.addFunction({ ...fpga, product });
+    const { devices } = await (await driverOf({ devices: [{ model }] })).discover();
+    expect(reportedDevice.parse(devices[address])).toMatchObject({
+      ...{ driver: 'inspur_fpga', type: 'FPGA', vendor: '1bd4', product, model },
+      offers: {
+        resource_class: 'FPGA',
+        traits: expect.arrayContaining([
+          'CUSTOM_FPGA_INSPUR',
+          `CUSTOM_FPGA_PRODUCT_ID_${product.toUpperCase()}`,
+        ]) as string[],
+        attach_handles: [{ type: 'PCI', clean_seconds: 150 }],
+      },
+      regions: [],
+    });
+  });
+
+  it('does not program, as in Cyborg', async () => {
+    expect(await driverOf({ devices: [{ model: 'F10A' }] })).not.toHaveProperty('images');
+  });
+
+  it('does not offer an SSD of the same vendor', async () => {
+    host.tree.addFunction(ssd);
+    const driver = await driverOf({ devices: [{ addresses: address }] });
+    expect(await driver.discover()).toEqual({
+      devices: {},
+      notOffered: [
+        {
+          address,
+          reason: 'is 1bd4:1001, which no model has: add a row for it to inspur_fpga.rows',
+        },
+      ],
+    });
+  });
+});
