@@ -16,7 +16,8 @@ function shown<T>(form: z.ZodType<T>) {
 
 /** Keys that the control plane gives to what it derives itself. */
 const derivedKey = /^(rc|traits[0-9]+|pool|numa_node|pcie_root|firmware|health)$/;
-const attributeKey = z
+/** What a driver may name an attribute. */
+export const attributeKey = z
   .string()
   .regex(/^[a-z][a-z0-9_.-]{0,63}$/)
   .refine((key) => !derivedKey.test(key));

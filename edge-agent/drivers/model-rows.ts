@@ -2,6 +2,7 @@
 // own rows and those of an operator have the same form.
 
 import * as z from 'zod';
+import { attributeKey } from '#core/contracts/device-facts.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { allowListEntry, classPrefix, hexadecimal } from './pci-allow-list.ts';
 
@@ -13,14 +14,18 @@ const id = hexadecimal(
   'four hexadecimal digits, not 0000, ffff or "*", or other devices would match',
 );
 
+const nameIs = 'must be 1 to 64 letters, digits, spaces, ".", "_" and "-", a letter or digit first';
+const attributesAre =
+  'must be texts by name; names are lower case, and not those that the driver or Cyborg has';
+
+/** The driver itself tells the model and the kind of function. */
+function isFree(name: string): boolean {
+  return attributeKey.safeParse(name).success && !['model', 'function'].includes(name);
+}
+
 export const modelRow = z.strictObject({
   /** The model, as settings and the API name it. */
-  name: z
-    .string()
-    .regex(
-      /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/,
-      'must be 1 to 64 letters, digits, spaces, ".", "_" and "-", a letter or digit first',
-    ),
+  name: z.string(nameIs).regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, nameIs),
   vendor_id: id,
   product_ids: z
     .array(id, 'must list product ids, or every device of the vendor would match')
@@ -36,19 +41,13 @@ export const modelRow = z.strictObject({
   function: z.enum(['physical', 'virtual'], 'must be physical or virtual').default('physical'),
   resource_class: resource_class.unwrap(),
   /** Documented spellings; the driver adds those of the model and of the product id. */
-  traits,
-  /** Without a word a function is reset after each guest. */
+  traits: traits.unwrap().max(16).default([]),
+  /** What the agent does after each guest. */
   clean: clean.unwrap().default('reset'),
   attributes: z
-    .record(
-      z
-        .string()
-        .regex(
-          /^(?!(model|function)$)[a-z][a-z0-9_]{0,31}$/,
-          'must be lower case, not model or function',
-        ),
-      z.string().min(1).max(255),
-    )
+    .record(z.string(), z.string(attributesAre).min(1, attributesAre).max(255), attributesAre)
+    .refine((given) => Object.keys(given).every(isFree), attributesAre)
+    .refine((given) => Object.keys(given).length <= 16, 'must be at most 16')
     .default({}),
   /** Where the ids are published. */
   source: z.string().max(255).optional(),

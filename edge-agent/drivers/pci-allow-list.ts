@@ -9,7 +9,7 @@ import { reportedDevice } from '#core/contracts/inventory-report.ts';
 /** Lower case, without `0x`. */
 export const hexadecimal = (pattern: RegExp, what: string) =>
   z
-    .string()
+    .string(`must be ${what}`)
     .toLowerCase()
     .transform((text) => text.replace(/^0x/, ''))
     .pipe(z.string().regex(pattern, `must be ${what}`));
@@ -41,7 +41,7 @@ export const allowListEntry = z
     class: classPrefix.optional(),
     device_type: reportedDevice.shape.type.optional(),
     resource_class: z
-      .string()
+      .string('must be FPGA, PGPU or CUSTOM_...')
       .regex(/^(FPGA|PGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be FPGA, PGPU or CUSTOM_...')
       .default('CUSTOM_PCI'),
     traits: z

@@ -155,6 +155,18 @@ describe('driver ai_chip', () => {
     expect(handles).toEqual(['1', '2']);
   });
 
+  it('makes virtual functions on the cards that an entry names', async () => {
+    const path = (card: string) => `${tree.pathOf(card)}/sriov_vf_device`;
+    for (const card of [address, '0000:5e:00.0']) {
+      tree.addFunction({ ...mi300x, address: card, sriovTotalvfs: 1 }).write(path(card), '74b5\n');
+    }
+    const device = { model: 'MI300X VF', virtual_functions: 1, addresses: '0000:5e:00.0' };
+    const changes = (await (await driverOf([device])).plan?.()) ?? [];
+    expect(changes).toMatchObject([
+      { address: '0000:5e:00.0', what: 'number of virtual functions', before: '0', after: '1' },
+    ]);
+  });
+
   it('offers a virtual function by its own address', async () => {
     tree.addFunction(mi300x).addVirtualFunctions(address, 2, mi300xVirtual);
     const { devices, notOffered } = await discover([{ addresses: ['0000:3b:00.2'] }]);
@@ -254,6 +266,11 @@ describe("an operator's row", () => {
     ['for bridges', { class: '0604' }, 'class', 'a bridge is never given to a guest'],
     ['with a class of Nova', { resource_class: 'VCPU' }, 'resource_class', 'CUSTOM_'],
     ['with a standard trait', { traits: ['HW_NIC_SRIOV'] }, 'traits.0', 'CUSTOM_'],
+    ['without a class', { resource_class: undefined }, 'resource_class', 'must be FPGA, PGPU or'],
+    ['without a vendor', { vendor_id: undefined }, 'vendor_id', 'four hexadecimal digits'],
+    ['without a name', { name: undefined }, 'name', 'must be 1 to 64 letters'],
+    ['with an attribute of Cyborg', { attributes: { rc: 'x' } }, 'attributes', 'must be texts'],
+    ['with a number', { attributes: { cores: 8 } }, 'attributes.cores', 'must be texts by name'],
     ['with another cleaning', { clean: 'wipe' }, 'clean', 'must be none or reset'],
     ['with the name of a model', { name: 'ascend 310' }, 'name', 'duplicate model: Ascend 310'],
     [
