@@ -1,0 +1,73 @@
+// What Cyborg's driver of a class would report, our driver reports: the provider's name, the
+// resource class and the traits. Profiles written for Cyborg match, and a cloud that moves keeps
+// its providers. The expected names are those of Cyborg's drivers, in docs/device-profiles.md.
+
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { planDevice } from '#core/domain/device-plan.ts';
+import { discovered } from '#test/support/reports.ts';
+import { fixture as fake } from './fake.fixture.ts';
+import type { DriverFixture } from './fixture.ts';
+import { fixture as inspur } from './inspur-fpga.fixture.ts';
+import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
+import { fixture as pci } from './pci.fixture.ts';
+import { Trial } from './trial.ts';
+
+const documented = readFileSync(
+  new URL('../../docs/device-profiles.md', import.meta.url),
+  'utf8',
+);
+
+async function providersOf(fixture: DriverFixture) {
+  const trial = new Trial(fixture);
+  try {
+    await trial.start();
+    const { devices } = await trial.discover();
+    return devices.flatMap(({ device }) => {
+      const plan = planDevice('cmp1', undefined, discovered(device), '2026-07-01T00:00:00.000Z');
+      return plan.deployables;
+    });
+  } finally {
+    trial.remove();
+  }
+}
+
+interface Named {
+  /** In the documentation's table. */
+  readonly cyborg: string;
+  readonly fixture: DriverFixture;
+  readonly provider: string;
+  readonly resourceClass: string;
+  readonly traits: readonly string[];
+}
+
+it.each<Named>([
+  {
+    ...{ cyborg: 'fake_driver', fixture: fake, provider: 'cmp1_FakeDevice' },
+    ...{ resourceClass: 'FPGA', traits: ['CUSTOM_FAKE_DEVICE'] },
+  },
+  {
+    ...{ cyborg: 'nvidia_gpu_driver', fixture: nvidia, provider: 'cmp1_0000:3b:00.0' },
+    ...{ resourceClass: 'PGPU', traits: ['OWNER_CYBORG', 'CUSTOM_NVIDIA_2235'] },
+  },
+  {
+    ...{ cyborg: 'nvidia_gpu_driver', fixture: nvidia, provider: 'cmp1_0000:5e:00.0' },
+    ...{ resourceClass: 'VGPU', traits: ['OWNER_CYBORG', 'CUSTOM_NVIDIA_2235_NVIDIA_1'] },
+  },
+  {
+    ...{ cyborg: 'pci_driver', fixture: pci, provider: 'cmp1_0000:3b:00.0' },
+    // The entry of the fixture has a class of its own; without one it is CUSTOM_PCI.
+    resourceClass: 'PGPU',
+    traits: ['OWNER_CYBORG', 'CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],
+  },
+  {
+    ...{ cyborg: 'inspur_fpga_driver', fixture: inspur, provider: 'cmp1_0000:3b:00.0' },
+    ...{ resourceClass: 'FPGA', traits: ['CUSTOM_FPGA_INSPUR', 'CUSTOM_FPGA_PRODUCT_ID_0911'] },
+  },
+])('$provider of $cyborg has the same class and traits', async (named) => {
+  const { cyborg, fixture, provider, resourceClass, traits } = named;
+  const found = (await providersOf(fixture)).find(({ name }) => name === provider);
+  expect(found?.resourceClass).toBe(resourceClass);
+  expect(found?.traits).toEqual(expect.arrayContaining([...traits]));
+  expect(documented).toContain(`| \`${cyborg}\` |`);
+});
