@@ -16,7 +16,12 @@ import type { VgpuCards } from './nvidia-settings.ts';
 
 const recordName = 'vgpu-types.json';
 const texts = z.record(z.string(), z.string());
-const record = z.object({ boot_id: z.string(), types: texts, names: texts });
+const record = z.object({
+  boot_id: z.string(),
+  types: texts,
+  names: texts,
+  offered: z.record(z.string(), z.object({ card: z.string(), type: z.string() })),
+});
 
 /** A virtual function, and the number of its type; `0` for none. */
 interface Divided {
@@ -29,6 +34,11 @@ interface Records {
   readonly types: Map<string, string>;
   /** By number. */
   readonly names: Map<string, string>;
+  /**
+   * By address, as what a function was offered: a guest may have it, also one that is off. Kept
+   * until the settings no longer name the card.
+   */
+  readonly offered: Map<string, { readonly card: string; readonly type: string }>;
 }
 
 export interface VendorVgpus {
@@ -38,6 +48,8 @@ export interface VendorVgpus {
   nameOf(card: string, type: string): Promise<string | undefined>;
   /** Addresses of the functions with the type, or a clause why none is offered. */
   offered(card: string, type: string): Promise<readonly string[] | string>;
+  /** Forgets what was offered of cards that the settings no longer name. */
+  keepOnly(cards: ReadonlySet<string>): Promise<void>;
   plan(card: string, given: VgpuCards): Promise<readonly HostChange[]>;
   /** Clears the type and sets it again. */
   recreate(card: string, address: string, type: string): Promise<Evidence>;
@@ -59,8 +71,12 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     known ??= files.read(recordName).then((text) => recordsOf(text, bootId));
     return known;
   };
-  const keep = async ({ types, names }: Records) => {
-    const kept = { types: Object.fromEntries(types), names: Object.fromEntries(names) };
+  const keep = async ({ types, names, offered }: Records) => {
+    const kept = {
+      types: Object.fromEntries(types),
+      names: Object.fromEntries(names),
+      offered: Object.fromEntries(offered),
+    };
     await files.replace(recordName, JSON.stringify({ boot_id: bootId, ...kept }));
   };
   const note = async (address: string, type: string) => {
@@ -89,6 +105,13 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     return undefined;
   };
 
+  const refusalOfClearing = async (each: Divided) => {
+    if (!(await isOurs(each))) return 'another program has set it';
+    const { address } = each.fn;
+    if (recreated.has(address)) return 'a job is recreating it';
+    return (await guards.heldBy([each.fn], false)).get(address);
+  };
+
   /** Writes may be accepted without an effect. */
   const write = async (card: string, fn: PciFunction, number: string) => {
     const file = `${fn.path}/nvidia/current_vgpu_type`;
@@ -106,10 +129,17 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     await keep(now);
   };
 
+  /** A guest that has the function expects that type. */
+  const offeredAsOther = async ({ address }: PciFunction, number: string) => {
+    const before = (await records()).offered.get(address);
+    return before && numberOf(before.type) !== number ? before.type : undefined;
+  };
+
   /** Sets the type of one function after the other until the card is full. */
   const fill = async (card: string, number: string) => {
     for (const each of await readAll(card)) {
       if (each.current !== '0' || recreated.has(each.fn.address)) continue;
+      if (await offeredAsOther(each.fn, number)) continue;
       const name = (await creatable(each.fn, card)).get(number);
       if (name === undefined) return;
       await noteName(number, name);
@@ -135,10 +165,24 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       const foreign = await foreignOf(all);
       if (foreign) return foreignText(foreign);
       const number = numberOf(type);
-      return all
+      const addresses = all
         .filter(({ fn, current }) => current === number || recreated.has(fn.address))
         .map(({ fn }) => fn.address)
         .sort();
+      const now = await records();
+      const isKnown = (address: string) => now.offered.get(address)?.type === type;
+      if (!addresses.every(isKnown)) {
+        for (const address of addresses) now.offered.set(address, { card, type });
+        await keep(now);
+      }
+      return addresses;
+    },
+
+    keepOnly: async (cards) => {
+      const now = await records();
+      const gone = [...now.offered].filter(([, { card }]) => !cards.has(card));
+      for (const [address] of gone) now.offered.delete(address);
+      if (gone.length > 0) await keep(now);
     },
 
     plan: async (card, { vgpu_type: type }) => {
@@ -146,14 +190,16 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       const all = await readAll(card);
       const what = 'vGPU type';
       const changes: HostChange[] = [];
-      for (const each of all.filter(({ current }) => current !== '0' && current !== number)) {
+      for (const each of all.filter(({ current }) => current !== number)) {
         const { address } = each.fn;
-        const difference = { address, what, before: `nvidia-${each.current}`, after: type };
-        const refusal = (await isOurs(each))
-          ? guards.isOffered(address) || recreated.has(address)
-            ? `${address} is offered to guests`
-            : (await guards.heldBy([each.fn], false)).get(address)
-          : 'another program has set it';
+        const isFree = each.current === '0';
+        const offeredAs = await offeredAsOther(each.fn, number);
+        if (isFree && !offeredAs) continue;
+        const before = isFree ? 'none' : `nvidia-${each.current}`;
+        const difference = { address, what, before, after: type };
+        const refusal = offeredAs
+          ? `it is offered to guests as ${offeredAs}: take the card out of the settings first`
+          : await refusalOfClearing(each);
         changes.push(
           refusal === undefined
             ? { ...difference, apply: () => write(card, each.fn, '0') }
@@ -161,7 +207,10 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
         );
       }
       const made = all.filter(({ current }) => current === number).length;
-      const free = all.find(({ fn, current }) => current === '0' && !recreated.has(fn.address));
+      const refused = new Set(changes.map(({ address }) => address));
+      const isFree = ({ fn, current }: Divided) =>
+        current === '0' && !recreated.has(fn.address) && !refused.has(fn.address);
+      const free = all.find(isFree);
       if (!free || !(await creatable(free.fn, card)).has(number)) return changes;
       const difference = {
         ...{ address: card, what: `number of vGPUs of type ${type}` },
@@ -218,11 +267,12 @@ export function typesOf(text: string): ReadonlyMap<string, string> {
 /** A boot clears all types. */
 function recordsOf(text: string | undefined, bootId: string): Records {
   const parsed = record.safeParse(text === undefined ? undefined : jsonOf(text));
-  if (!parsed.success) return { types: new Map(), names: new Map() };
-  const { boot_id: boot, types, names } = parsed.data;
+  if (!parsed.success) return { types: new Map(), names: new Map(), offered: new Map() };
+  const { boot_id: boot, types, names, offered } = parsed.data;
   return {
     types: new Map(boot === bootId ? Object.entries(types) : []),
     names: new Map(Object.entries(names)),
+    offered: new Map(Object.entries(offered)),
   };
 }
 

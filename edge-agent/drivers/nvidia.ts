@@ -61,6 +61,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       );
       const notOffered = found.flatMap((each) => each?.notOffered ?? []);
       const own = await discoverVendor(given, byAddress);
+      await vendor.keepOnly(new Set(byAddress.keys()));
       const isOwn = ({ address }: NotOffered) => mayUseTypes(vendor, address);
       const left = [...notOffered.filter((each) => !isOwn(each)), ...(own.notOffered ?? [])];
       const described: Record<string, ReportedDevice> = {};

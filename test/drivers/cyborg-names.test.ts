@@ -13,10 +13,7 @@ import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
 import { Trial } from './trial.ts';
 
-const documented = readFileSync(
-  new URL('../../docs/device-profiles.md', import.meta.url),
-  'utf8',
-);
+const documented = readFileSync(new URL('../../docs/device-profiles.md', import.meta.url), 'utf8');
 
 async function providersOf(fixture: DriverFixture) {
   const trial = new Trial(fixture);

@@ -165,8 +165,22 @@ describe('types of vGPUs on virtual functions', () => {
     kernel.enable(card);
     const before = await aDriver();
     await before.setUp();
-    const after = await aDriver({ cards: [{ ...vgpus, vgpu_type: 'nvidia-1145' }] });
-    expect((await after.setUp()).left).toEqual([]);
+    await before.discover();
+    const other = { cards: [{ ...vgpus, vgpu_type: 'nvidia-1145' }] };
+    const refused = await (await aDriver(other)).setUp();
+    expect(refused.left).toEqual(
+      [0, 1].map((index) => expect.stringMatching(`${functions[index]}.*to guests as nvidia-1147`)),
+    );
+    // Also after a boot, which clears the types: a server that is off expects the earlier one.
+    kernel.boot();
+    bootId = 'boot-2';
+    await (await aDriver(other)).setUp();
+    expect(kernel.types()).toEqual({ [`${functions[2]}`]: '1145', [`${functions[3]}`]: '1145' });
+    await (await aDriver({ cards: [{ addresses: '0000:c1:00.0' }] })).discover();
+    await (
+      await aDriver({ cards: [{ addresses: '0000:c2:00.0', vgpu_type: 'nvidia-1' }] })
+    ).discover();
+    expect((await (await aDriver(other)).setUp()).left).toEqual([]);
     expect(Object.values(kernel.types())).toEqual(['1145', '1145', '1145', '1145']);
   });
 
