@@ -13,14 +13,14 @@ export const hexadecimal = (pattern: RegExp, what: string) =>
     .toLowerCase()
     .transform((text) => text.replace(/^0x/, ''))
     .pipe(z.string().regex(pattern, `must be ${what}`));
-const id = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
+export const pciId = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
 export const classPrefix = hexadecimal(
   /^([0-9a-f]{2}){1,3}$/,
   'two, four or six digits of a class code',
 );
 
 /** Each part is a hexadecimal number or `*`; a missing part matches everything, as in Nova. */
-const addressPattern = z
+export const addressPattern = z
   .string()
   .toLowerCase()
   .regex(
@@ -35,8 +35,8 @@ function isCount(given: unknown): given is boolean | number {
 /** One entry; drivers that sell by other settings make such entries of them. */
 export const allowListEntry = z
   .strictObject({
-    vendor_id: id.optional(),
-    product_id: id.optional(),
+    vendor_id: pciId.optional(),
+    product_id: pciId.optional(),
     address: addressPattern.optional(),
     class: classPrefix.optional(),
     device_type: reportedDevice.shape.type.optional(),

@@ -52,3 +52,12 @@ export function pciTraits({ vendorId, productId }: PciFunction): string[] {
     `CUSTOM_PCI_PRODUCT_ID_${productId.toUpperCase()}`,
   ];
 }
+
+/** As Cyborg's ssd_driver names them: `CUSTOM_SSD_INSPUR`, `CUSTOM_SSD_PRODUCT_ID_1001`. */
+export function ssdTraits(vendorId: string, productId: string): string[] {
+  const vendor = vendorNames[vendorId];
+  return [
+    ...(vendor ? [`CUSTOM_SSD_${vendor}`] : []),
+    `CUSTOM_SSD_PRODUCT_ID_${productId.toUpperCase()}`,
+  ];
+}

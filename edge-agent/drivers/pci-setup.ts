@@ -14,6 +14,8 @@ export interface SetupDeps {
   readonly hardware: Hardware;
   readonly guards: Guards;
   readonly allowList: readonly AllowListEntry[];
+  /** Addresses that the driver is cleaning: their binding is its own until the end. */
+  readonly busy?: ReadonlySet<string>;
 }
 
 export async function planPci(deps: SetupDeps): Promise<readonly HostChange[]> {
@@ -136,7 +138,10 @@ async function planBindings(
   const wanted = wishes.flatMap((wish) => {
     const { bind_to: driver } = wish.entry;
     return [...wish.functions, ...companionsOf(wish, functions)].flatMap((fn) =>
-      driver === undefined || fn.boundDriver === driver || replaced.has(fn.physicalFunction ?? '')
+      driver === undefined ||
+      fn.boundDriver === driver ||
+      replaced.has(fn.physicalFunction ?? '') ||
+      deps.busy?.has(fn.address)
         ? []
         : [{ fn, driver }],
     );
@@ -151,11 +156,22 @@ async function planBindings(
     const difference = { address, what: 'driver', before: boundDriver, after: driver };
     const use = held.get(address);
     if (use !== undefined) return { ...difference, refusal: `${address} ${use}` };
-    return { ...difference, apply: () => bindFunction(deps, address, driver) };
+    return {
+      ...difference,
+      apply: async () => {
+        if (deps.busy?.has(address)) throw new Error(`${address} is being cleaned`);
+        await bindFunction(deps, address, driver);
+      },
+    };
   });
 }
 
-async function bindFunction(deps: SetupDeps, address: string, driver: string): Promise<void> {
+/** @throws if the function is in use, or the kernel has not bound it to the driver */
+export async function bindFunction(
+  deps: Pick<SetupDeps, 'sysfs' | 'hardware' | 'guards'>,
+  address: string,
+  driver: string,
+): Promise<void> {
   const { sysfs, hardware, guards } = deps;
   const fn = readPciFunctionAt(sysfs, address);
   if (!fn) throw new Error(`${address} is no longer there`);

@@ -42,6 +42,8 @@ export interface PciDriverDeps {
   readonly log: Log;
   /** What the driver in whose name it is offered knows of the device beyond its ids. */
   readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
+  /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
+  readonly busy?: ReadonlySet<string>;
 }
 
 export function createPciDriver(given: PciDriverDeps): Driver {
@@ -79,6 +81,7 @@ async function discoverPci(deps: Named, serials: Serials) {
     wanted: wishes.flatMap((wish) => wish.functions),
     all: functions,
     isOurs: isOurs(deps, functions),
+    ...(deps.busy && { busy: deps.busy }),
   });
   const chosen = choosePciFunctions(
     wishes.filter(({ physical }) => !dead.has(physical.address)),
@@ -206,7 +209,7 @@ function handleOf({ address }: PciFunction, { clean }: AllowListEntry): Reported
 }
 
 /** @throws if the handle names no PCI function */
-function addressOf({ info }: HandleWork): string {
+export function addressOf({ info }: HandleWork): string {
   const { domain, bus, device, function: fn } = info;
   const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
   if (!parsed) throw new Error('The handle names no PCI function.');

@@ -18,6 +18,8 @@ export interface Asked {
   /** All functions of the host. */
   readonly all: readonly PciFunction[];
   readonly isOurs: (fn: PciFunction) => boolean;
+  /** Addresses at which the driver works itself, for example cleans: they stay offered. */
+  readonly busy?: ReadonlySet<string>;
 }
 
 /** A clause for each function in use, which completes "The device at <address> ...". */
@@ -40,7 +42,7 @@ export interface Guards {
 export function openGuards(deps: GuardsDeps): Guards {
   const { sysfs, offeredBefore } = deps;
   return {
-    check: async ({ driver, wanted, all, isOurs }) => {
+    check: async ({ driver, wanted, all, isOurs, busy }) => {
       const facts = await readHostFacts(deps, wanted);
       const groups = groupsOf(all);
       const before = offeredBefore.of(driver);
@@ -51,11 +53,12 @@ export function openGuards(deps: GuardsDeps): Guards {
         const group = groups.get(iommuGroup) ?? [];
         const mayBeHeld = before.has(address);
         const refusal = refusalOf({ fn, group, isOurs, mayBeHeld }, facts);
-        if (refusal) refusals.set(address, refusal);
+        const stays = mayBeHeld && busy?.has(address);
+        if (refusal && !stays) refusals.set(address, refusal);
         // Refused for another reason while a guest has it: after the reason has gone, the guest
         // still has it.
         const isOpen = facts.openByVfio.has(iommuGroup) || facts.openByVfio.has(address);
-        if (!refusal || (mayBeHeld && isOpen)) kept.push(address);
+        if (!refusal || stays || (mayBeHeld && isOpen)) kept.push(address);
       }
       await offeredBefore.replace(driver, kept);
       return refusals;
