@@ -14,6 +14,8 @@ import { mdevSettings } from './mdev-settings.ts';
 import { defineModelDriver } from './model-driver.ts';
 import { createNvidiaDriver } from './nvidia.ts';
 import { nvidiaName, nvidiaSettings } from './nvidia-settings.ts';
+import { createNvmeDriver } from './nvme.ts';
+import { nvmeSettings } from './nvme-settings.ts';
 import { createPciDriver } from './pci.ts';
 import { pciAllowList } from './pci-allow-list.ts';
 
@@ -45,6 +47,7 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({ name: nvidiaName, settings: nvidiaSettings, create: createNvidiaDriver }),
   defineModelDriver(aiChips),
   defineModelDriver(inspurFpgas),
+  defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -128,6 +128,14 @@ export class SysfsTree {
     return this;
   }
 
+  /** Both below the root; an existing link is replaced. */
+  link(from: string, to: string): this {
+    mkdirSync(dirname(join(this.root, from)), { recursive: true });
+    rmSync(join(this.root, from), { force: true });
+    this.#link(from, to);
+    return this;
+  }
+
   remove(): void {
     rmSync(this.root, { recursive: true, force: true });
   }

@@ -1,0 +1,187 @@
+// NVMe controllers as the kernel's driver `nvme` shows them in sysfs. A controller on a VFIO
+// driver shows nothing, so what was seen before is kept in a file of the driver.
+
+import * as z from 'zod';
+import type { Clock } from '#agent/clock.ts';
+import { ownerOf } from '#agent/guards/owner.ts';
+import { openStateFiles } from '#agent/state-files.ts';
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/);
+/** Lengths of SN, MN and FR: NVM Express Base Specification 1.4, 5.15.2.2. */
+const facts = z.object({
+  serial: text(20),
+  model: text(40).optional(),
+  firmware: text(8).optional(),
+  gigabytes: z.int().min(1).optional(),
+});
+export type ControllerFacts = z.infer<typeof facts>;
+
+const known = z.record(z.string(), facts.extend({ ids: z.string() }));
+type Known = z.infer<typeof known>;
+
+export interface ShownController {
+  /** `nvme0`. */
+  readonly name: string;
+  readonly address: string;
+  /** Of the kernel's driver: `live` if it takes commands. */
+  readonly state: string | undefined;
+  readonly facts: ControllerFacts | undefined;
+}
+
+/** All PCI controllers of this host that are on the kernel's driver. */
+export function shownControllers(sysfs: Sysfs): ShownController[] {
+  const names = (listed(sysfs, 'class/nvme') ?? []).filter((name) => /^nvme\d{1,4}$/.test(name));
+  return names.flatMap((name) => {
+    const address = ownerIfReadable(sysfs, `class/nvme/${name}`);
+    if (!address) return [];
+    const read = (file: string) => readIfReadable(sysfs, `class/nvme/${name}/${file}`)?.trim();
+    const found = facts.safeParse({
+      serial: read('serial'),
+      ...validOnly('model', read('model')),
+      ...validOnly('firmware', read('firmware_rev')),
+      ...gigabytesOf(sysfs, name),
+    });
+    return [{ name, address, state: read('state'), facts: found.data }];
+  });
+}
+
+/** What is only shown is left out if it is not valid. */
+function validOnly(key: 'model' | 'firmware', given: string | undefined) {
+  const { data } = facts.shape[key].safeParse(given);
+  return data === undefined ? {} : { [key]: data };
+}
+
+/** The namespaces that the kernel shows; it counts in 512 bytes, whatever their blocks are. */
+function gigabytesOf(sysfs: Sysfs, name: string) {
+  const blocks = (listed(sysfs, `class/nvme/${name}`) ?? []).filter((each) =>
+    /^nvme\d+(c\d+)?n\d+$/.test(each),
+  );
+  const bytes = blocks.reduce((sum, block) => {
+    const size = readIfReadable(sysfs, `class/nvme/${name}/${block}/size`) ?? '';
+    return sum + (/^\d{1,15}$/.test(size) ? Number(size) * 512 : 0);
+  }, 0);
+  const gigabytes = Math.round(bytes / 1e9);
+  return gigabytes > 0 ? { gigabytes } : {};
+}
+
+function listed(sysfs: Sysfs, path: string): readonly string[] | undefined {
+  try {
+    return sysfs.list(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
+  try {
+    return ownerOf(sysfs, path);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface KnownControllers {
+  /** Of what the settings name, by address: as the kernel shows it now, or as it was shown. */
+  of(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
+  /**
+   * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
+   * a device that is offered stays as it was: a holder may have replaced it.
+   */
+  remember(
+    functions: readonly PciFunction[],
+    isOffered: (address: string) => boolean,
+  ): Promise<void>;
+}
+
+const file = 'controllers.json';
+
+export function openKnownControllers(sysfs: Sysfs, directory: string): KnownControllers {
+  const files = openStateFiles(directory);
+  let kept: Known = {};
+  let isRead = false;
+  return {
+    of: (functions) =>
+      new Map(
+        functions.flatMap((fn) => {
+          const found = kept[fn.address];
+          return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
+        }),
+      ),
+    remember: async (functions, isOffered) => {
+      if (!isRead) kept = readKnown(await files.read(file));
+      isRead = true;
+      const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each.facts]));
+      const now = { ...kept };
+      for (const fn of functions) {
+        const found = shown.get(fn.address);
+        if (!found) continue;
+        const before = now[fn.address];
+        const same = before?.serial === found.serial ? before : undefined;
+        now[fn.address] = {
+          // Namespaces appear some time after their controller.
+          ...(same?.gigabytes && { gigabytes: same.gigabytes }),
+          ...found,
+          ...(same?.firmware && isOffered(fn.address) && { firmware: same.firmware }),
+          ids: idsOf(fn),
+        };
+      }
+      const before = JSON.stringify(kept);
+      kept = now;
+      if (JSON.stringify(now) !== before) await files.replace(file, JSON.stringify(now));
+    },
+  };
+}
+
+/** A file that is not valid is as none: the next boot shows the controllers to the kernel. */
+function readKnown(given: string | undefined): Known {
+  try {
+    return known.parse(JSON.parse(given ?? '{}'));
+  } catch {
+    return {};
+  }
+}
+
+/** Another card in the slot is of another model, as a rule. */
+function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+  return `${vendorId}:${productId}:${subsystemId}`;
+}
+
+/** A controller starts within CAP.TO, at most 127.5 s (Base Specification 1.4, 3.1.1). */
+const startMs = 130_000;
+const firstPollMs = 100;
+const lastPollMs = 2_000;
+
+/** Waits until the kernel's driver takes commands for it. @throws a sentence if it does not */
+export async function waitForController(
+  { sysfs, clock }: { readonly sysfs: Sysfs; readonly clock: Clock },
+  address: string,
+): Promise<ShownController & { readonly facts: ControllerFacts }> {
+  const until = clock.monotonicMs() + startMs;
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, lastPollMs)) {
+    const shown = shownControllers(sysfs);
+    const [found, second] = shown.filter((each) => each.address === address);
+    if (second) throw new Error(`${address} has two controllers: ${found?.name}, ${second.name}.`);
+    if (found?.state === 'dead' || found?.state?.startsWith('deleting')) {
+      throw new Error(`The controller ${found.name} of ${address} is ${found.state}.`);
+    }
+    if (found?.state === 'live') {
+      if (!found.facts) throw new Error(`The serial number of ${found.name} is not valid.`);
+      const twin = shown.find(
+        (each) => each.name !== found.name && each.facts?.serial === found.facts?.serial,
+      );
+      if (twin) throw new Error(`${address} and ${twin.address} have the same serial number.`);
+      return { ...found, facts: found.facts };
+    }
+    if (clock.monotonicMs() >= until) {
+      const state = found ? `is ${found.state ?? 'in no state'}` : 'has not appeared';
+      throw new Error(`The controller of ${address} ${state} after ${startMs / 1000} s.`);
+    }
+    await clock.sleep(pollMs);
+  }
+}

@@ -1,0 +1,192 @@
+// The program `nvme` of nvme-cli: what is asked of it, and what its JSON says. The output comes
+// from a device that a tenant had, so each number is checked. Formats are those of nvme-cli 2.3
+// to 2.11 (nvme-print-json.c).
+
+import * as z from 'zod';
+import type { Hardware } from '#agent/hardware/port.ts';
+
+export interface ToolDeps {
+  readonly hardware: Hardware;
+  /** The PCI address, under which a hanging operation blocks others. */
+  readonly address: string;
+  /** The program's absolute path. */
+  readonly tool: string;
+  /** `nvme0`. */
+  readonly controller: string;
+}
+
+export interface Controller {
+  readonly serial: string;
+  readonly model: string;
+  readonly firmware: string;
+  readonly id: number;
+  /** SANICAP, OACS and FNA: NVM Express Base Specification 1.4, 5.15.2.2. */
+  readonly sanitizeCapabilities: number;
+  readonly commands: number;
+  readonly formatAttributes: number;
+  /** Bytes that no namespace has; 0 without Namespace Management. */
+  readonly unallocated: number;
+}
+
+/** Sanitize Status log, 81h: NVM Express Base Specification 1.4, 5.14.1.16.2. */
+export interface SanitizeLog {
+  readonly state: SanitizeState;
+  /** From 0 to 100. */
+  readonly percent: number;
+  /** No user data has been written since the last completed sanitize operation. */
+  readonly isGloballyErased: boolean;
+  /** Bits 2:0 of the command that started the last operation. */
+  readonly action: number;
+  /** Allow Unrestricted Sanitize Exit: a failure can be left without another operation. */
+  readonly isUnrestricted: boolean;
+}
+
+export type SanitizeState = 'never' | 'completed' | 'running' | 'failed';
+
+export interface Namespace {
+  /** Index of the LBA format in use. */
+  readonly format: number;
+  /** Bytes of a block in each LBA format. */
+  readonly blockSizes: readonly number[];
+  readonly isFormatting: boolean;
+}
+
+const count = z.int().min(0);
+/** 128 bits: a number, or a text where the version does not trust JSON with it. */
+const wide = z.union([z.number(), z.string().regex(/^[0-9]{1,39}$/)]).transform(Number);
+
+const controllerForm = z.object({
+  sn: z.string(),
+  mn: z.string(),
+  fr: z.string(),
+  cntlid: count.max(0xffff),
+  sanicap: count.max(0xffffffff),
+  oacs: count.max(0xffff),
+  fna: count.max(0xff),
+  unvmcap: wide.default(0),
+});
+const logForm = z.object({
+  sprog: count.max(0xffff),
+  sstat: z.object({
+    global_erased: z.union([z.literal(0), z.literal(1)]),
+    /** `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. */
+    status: z.string().regex(/^\([0-7]\)/),
+  }),
+  cdw10_info: count.max(0xffffffff),
+});
+const listForm = z.object({
+  nsid_list: z.array(z.object({ nsid: count.min(1).max(0xfffffffe) })).max(1024),
+});
+const namespaceForm = z.object({
+  // Absent for the format that all namespaces share (FFFFFFFFh).
+  flbas: count.max(0xff).default(0),
+  fpi: count.max(0xff).default(0),
+  lbafs: z.array(z.object({ ds: count.max(32) })).min(1),
+});
+const registersForm = z.object({ vs: z.int(), bpinfo: z.int() });
+
+/** Reading takes milliseconds; a controller that resets takes seconds. */
+const readMs = 30_000;
+
+/** @throws if the tool fails, or prints anything but what the form says */
+async function read<T>(deps: ToolDeps, form: z.ZodType<T>, verb: string, ...args: string[]) {
+  const output = await run(deps, readMs, verb, ...args, '-o', 'json');
+  return parsed(form, verb, output);
+}
+
+/** Pure. @throws a sentence if the text is not what the form says */
+export function parsed<T>(form: z.ZodType<T>, verb: string, text: string): T {
+  try {
+    return form.parse(JSON.parse(text));
+  } catch {
+    throw new Error(`nvme ${verb} printed what is not valid for it.`);
+  }
+}
+
+export async function run(
+  { hardware, address, tool, controller }: ToolDeps,
+  limitMs: number,
+  verb: string,
+  ...args: string[]
+): Promise<string> {
+  const answer = await hardware.exec(address, tool, [verb, `/dev/${controller}`, ...args], limitMs);
+  if (answer.exitCode === 0) return answer.stdout;
+  const [line = ''] = `${answer.stderr}\n${answer.stdout}`.trim().split('\n');
+  const shown = line.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 120);
+  throw new Error(`nvme ${verb} failed with exit code ${answer.exitCode}: ${shown}`);
+}
+
+export async function identify(deps: ToolDeps): Promise<Controller> {
+  return controllerOf(await read(deps, controllerForm, 'id-ctrl'));
+}
+
+function controllerOf(given: z.infer<typeof controllerForm>): Controller {
+  return {
+    serial: given.sn.trim(),
+    model: given.mn.trim(),
+    firmware: given.fr.trim(),
+    id: given.cntlid,
+    sanitizeCapabilities: given.sanicap,
+    commands: given.oacs,
+    formatAttributes: given.fna,
+    unallocated: given.unvmcap,
+  };
+}
+
+export async function readSanitizeLog(deps: ToolDeps): Promise<SanitizeLog> {
+  const whole = await read(deps, z.record(z.string(), z.unknown()), 'sanitize-log');
+  return sanitizeLogOf(whole[deps.controller]);
+}
+
+/** SSTAT bits 2:0; 4 is a completion that was asked to deallocate nothing. */
+const states: readonly (SanitizeState | undefined)[] = [
+  'never',
+  'completed',
+  'running',
+  'failed',
+  'completed',
+];
+
+/** Pure. @throws a sentence for what is not a log */
+export function sanitizeLogOf(given: unknown): SanitizeLog {
+  const log = parsed(logForm, 'sanitize-log', JSON.stringify(given) ?? '');
+  const state = states[Number(log.sstat.status[1])];
+  if (!state) throw new Error(`The sanitize log has the unknown status ${log.sstat.status[1]}.`);
+  return {
+    state,
+    percent: Math.floor((log.sprog / 0x10000) * 100),
+    isGloballyErased: log.sstat.global_erased === 1,
+    action: log.cdw10_info & 0x7,
+    isUnrestricted: (log.cdw10_info & 0x8) !== 0,
+  };
+}
+
+/** Active namespaces, or all that are allocated. */
+export async function listNamespaces(deps: ToolDeps, all = false): Promise<readonly number[]> {
+  const list = await read(deps, listForm, 'list-ns', ...(all ? ['--all'] : []));
+  return list.nsid_list.map(({ nsid }) => nsid);
+}
+
+export async function readNamespace(deps: ToolDeps, nsid: number): Promise<Namespace> {
+  const { flbas, fpi, lbafs } = await read(deps, namespaceForm, 'id-ns', `--namespace-id=${nsid}`);
+  return {
+    // Bits 6:5 are the upper ones (NVM Command Set Specification 1.0, Identify Namespace).
+    format: (flbas & 0xf) | ((flbas & 0x60) >> 1),
+    blockSizes: lbafs.map(({ ds }) => 2 ** ds),
+    // Bit 7: the indicator exists; bits 6:0: percent that remain.
+    isFormatting: (fpi & 0x80) !== 0 && (fpi & 0x7f) !== 0,
+  };
+}
+
+/**
+ * Bytes of each boot partition: BPINFO bits 14:0, in 128 KiB (NVM Express Base Specification 1.4,
+ * 3.1.13). 0 if there is none.
+ */
+export async function bootPartitionBytes(deps: ToolDeps): Promise<number> {
+  const { vs, bpinfo } = await read(deps, registersForm, 'show-regs');
+  // Registers that cannot be read are all ones.
+  if (vs === -1 || vs === 0 || vs === 0xffffffff || bpinfo === -1 || bpinfo === 0xffffffff) {
+    throw new Error('The registers of the controller cannot be read.');
+  }
+  return (bpinfo & 0x7fff) * 128 * 1024;
+}

@@ -1,0 +1,239 @@
+// Whole NVMe devices for passthrough, of any vendor: found, guarded and bound like other PCI
+// functions, and erased after each holder. A device that is offered is on a VFIO driver; while it
+// is cleaned, it is on the kernel's driver `nvme`, through which nvme-cli reaches it.
+
+import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
+import type { DriverContext } from './define-driver.ts';
+import type { Driver, HandleWork } from './driver.ts';
+import {
+  type ControllerFacts,
+  type KnownControllers,
+  openKnownControllers,
+  waitForController,
+} from './nvme-controllers.ts';
+import { type Erasure, erase } from './nvme-erase.ts';
+import { resetBootPartitions, resetNamespaces } from './nvme-remains.ts';
+import { allowListOf, isErasing, type NvmeSettings } from './nvme-settings.ts';
+import { type Controller, identify } from './nvme-tool.ts';
+import { addressOf, createPciDriver } from './pci.ts';
+import { type AllowListEntry, matches } from './pci-allow-list.ts';
+import { ssdTraits } from './pci-ids.ts';
+import { bindFunction } from './pci-setup.ts';
+
+const name = 'nvme';
+/** For the way back to the VFIO driver, before the agent gives up the job. */
+const wayBackMs = 30_000;
+
+interface Given {
+  readonly settings: NvmeSettings;
+  readonly context: DriverContext;
+  readonly allowList: readonly AllowListEntry[];
+  readonly known: KnownControllers;
+}
+
+export function createNvmeDriver(settings: NvmeSettings, context: DriverContext): Driver {
+  const { sysfs, hardware, guards, log } = context;
+  const allowList = allowListOf(settings);
+  const known = openKnownControllers(sysfs, context.directory);
+  const given = { settings, context, allowList, known };
+  /** Addresses of devices that are being cleaned. Lost with the agent: the job begins anew. */
+  const busy = new Set<string>();
+  const pci = createPciDriver({ name, sysfs, hardware, guards, allowList, log, busy });
+  /** Before a device leaves the kernel's driver, which alone shows its serial number. */
+  const remember = async () => {
+    const functions = wantedOf(given);
+    const idle = functions.filter(({ address }) => !busy.has(address));
+    await known.remember(idle, guards.isOffered);
+    return functions;
+  };
+  return {
+    ...pci,
+    plan: async () => {
+      await remember();
+      return (await pci.plan?.()) ?? [];
+    },
+    discover: async () => {
+      const facts = known.of(await remember());
+      const { devices, notOffered = [] } = await pci.discover();
+      const twins = twinsOf(facts);
+      const offered = Object.entries(devices).filter(([address]) => !twins.has(address));
+      return {
+        devices: Object.fromEntries(
+          offered.map(([address, device]) => [
+            address,
+            described(device, settings, facts.get(address)),
+          ]),
+        ),
+        notOffered: [
+          ...notOffered,
+          ...[...twins].map(([address, reason]) => ({ address, reason })),
+        ],
+      };
+    },
+    clean: async (handle, onProgress) => {
+      if (!isErasing(settings.clean)) return (await pci.clean?.(handle, onProgress)) ?? {};
+      const address = addressOf(handle);
+      busy.add(address);
+      try {
+        return await clean(given, handle, onProgress);
+      } finally {
+        busy.delete(address);
+      }
+    },
+  };
+}
+
+function wantedOf({ context, allowList }: Given): PciFunction[] {
+  // What cannot be read is reported by discovery.
+  const all = readPciFunctions(context.sysfs, () => {});
+  return all.filter((fn) => !fn.physicalFunction && allowList.some((each) => matches(each, fn)));
+}
+
+/**
+ * Two ports of one NVM subsystem have one serial number, and a Sanitize by one of them erases what
+ * the holder of the other one has.
+ */
+function twinsOf(facts: ReadonlyMap<string, ControllerFacts>): ReadonlyMap<string, string> {
+  const bySerial = Map.groupBy(facts, ([, { serial }]) => serial);
+  const twins = new Map<string, string>();
+  for (const same of bySerial.values()) {
+    for (const [address] of same) {
+      const other = same.find((each) => each[0] !== address)?.[0];
+      if (other) twins.set(address, `has the same serial number as ${other}`);
+    }
+  }
+  return twins;
+}
+
+function described(
+  device: ReportedDevice,
+  { clean, clean_seconds: seconds }: NvmeSettings,
+  facts: ControllerFacts | undefined,
+): ReportedDevice {
+  const { offers, vendor, product } = device;
+  const { serial, model, firmware, gigabytes } = facts ?? {};
+  const attributes = {
+    ...(model && { model_name: model }),
+    ...(gigabytes && { capacity_gb: String(gigabytes) }),
+  };
+  return {
+    ...device,
+    // Blanks inside of a serial number are valid; those of an identity are not.
+    ...(serial && { identity: serial.replaceAll(' ', '_') }),
+    ...(firmware && { firmware }),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(offers && {
+      offers: {
+        ...offers,
+        traits: [...new Set([...ssdTraits(vendor, product), ...offers.traits])],
+        attach_handles: offers.attach_handles.map((handle) => ({
+          ...handle,
+          ...(isErasing(clean) && { clean_seconds: seconds }),
+        })),
+      },
+    }),
+  };
+}
+
+/** May begin at any point of an earlier run that has died. */
+async function clean(
+  given: Given,
+  handle: HandleWork,
+  onProgress: (percent: number) => void,
+): Promise<Evidence> {
+  const { settings, context } = given;
+  const until = context.clock.monotonicMs() + settings.clean_seconds * 1000 - wayBackMs;
+  const address = addressOf(handle);
+  await checked(given, address);
+  await given.known.remember([], () => true);
+  const facts = given.known.of(wantedOf(given));
+  const expected = facts.get(address);
+  const twin = twinsOf(facts).get(address);
+  if (twin) throw new Error(`The device at ${address} ${twin}.`);
+  let evidence: Evidence;
+  try {
+    await bindFunction(context, address, name);
+    const { name: controller, facts: shown } = await waitForController(context, address);
+    // The host may have found a file system or a volume on the device, and have started it.
+    await checked(given, address);
+    const { hardware, clock } = context;
+    const erasure = {
+      hardware,
+      address,
+      tool: settings.tool,
+      controller,
+      clock,
+      until,
+      onProgress,
+    };
+    const identity = await identify(erasure);
+    checkIdentity(address, identity, shown, expected);
+    evidence = {
+      ...(await eraseAll(erasure, identity, given)),
+      ...firmwareOf(identity, expected),
+    };
+  } catch (error) {
+    // The host must not read what a tenant has written; the error is the first one.
+    await bindFunction(context, address, settings.bind_to).catch((second: unknown) => {
+      context.log.warn('NVMe device left on the driver nvme', { address, error: String(second) });
+    });
+    throw error;
+  }
+  await bindFunction(context, address, settings.bind_to);
+  return evidence;
+}
+
+/** @throws a sentence if the device is gone, in use or no longer on the list */
+async function checked({ context, allowList }: Given, address: string): Promise<void> {
+  const { sysfs, guards } = context;
+  const fn = readPciFunctionAt(sysfs, address);
+  if (!fn) throw new Error(`The function ${address} is no longer there.`);
+  const isOurs = (each: PciFunction) => allowList.some((entry) => matches(entry, each));
+  // Another card in its place would lose its data.
+  if (!isOurs(fn)) throw new Error(`The function ${address} is not in the settings of ${name}.`);
+  const refusal = await guards.recheck(address, isOurs);
+  if (refusal) throw new Error(`The device at ${address} ${refusal}.`);
+}
+
+async function eraseAll(
+  erasure: Erasure,
+  identity: Controller,
+  { settings, context }: Given,
+): Promise<Evidence> {
+  const { clean, namespaces, boot_partitions: boot } = settings;
+  // Format erases namespaces, so those come first; while a sanitize operation of an earlier run
+  // goes on, namespaces cannot be changed.
+  const first = clean === 'format' ? await resetNamespaces(erasure, identity, namespaces) : {};
+  const erased = await erase(erasure, identity, clean);
+  const then = clean === 'format' ? {} : await resetNamespaces(erasure, identity, namespaces);
+  return {
+    ...erased,
+    ...first,
+    ...then,
+    ...(await resetBootPartitions(erasure, boot, context.directory)),
+  };
+}
+
+function checkIdentity(
+  address: string,
+  identity: Controller,
+  shown: ControllerFacts,
+  expected: ControllerFacts | undefined,
+): void {
+  if (identity.serial !== shown.serial) {
+    throw new Error(`The controller at ${address} and the kernel name different serial numbers.`);
+  }
+  if (expected && expected.serial !== identity.serial) {
+    throw new Error(`The device at ${address} is another one than before: its serial number.`);
+  }
+  if (expected?.firmware && expected.firmware !== identity.firmware) {
+    const now = identity.firmware.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 8);
+    throw new Error(`The firmware of ${address} is ${now}, and was ${expected.firmware}.`);
+  }
+}
+
+function firmwareOf({ firmware }: Controller, expected: ControllerFacts | undefined): Evidence {
+  return { firmware: firmware.slice(0, 8), firmware_unchanged: expected?.firmware === firmware };
+}
