@@ -49,6 +49,8 @@ export class NvmeKernel {
   readonly faults = new Map<string, ToolFault>();
   /** Command lines without the program. */
   readonly ran: string[] = [];
+  /** Runs while the tool does, before its effect. */
+  during: (verb: string) => Promise<void> = async () => {};
   /** Called after a function was bound or unbound. */
   afterBind: (address: string, driver: string | undefined) => void = () => {};
 
@@ -111,6 +113,7 @@ export class NvmeKernel {
       exec: async (address, _tool, args) => {
         this.ran.push(args.join(' '));
         const [verb = '', node = ''] = args;
+        await this.during(verb);
         const fault = this.faults.get(verb);
         if (fault instanceof Error) throw fault;
         if (typeof fault === 'string') return answer(fault);
