@@ -136,18 +136,25 @@ function addPrograms(tree: string): void {
   for (const each of applets.filter((name) => name !== 'busybox')) {
     symlinkSync('busybox', join(tree, 'bin', each));
   }
-  copyFileSync(process.execPath, join(tree, 'usr/bin/node'));
-  const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' });
-  for (const [library] of libraries.matchAll(/\/\S+/g)) {
-    mkdirSync(join(tree, dirname(library)), { recursive: true });
-    copyFileSync(library, join(tree, library));
-  }
+  addProgram(tree, process.execPath, 'usr/bin/node');
+  addProgram(tree, '/usr/sbin/nvme', 'usr/sbin/nvme');
   const calls = join(tree, 'usr/local/bin/kernel-calls');
   const source = join(here, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);
   mkdirSync(join(tree, 'usr/lib/cyborg-agent'), { recursive: true });
   const helper = join(tree, 'usr/lib/cyborg-agent/helper');
   execFileSync(process.execPath, ['infra/build-helper.ts', helper], { cwd: root });
+}
+
+/** With the libraries that it is linked with. */
+function addProgram(tree: string, file: string, target: string): void {
+  mkdirSync(join(tree, dirname(target)), { recursive: true });
+  copyFileSync(file, join(tree, target));
+  const libraries = execFileSync('ldd', [file], { encoding: 'utf8' });
+  for (const [library] of libraries.matchAll(/\/\S+/g)) {
+    mkdirSync(join(tree, dirname(library)), { recursive: true });
+    copyFileSync(library, join(tree, library));
+  }
 }
 
 async function addCommands(tree: string): Promise<void> {

@@ -15,6 +15,7 @@ import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
 import { nvidia } from './scenarios/nvidia.ts';
+import { nvmeDevices } from './scenarios/nvme.ts';
 import { pci } from './scenarios/pci.ts';
 import { reboot } from './scenarios/reboot.ts';
 import { vgpu } from './scenarios/vgpu.ts';
@@ -22,7 +23,7 @@ import { Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
-const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, reboot];
+const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, nvmeDevices, reboot];
 
 /** The suite takes three minutes; a machine may be busy with others. */
 const suiteMsMax = 20 * 60_000;

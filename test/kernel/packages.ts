@@ -15,6 +15,7 @@ const packages = [
   'libelf1',
   'xz-utils',
   'e2fsprogs',
+  'nvme-cli',
 ];
 
 /** The suite cannot run on this machine; the message is one line that says why. */

@@ -1,0 +1,133 @@
+// The agent's driver `nvme` with the kernel's driver, Debian's nvme-cli and QEMU's NVMe
+// controller, which has no Sanitize: the scenarios format. Its medium is a file of zeros and of
+// what a scenario writes.
+
+import assert from 'node:assert/strict';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Guest, GuestProcess } from '../guest.ts';
+import type { Group, Scenario } from '../scenario.ts';
+import {
+  arqOf,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+  untilModels,
+} from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+const nvme = '0000:01:00.0';
+const device = `/sys/bus/pci/devices/${nvme}`;
+const hostname = 'kernel-3.example';
+/** What a tenant has written, at the beginning of the namespace. */
+const secret = 'what a tenant has written';
+const running: { agent?: GuestProcess } = {};
+
+const settings = {
+  drivers: ['nvme'],
+  nvme: {
+    devices: [nvme],
+    clean: 'format',
+    // Debian's kernel keeps programs from the registers of a device that has a driver.
+    boot_partitions: 'keep',
+    // Below five minutes, so that the handle is not reserved in Placement meanwhile.
+    clean_seconds: 280,
+  },
+};
+
+async function bind(guest: Guest, driver: string): Promise<void> {
+  await guest.write(`${device}/driver_override`, driver);
+  if (await guest.exists(`${device}/driver`)) await guest.write(`${device}/driver/unbind`, nvme);
+  await guest.write('/sys/bus/pci/drivers_probe', nvme);
+  assert.equal(await guest.link(`${device}/driver`), driver);
+}
+
+/** The block device of the namespace appears some time after its controller. */
+async function namespaceOf(guest: Guest): Promise<string> {
+  const names = await eventually(
+    async () => (await guest.list('/sys/class/block')).filter((name) => /^nvme\d+n1$/.test(name)),
+    (found) => found.length === 1,
+  );
+  return `/dev/${names[0]}`;
+}
+
+async function untilClean({ cloud, guest }: Stage): Promise<void> {
+  await eventually(() => cloud.isClean(hostname), Boolean, 280);
+  assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
+}
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'nvme-cli prints the identity, the namespaces and no Sanitize of the controller as JSON',
+    run: async ({ guest }) => {
+      const [name = ''] = await guest.list('/sys/class/nvme');
+      const node = `/dev/${name}`;
+      const json = async (...args: string[]) =>
+        JSON.parse(await guest.run('/usr/sbin/nvme', ...args, '-o', 'json')) as unknown;
+      const identity = (await json('id-ctrl', node)) as Record<string, unknown>;
+      assert.equal(String(identity.sn).trim(), 'kernel-suite');
+      assert.equal(identity.sanicap, 0);
+      // Format NVM.
+      assert.equal(Number(identity.oacs) & 0x2, 0x2);
+      assert.deepEqual(await json('list-ns', node), { nsid_list: [{ nsid: 1 }] });
+      assert.equal(await guest.read(`/sys/class/nvme/${name}/serial`), 'kernel-suite');
+      assert.equal(await guest.read(`/sys/class/nvme/${name}/state`), 'live');
+    },
+  },
+  {
+    name: 'the agent binds an NVMe device to VFIO, and reports its serial number',
+    run: async (stage) => {
+      const { guest, cloud } = stage;
+      await guest.save('/tmp/secret', secret);
+      const to = `of=${await namespaceOf(guest)}`;
+      await guest.run('dd', 'if=/tmp/secret', to, 'bs=512', 'conv=sync,fsync');
+      const agent = await stage.startAgent(settings);
+      running.agent = agent;
+      await untilModels(cloud, hostname, ['0010']);
+      await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 1);
+      assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
+      const kept = await guest.run('cat', '/var/lib/cyborg-agent/drivers/nvme/controllers.json');
+      assert.match(kept, /"serial":"kernel-suite"/);
+      assert.deepEqual(
+        agent.lines.filter((line) => line.includes('"level":"error"')),
+        [],
+      );
+    },
+  },
+  {
+    name: 'an NVMe device is formatted after its server, and the next server gets it',
+    run: async (stage) => {
+      const { cloud } = stage;
+      await createFlavor(cloud, 'ssd', { 'resources:CUSTOM_SSD': '1' });
+      const first = await createServer(cloud, 'ssd');
+      assert.equal(first.status, 'ACTIVE');
+      assert.equal((await arqOf(cloud, first.id)).attach_handle_info.bus, '01');
+      await deleteServer(cloud, first.id);
+      await untilClean(stage);
+      const second = await createServer(cloud, 'ssd');
+      assert.equal(second.status, 'ACTIVE');
+      await deleteServer(cloud, second.id);
+      await untilClean(stage);
+    },
+  },
+  {
+    name: 'the namespace of a formatted NVMe device has nothing of the tenant',
+    run: async ({ guest }) => {
+      // The agent would bind the device back at its next discovery.
+      await running.agent?.stop();
+      await bind(guest, 'nvme');
+      const from = `if=${await namespaceOf(guest)}`;
+      const bytes = await guest.run('dd', from, 'bs=512', 'count=1');
+      assert.ok(!bytes.includes(secret));
+    },
+  },
+];
+
+export const nvmeDevices: Group = {
+  name: 'NVMe',
+  hostname,
+  prepare: async ({ guest }: Stage) => {
+    await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
+  },
+  scenarios,
+};
