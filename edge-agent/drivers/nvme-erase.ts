@@ -134,9 +134,8 @@ async function format(erasure: Erasure, controller: Controller): Promise<Evidenc
     const { format: lba } = await readNamespace(erasure, nsid);
     const leftMs = Math.floor(until - clock.monotonicMs());
     if (leftMs <= 0) throw new Error(`Namespace ${nsid} was not formatted in time.`);
-    const limit = Math.min(leftMs, formatMs);
     const what = [`--namespace-id=${nsid}`, `--lbaf=${lba}`, `--ses=${erases}`];
-    await run(erasure, limit, 'format', ...what, '--force', `--timeout=${limit}`);
+    await run(erasure, leftMs + graceMs, 'format', ...what, '--force', `--timeout=${leftMs}`);
     if ((await readNamespace(erasure, nsid)).isFormatting) {
       throw new Error(`Namespace ${nsid} is still being formatted.`);
     }
@@ -149,8 +148,8 @@ async function format(erasure: Erasure, controller: Controller): Promise<Evidenc
   };
 }
 
-/** nvme-cli's timeout is 32 bits of milliseconds. */
-const formatMs = 2 ** 31 - 1;
+/** The kernel ends the command at its timeout; the tool then says so. */
+const graceMs = 5_000;
 
 /** Format NVM is refused while a Sanitize operation runs, and after one that has failed (8.15). */
 async function endSanitize(erasure: Erasure): Promise<void> {

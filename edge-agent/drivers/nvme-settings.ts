@@ -69,7 +69,6 @@ export const nvmeSettings = z
   });
 
 export type NvmeSettings = z.infer<typeof nvmeSettings>;
-export type CleanMode = NvmeSettings['clean'];
 
 export function isErasing(clean: string): boolean {
   return erasing.some((each) => each === clean);

@@ -51,8 +51,17 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   return {
     ...pci,
     plan: async () => {
-      await remember();
-      return (await pci.plan?.()) ?? [];
+      const changes = (await pci.plan?.()) ?? [];
+      return changes.map((change) => {
+        if (!('apply' in change)) return change;
+        return {
+          ...change,
+          apply: async () => {
+            await remember();
+            await change.apply();
+          },
+        };
+      });
     },
     discover: async () => {
       const facts = known.of(await remember());
