@@ -10,6 +10,7 @@ import { fixture as fake } from './fake.fixture.ts';
 import type { DriverFixture } from './fixture.ts';
 import { fixture as inspur } from './inspur-fpga.fixture.ts';
 import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
+import { fixture as nvme } from './nvme.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
 import { Trial } from './trial.ts';
 
@@ -60,6 +61,13 @@ it.each<Named>([
   {
     ...{ cyborg: 'inspur_fpga_driver', fixture: inspur, provider: 'cmp1_0000:3b:00.0' },
     ...{ resourceClass: 'FPGA', traits: ['CUSTOM_FPGA_INSPUR', 'CUSTOM_FPGA_PRODUCT_ID_0911'] },
+  },
+  {
+    ...{ cyborg: 'inspur_nvme_ssd_driver', fixture: nvme, provider: 'cmp1_0000:c1:00.0' },
+    ...{
+      resourceClass: 'CUSTOM_SSD',
+      traits: ['OWNER_CYBORG', 'CUSTOM_SSD_PRODUCT_ID_A80A'],
+    },
   },
 ])('$provider of $cyborg has the same class and traits', async (named) => {
   const { cyborg, fixture, provider, resourceClass, traits } = named;
