@@ -15,11 +15,14 @@ const withStreams = [...everywhere, 'dynamodb-streams'] as const;
 
 export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/agents-of-0-1.test.ts', needs: everywhere },
+  { file: 'test/integration/attach-types.test.ts', needs: everywhere },
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
   { file: 'test/integration/cleaning-by-device.test.ts', needs: everywhere },
   { file: 'test/integration/concurrency.test.ts', needs: everywhere },
+  { file: 'test/integration/conflicting-providers.test.ts', needs: everywhere },
   { file: 'test/integration/delete-races.test.ts', needs: everywhere },
+  { file: 'test/integration/device-facts.test.ts', needs: withStreams },
   { file: 'test/integration/device-status.test.ts', needs: withStreams },
   { file: 'test/integration/floods.test.ts', needs: everywhere },
   { file: 'test/integration/force-release.test.ts', needs: everywhere },

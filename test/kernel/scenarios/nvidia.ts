@@ -66,11 +66,11 @@ const scenarios: readonly Scenario[] = [
       await startAgent(stage);
       await untilInventory(cloud, `${hostname}_${whole}`, 'PGPU', 1);
       await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
-      await createFlavor(cloud, 'vgpu', {
+      await createFlavor(cloud, 'nvidia-vgpu', {
         'resources:VGPU': '1',
         'trait:CUSTOM_NVIDIA_26B9_FAKE_2Q': 'required',
       });
-      await createFlavor(cloud, 'gpu', {
+      await createFlavor(cloud, 'nvidia-gpu', {
         'resources:PGPU': '1',
         'trait:CUSTOM_NVIDIA_20B0': 'required',
       });
@@ -79,15 +79,15 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'servers get functions with the type, and a third one finds no room',
     run: async (stage) => {
-      servers.first = await bootServer(stage, 'vgpu');
-      servers.second = await bootServer(stage, 'vgpu');
+      servers.first = await bootServer(stage, 'nvidia-vgpu');
+      servers.second = await bootServer(stage, 'nvidia-vgpu');
       const functions = [
         await functionOf(stage, servers.first),
         await functionOf(stage, servers.second),
       ];
       assert.equal(new Set(functions).size, 2);
       for (const each of functions) assert.equal(await currentType(stage, each), '558');
-      const third = await createServer(stage.cloud, 'vgpu');
+      const third = await createServer(stage.cloud, 'nvidia-vgpu');
       assert.equal(third.status, 'ERROR');
       await deleteServer(stage.cloud, third.id);
     },
@@ -107,7 +107,7 @@ const scenarios: readonly Scenario[] = [
       await holder.stop();
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
       await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
-      servers.second = await bootServer(stage, 'vgpu');
+      servers.second = await bootServer(stage, 'nvidia-vgpu');
       assert.equal(await functionOf(stage, servers.second), address);
     },
   },
@@ -135,8 +135,8 @@ const scenarios: readonly Scenario[] = [
       const { cloud } = stage;
       for (const id of Object.values(servers)) await deleteServer(cloud, id);
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
-      const next = [await bootServer(stage, 'vgpu'), await bootServer(stage, 'vgpu')];
-      next.push(await bootServer(stage, 'gpu'));
+      const next = [await bootServer(stage, 'nvidia-vgpu'), await bootServer(stage, 'nvidia-vgpu')];
+      next.push(await bootServer(stage, 'nvidia-gpu'));
       for (const id of next) await deleteServer(cloud, id);
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
     },
