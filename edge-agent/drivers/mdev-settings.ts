@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
+import { customTraits, oneOrMany } from './setting-forms.ts';
 
 const address = z.string().transform((text, context) => {
   const parsed = parsePciAddress(text);
@@ -17,10 +18,7 @@ const address = z.string().transform((text, context) => {
 
 const pool = z.strictObject({
   /** Physical functions, or single virtual functions. */
-  parents: z.preprocess(
-    (given) => (Array.isArray(given) ? given : [given]),
-    z.array(address).min(1, 'must name a PCI address').max(256),
-  ),
+  parents: oneOrMany(address, 256),
   type: z
     .string()
     .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'must be the name of a directory in mdev_supported_types'),
@@ -28,10 +26,7 @@ const pool = z.strictObject({
     .string()
     .regex(/^(VGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be VGPU or CUSTOM_...')
     .default('VGPU'),
-  traits: z
-    .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
-    .max(32)
-    .default([]),
+  traits: customTraits,
 });
 
 export const mdevSettings = z

@@ -2,28 +2,16 @@
 // of the operator for models that the table lacks.
 
 import * as z from 'zod';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { idsOf, type ModelRow, type ModelTable, modelRow } from './model-rows.ts';
 import { type AllowListEntry, allowListEntry } from './pci-allow-list.ts';
+import { oneOrMany, pciAddress } from './setting-forms.ts';
 
 const { bind_to, clean, traits } = allowListEntry.shape;
-
-const address = z.string().transform((text, context) => {
-  const parsed = parsePciAddress(text);
-  if (parsed) return printPciAddress(parsed);
-  context.addIssue({ code: 'custom', message: 'must be a PCI address, such as "0000:3b:00.0"' });
-  return z.NEVER;
-});
 
 const device = z
   .strictObject({
     model: z.string('must be the name of a model').optional(),
-    addresses: z
-      .preprocess(
-        (given) => (given === undefined || Array.isArray(given) ? given : [given]),
-        z.array(address).min(1, 'must name a PCI address').max(64).optional(),
-      )
-      .optional(),
+    addresses: oneOrMany(pciAddress, 64).optional(),
     /** Makes that many on each card whose virtual functions are the model. */
     virtual_functions: z
       .int('must be a number from 1 to 65535')

@@ -2,23 +2,13 @@
 // as in Nova's `[devices]enabled_mdev_types` with `device_addresses` per type.
 
 import * as z from 'zod';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import { customTraits, oneOrMany, pciAddress, vfioDriver } from './setting-forms.ts';
 
 export const nvidiaName = 'nvidia_gpu';
 
-const address = z.string().transform((text, context) => {
-  const parsed = parsePciAddress(text);
-  if (parsed) return printPciAddress(parsed);
-  context.addIssue({ code: 'custom', message: 'must be a PCI address, such as "0000:3b:00.0"' });
-  return z.NEVER;
-});
-
 const cards = z
   .strictObject({
-    addresses: z.preprocess(
-      (given) => (Array.isArray(given) ? given : [given]),
-      z.array(address).min(1, 'must name a PCI address').max(64),
-    ),
+    addresses: oneOrMany(pciAddress, 64),
     /** Absent: each card is sold as a whole. */
     vgpu_type: z
       .string()
@@ -28,15 +18,9 @@ const cards = z
       .string()
       .regex(/^(PGPU|VGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be PGPU, VGPU or CUSTOM_...')
       .optional(),
-    traits: z
-      .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
-      .max(32)
-      .default([]),
+    traits: customTraits,
     /** Of whole cards: the driver that the GPU, its audio and its USB functions are bound to. */
-    bind_to: z
-      .string()
-      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
-      .optional(),
+    bind_to: vfioDriver.optional(),
     /** Of whole cards, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
   })

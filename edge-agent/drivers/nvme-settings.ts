@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { cleanSecondsMax } from '#core/contracts/attach-handle.ts';
 import { type AllowListEntry, addressPattern, pciAllowList, pciId } from './pci-allow-list.ts';
+import { customName, customTraits, vfioDriver } from './setting-forms.ts';
 
 const device = z.preprocess(
   (given) => (typeof given === 'string' ? { address: given } : given),
@@ -23,7 +24,6 @@ const device = z.preprocess(
 /** Ways to clean that erase what a holder has written. */
 const erasing = ['sanitise', 'crypto-erase', 'block-erase', 'overwrite', 'format'] as const;
 const cleans = [...erasing, 'reset', 'none'] as const;
-const resourceClass = /^CUSTOM_[A-Z0-9_]{1,248}$/;
 
 export const nvmeSettings = z
   .strictObject({
@@ -32,10 +32,7 @@ export const nvmeSettings = z
       .min(1, 'must say which devices driver nvme may offer')
       .max(256),
     /** Offered devices are on it; while a device is cleaned, it is on the kernel's `nvme`. */
-    bind_to: z
-      .string()
-      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
-      .default('vfio-pci'),
+    bind_to: vfioDriver.default('vfio-pci'),
     /** `sanitise` takes the first method that the controller supports and completes. */
     clean: z.enum(cleans, `must be one of ${cleans.join(', ')}`).default('sanitise'),
     /** The operator's word that the next holder may read what the last one has written. */
@@ -57,11 +54,8 @@ export const nvmeSettings = z
       .string()
       .regex(/^\/[!-~]+$/, 'must be an absolute path')
       .default('/usr/sbin/nvme'),
-    resource_class: z
-      .string()
-      .regex(resourceClass, 'must begin with CUSTOM_')
-      .default('CUSTOM_SSD'),
-    traits: z.array(z.string().regex(resourceClass, 'must begin with CUSTOM_')).max(32).default([]),
+    resource_class: customName.default('CUSTOM_SSD'),
+    traits: customTraits,
   })
   .refine(({ clean, data_may_stay: mayStay }) => isErasing(clean) || mayStay, {
     path: ['clean'],

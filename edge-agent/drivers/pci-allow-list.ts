@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { customTraits, vfioDriver } from './setting-forms.ts';
 
 /** Lower case, without `0x`. */
 export const hexadecimal = (pattern: RegExp, what: string) =>
@@ -44,10 +45,7 @@ export const allowListEntry = z
       .string('must be FPGA, PGPU or CUSTOM_...')
       .regex(/^(FPGA|PGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be FPGA, PGPU or CUSTOM_...')
       .default('CUSTOM_PCI'),
-    traits: z
-      .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
-      .max(32)
-      .default([]),
+    traits: customTraits,
     /**
      * Offer the virtual functions one by one instead of their physical function; a number also
      * makes that many on each matching physical function.
@@ -57,10 +55,7 @@ export const allowListEntry = z
       .refine(isCount, 'must be true, false or a number from 1 to 65535')
       .default(false),
     /** The driver that offered functions are bound to; by default they stay as they are. */
-    bind_to: z
-      .string()
-      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
-      .optional(),
+    bind_to: vfioDriver.optional(),
     /**
      * The audio and USB functions of the same card belong to it: they are bound to the same
      * driver, and no other guest gets them.

@@ -1,0 +1,30 @@
+// Forms that the settings of several drivers have in common.
+
+import * as z from 'zod';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+
+/** The address of one function, in the one form that the agent uses. */
+export const pciAddress = z.string().transform((text, context) => {
+  const parsed = parsePciAddress(text);
+  if (parsed) return printPciAddress(parsed);
+  context.addIssue({ code: 'custom', message: 'must be a PCI address, such as "0000:3b:00.0"' });
+  return z.NEVER;
+});
+
+/** Addresses, or a single one without a list. */
+export function oneOrMany<Address extends z.ZodType>(address: Address, max: number) {
+  return z.preprocess(
+    (given) => (given === undefined || Array.isArray(given) ? given : [given]),
+    z.array(address, 'must name a PCI address').min(1, 'must name a PCI address').max(max),
+  );
+}
+
+export const customName = z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_');
+
+/** Beside the traits that the driver itself finds. */
+export const customTraits = z.array(customName).max(32).default([]);
+
+/** The driver that functions are bound to, so that guests can have them. */
+export const vfioDriver = z
+  .string()
+  .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci');
