@@ -68,8 +68,15 @@ export interface HostStore {
    * over.
    */
   endConflict(host: StoredHost, since: string): Promise<boolean>;
-  /** Marks the device and its deployables as in conflict; `since` undefined removes the mark. */
-  markConflict(device: Device, since: string | undefined): Promise<void>;
+  /**
+   * Marks the device and these deployables of it as in conflict, at once; `since` undefined
+   * removes the marks. False if one of the rows is no longer there.
+   */
+  markConflict(
+    device: Device,
+    deployables: readonly Deployable[],
+    since: string | undefined,
+  ): Promise<boolean>;
   /**
    * Copies the types that the host's hypervisor takes to the device and these deployables of it,
    * at once; undefined removes the copies. False if one of the rows is no longer there.
@@ -235,35 +242,20 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    async markConflict({ hostname, uuid, providers }, since) {
-      // The device's own row is written last: its change triggers the sync with Placement.
-      const keys = [...providers.map((each) => deployableKey(each)), deviceKey(hostname, uuid)];
-      for (const Key of keys) {
-        await updateIf(client, {
-          TableName: table,
-          Key,
-          UpdateExpression: since ? 'SET conflict_since = :since' : 'REMOVE conflict_since',
-          ConditionExpression: 'attribute_exists(pk)',
-          ...(since && { ExpressionAttributeValues: { ':since': since } }),
-        });
-      }
+    async markConflict({ hostname, uuid }, deployables, since) {
+      const mark = setOrRemove(table, 'conflict_since', since);
+      const outcome = await transact(client, [
+        mark(deviceKey(hostname, uuid)),
+        ...deployables.map((each) => mark(deployableKey(each.providerUuid))),
+      ]);
+      return outcome === 'done';
     },
 
     async copyAttachTypes({ hostname, uuid }, deployables, types) {
-      const copy = (map: string, Key: Row) => ({
-        Update: {
-          TableName: table,
-          Key,
-          UpdateExpression: types
-            ? `SET ${map}.host_attach_types = :types`
-            : `REMOVE ${map}.host_attach_types`,
-          ConditionExpression: 'attribute_exists(pk)',
-          ...(types && { ExpressionAttributeValues: { ':types': types } }),
-        },
-      });
+      const copy = (map: string) => setOrRemove(table, `${map}.host_attach_types`, types);
       const outcome = await transact(client, [
-        copy('device', deviceKey(hostname, uuid)),
-        ...deployables.map((each) => copy('deployable', deployableKey(each.providerUuid))),
+        copy('device')(deviceKey(hostname, uuid)),
+        ...deployables.map((each) => copy('deployable')(deployableKey(each.providerUuid))),
       ]);
       return outcome === 'done';
     },
@@ -280,4 +272,17 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
   };
+}
+
+/** Sets an attribute of a row that exists, or removes it where the value is undefined. */
+function setOrRemove(table: string, path: string, value: unknown) {
+  return (Key: Row) => ({
+    Update: {
+      TableName: table,
+      Key,
+      UpdateExpression: value === undefined ? `REMOVE ${path}` : `SET ${path} = :value`,
+      ConditionExpression: 'attribute_exists(pk)',
+      ...(value !== undefined && { ExpressionAttributeValues: { ':value': value } }),
+    },
+  });
 }

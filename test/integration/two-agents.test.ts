@@ -4,6 +4,7 @@
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import { providerUuid } from '#core/domain/ids.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
@@ -195,6 +196,18 @@ describe('a boot id that was replaced and returns', () => {
     expect((await inventory.host('cmp1')).devices[0]?.conflictSince).toBe(
       (await conflict())?.since,
     );
+  });
+
+  it('marks a device and its deployables at once, or none of them', async () => {
+    const { inventory } = cmp1.deps.store;
+    const [device] = (await inventory.host('cmp1')).devices;
+    const stored = await inventory.provider(provider);
+    if (!device || !stored) throw new Error('The device is gone.');
+    const deleted = { ...stored.deployable, providerUuid: providerUuid('deleted') };
+    const since = new Date().toISOString();
+    expect(await inventory.markConflict(device, [stored.deployable, deleted], since)).toBe(false);
+    expect((await inventory.host('cmp1')).devices[0]?.conflictSince).toBeUndefined();
+    expect((await inventory.provider(provider))?.deployable.conflictSince).toBeUndefined();
   });
 });
 

@@ -1,6 +1,7 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { Device } from '../../domain/device.ts';
 import { type BootReport, conflictOf, withSighting } from '../../domain/identity.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 
 /**
@@ -49,17 +50,19 @@ export async function noteSighting(
 
 /** After a conflict: removes its marks from the devices. Repeatable. */
 export async function takeBack(deps: ConsumerDeps, devices: readonly Device[]): Promise<void> {
-  for (const device of devices.filter(({ conflictSince }) => conflictSince !== undefined)) {
-    await deps.store.inventory.markConflict(device, undefined);
-  }
+  await markConflict(deps, devices, undefined);
 }
 
+/** @throws RetryLater if rows of a device have been deleted meanwhile */
 async function markConflict(
-  deps: ConsumerDeps,
+  { store: { inventory } }: ConsumerDeps,
   devices: readonly Device[],
-  since: string,
+  since: string | undefined,
 ): Promise<void> {
   for (const device of devices.filter(({ conflictSince }) => conflictSince !== since)) {
-    await deps.store.inventory.markConflict(device, since);
+    const providers = await inventory.providers(device.providers);
+    const deployables = providers.map(({ deployable }) => deployable);
+    if (await inventory.markConflict(device, deployables, since)) continue;
+    throw new RetryLater(`The device at ${device.address} of ${device.hostname} is changing.`, 1);
   }
 }
