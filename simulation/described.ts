@@ -13,6 +13,18 @@ export function described(
   return { address, driver, type, vendor, product: '0x0001', model: 'simulated', regions: [] };
 }
 
+/** A region of another interface than that of the images. */
+export function describedRegion(name: string, bus: string): ReportedDevice['regions'][number] {
+  return {
+    name,
+    kind: 'reconfigurable-region',
+    resource_class: 'FPGA',
+    traits: [],
+    'region-type-uuid': '6d2bd2d0-8ab1-5f2f-a6a0-5cbd5a1a8d29',
+    attach_handles: pciHandles(1, bus),
+  };
+}
+
 export function pciHandles(
   count: number,
   bus: string,

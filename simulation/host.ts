@@ -15,7 +15,7 @@ import type { StateFiles } from '#agent/state-files.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { silentLog } from '#test/support/agent.ts';
-import { described, pciHandles } from './described.ts';
+import { described, describedRegion, pciHandles } from './described.ts';
 import type { Faults } from './faults.ts';
 import type { Strip } from './guards.ts';
 import type { SimulatedIot } from './iot.ts';
@@ -28,6 +28,8 @@ import type { Violate } from './violation.ts';
 export const gpuAddress = '0000:0e:00.0';
 export const fpgaAddress = '0000:0d:00.0';
 export const nicAddress = '0000:0c:00.0';
+/** Present only where an operation plugs it in: a second region of the FPGA. */
+export const secondRegion = 'region1';
 export const mdevType = 'sim-1';
 export const regionInterface = '69528db6-eb31-577a-8c36-68f9faa081f6';
 
@@ -352,6 +354,7 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
               ...(image && { 'bitstream-id': image.id, 'function-uuid': image.functionUuid }),
               attach_handles: pciHandles(handles.fpga, '0d'),
             },
+            ...(hardware.present.has(secondRegion) ? [describedRegion(secondRegion, '0f')] : []),
           ],
         });
       }),

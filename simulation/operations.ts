@@ -35,13 +35,19 @@ import {
   unplug,
 } from './acts.ts';
 import { quietRates, type Rates } from './faults.ts';
-import { gpuAddress, nicAddress } from './host.ts';
+import { gpuAddress, nicAddress, secondRegion } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { createProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
 const seed = 19;
+/** The rows of a device and of a region stay until Placement is back. */
+const removeDuringOutage = inTurn(
+  inTurn(isPlacementOut(true), 0, unplug(nicAddress)),
+  0,
+  unplug(secondRegion),
+);
 /** Long enough for deadlines, quarantine, and the reaper. */
 const quiescenceMs = 25 * minuteMs;
 
@@ -332,7 +338,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'clone a host without its NIC': {
     about: ['host'],
-    prepare: inTurn(isPlacementOut(true), 0, unplug(nicAddress)),
+    prepare: inTurn(plug(secondRegion), minuteMs, removeDuringOutage),
+    prepareMs: 2 * minuteMs,
     act: inTurn(
       inTurn(cloneHosts, minuteMs, isPlacementOut(false)),
       8 * minuteMs,
@@ -347,8 +354,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'end an identity conflict without the NIC': {
     about: ['host'],
-    prepare: inTurn(inTurn(isPlacementOut(true), 0, unplug(nicAddress)), 20_000, cloneHosts),
-    prepareMs: 8 * minuteMs,
+    prepare: inTurn(inTurn(plug(secondRegion), minuteMs, removeDuringOutage), 80_000, cloneHosts),
+    prepareMs: 9 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
