@@ -1,6 +1,8 @@
 // The words that the agent's program takes: none for the agent itself, or one command.
 
+import { isKernelName } from '#core/contracts/attach-handle.ts';
 import type { HostCommand } from './host-commands.ts';
+import { parsePciAddress } from './sysfs/pci-address.ts';
 
 export const usage = `Usage: node cyborg-agent.mjs [COMMAND]
 
@@ -9,6 +11,9 @@ Without a command the agent runs: it sets up the host, reports devices and works
 plan       prints each change that the host needs to be as the settings say; changes nothing
 apply      applies these changes; refused while the agent runs, which applies them itself
 assert     exits with 0 if the host is as the settings say; else prints the differences
+self-test  prints what the host's hardware shows of what the drivers assume; changes nothing.
+           With --erase ADDRESS it prepares and cleans one handle of that device, as jobs do,
+           instead; refused for a device that was offered to guests, and while the agent runs
 --help     prints this text
 --version  prints the version
 
@@ -24,12 +29,17 @@ export class ArgumentsInvalid extends Error {
   override readonly name = 'ArgumentsInvalid';
 }
 
-export type Command = HostCommand | 'run' | 'help' | 'version';
+export interface Command {
+  readonly name: HostCommand | 'run' | 'help' | 'version';
+  /** With `self-test`: the address of the device to erase. */
+  readonly erase?: string;
+}
 
-const commands: ReadonlyMap<string, Command> = new Map([
+const commands: ReadonlyMap<string, Command['name']> = new Map([
   ['plan', 'plan'],
   ['apply', 'apply'],
   ['assert', 'assert'],
+  ['self-test', 'self-test'],
   ['--help', 'help'],
   ['--version', 'version'],
 ]);
@@ -38,15 +48,34 @@ const allowed = [...commands.keys()].join(', ');
 /** @throws ArgumentsInvalid */
 export function readCommand(args: readonly string[]): Command {
   const [word, ...others] = args;
-  if (word === undefined) return 'run';
-  const command = commands.get(word);
-  if (command === undefined) {
+  if (word === undefined) return { name: 'run' };
+  const name = commands.get(word);
+  if (name === undefined) {
     throw new ArgumentsInvalid(`unknown argument ${shown(word)}; allowed are ${allowed}.`);
   }
+  if (name === 'self-test' && others[0] !== undefined) return { name, erase: readErase(others) };
   if (others[0] !== undefined) {
     throw new ArgumentsInvalid(`${word} takes no argument, so ${shown(others[0])} is not allowed.`);
   }
-  return command;
+  return { name };
+}
+
+function readErase([option = '', address, more]: readonly string[]): string {
+  if (option !== '--erase') {
+    throw new ArgumentsInvalid(
+      `self-test takes --erase ADDRESS only, so ${shown(option)} is not allowed.`,
+    );
+  }
+  if (address === undefined || more !== undefined || !isDeviceAddress(address)) {
+    throw new ArgumentsInvalid(
+      `--erase takes one PCI address, such as 0000:3b:00.0, or one name of the kernel, such as fpga0.`,
+    );
+  }
+  return address;
+}
+
+function isDeviceAddress(text: string): boolean {
+  return parsePciAddress(text) !== undefined || isKernelName(text);
 }
 
 function shown(word: string): string {

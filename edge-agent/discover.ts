@@ -137,7 +137,11 @@ function byAddress(a: FoundDevice, b: FoundDevice): number {
 }
 
 /** Why the control plane would refuse the device; undefined if the description is valid. */
-function faultOf(device: ReportedDevice, address: string, driver: Driver): string | undefined {
+export function faultOf(
+  device: ReportedDevice,
+  address: string,
+  driver: Driver,
+): string | undefined {
   const parsed = reportedDevice.safeParse(device);
   if (!parsed.success) {
     return parsed.error.issues

@@ -1,4 +1,4 @@
-// The commands plan, apply and assert: the host's set-up without the agent. They read the agent's
+// The commands that look at the host, and set it up, without the agent. They read the agent's
 // state, because it says what is offered and what the agent has made, and never write it.
 
 import { systemClock } from './clock.ts';
@@ -6,11 +6,12 @@ import type { Config } from './config.ts';
 import type { Driver } from './drivers/driver.ts';
 import { createLog, type Log } from './log.ts';
 import { openHost } from './open-host.ts';
+import { runSelfTest } from './self-test/run-self-test.ts';
 import { planOf, sentenceOf, setUp } from './set-up.ts';
 import { onlyReading, openStateFiles } from './state-files.ts';
 import { lockState, StateInUse } from './state-lock.ts';
 
-export type HostCommand = 'plan' | 'apply' | 'assert';
+export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test';
 
 /** Changes of one driver may make those of another possible: functions before mdevs on them. */
 const roundsMax = 4;
@@ -20,21 +21,22 @@ export type Print = (line: string) => void;
 
 /** @returns the exit code */
 export async function runHostCommand(
-  command: HostCommand,
+  { name: command, erase }: { readonly name: HostCommand; readonly erase?: string },
   config: Config,
   { print, complain }: { readonly print: Print; readonly complain: Print },
 ): Promise<0 | 1> {
   const log = createLog(atLeastWarnings(config.logLevel), (line) => complain(line.trimEnd()));
-  if (command === 'apply') {
+  const say = (sentence: string) => print(printable(sentence));
+  if (command === 'apply' || erase !== undefined) {
     const refusal = await refusalOfLock(config.stateDirectory, log);
     if (refusal !== undefined) {
       complain(refusal);
       return 1;
     }
   }
+  if (command === 'self-test') return await runSelfTest(config, { erase, say, log });
   const files = onlyReading(openStateFiles(config.stateDirectory));
   const { drivers } = await openHost(config, { files, clock: systemClock, log });
-  const say = (sentence: string) => print(printable(sentence));
   return command === 'apply'
     ? await applyAll(drivers, log, say)
     : await compareAll(drivers, command, say);
@@ -44,12 +46,12 @@ export async function runHostCommand(
 async function refusalOfLock(directory: string, log: Log): Promise<string | undefined> {
   try {
     if (await lockState(directory, log)) return undefined;
-    return `Nothing is applied: ${directory} cannot be locked.`;
+    return `Nothing is changed: ${directory} cannot be locked.`;
   } catch (error) {
     if (!(error instanceof StateInUse)) throw error;
     return (
-      `Nothing is applied: an agent runs with ${directory}, and applies its settings itself. ` +
-      'Restart it after a change of the settings, or stop it before apply.'
+      `Nothing is changed: an agent runs with ${directory}, and applies its settings itself. ` +
+      'Restart it after a change of the settings, or stop it before this command.'
     );
   }
 }

@@ -37,13 +37,14 @@ const recoveryMsMax = 30_000;
 
 async function main(): Promise<void> {
   const command = readCommand(process.argv.slice(2));
-  if (command === 'version') return print(agentVersion);
-  if (command === 'help') return print(usage.trimEnd());
+  const { name } = command;
+  if (name === 'version') return print(agentVersion);
+  if (name === 'help') return print(usage.trimEnd());
   keepMemoryLow();
   const config = await readConfig();
-  if (command === 'run') return await run(config);
+  if (name === 'run') return await run(config);
   // Ends the process: an operator's driver may have opened what would keep it.
-  process.exit(await runHostCommand(command, config, { print, complain }));
+  process.exit(await runHostCommand({ ...command, name }, config, { print, complain }));
 }
 
 async function run(config: Config): Promise<void> {

@@ -39,6 +39,20 @@ export interface Driver {
   find?(handle: HandleWork): Promise<Found>;
   /** For devices with regions that take images. */
   readonly images?: Images;
+  /**
+   * What the driver assumes of the hardware and of its tools, and what this host shows of it. For
+   * the command `self-test`; changes nothing.
+   */
+  examine?(): Promise<readonly Observation[]>;
+}
+
+export interface Observation {
+  /** Of a device; absent for the host itself. */
+  readonly address?: string;
+  /** `not seen` where the host has nothing that shows it. */
+  readonly outcome: 'seen' | 'not seen' | 'failed';
+  /** A sentence: "The tool prints the state of the ports as JSON." */
+  readonly what: string;
 }
 
 export interface Discovery {

@@ -12,6 +12,7 @@ import type { Discovery, Driver, HandleWork, HostChange, NotOffered } from './dr
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
 import { describeVendorCard, typeOf, withFacts } from './nvidia-describe.ts';
+import { examineNvidia } from './nvidia-examine.ts';
 import { aerHealth, readCardFacts } from './nvidia-facts.ts';
 import {
   isVgpu,
@@ -73,6 +74,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       }
       return { devices: described, notOffered: left };
     },
+    examine: () => examineNvidia(settings, context),
     find: async (handle) =>
       handle.type === 'MDEV' && mdev?.find ? mdev.find(handle) : { state: 'hardware' },
     prepare: async (handle) => {

@@ -48,10 +48,15 @@ export async function erase(
   const supported = methods.filter(({ bit }) => capabilities & bit);
   const allowed = supported.filter(({ name }) => clean === 'sanitise' || clean === name);
   if (allowed.length === 0) {
-    const names = supported.map(({ name }) => name).join(', ') || 'no method';
+    const names = sanitizeMethods(capabilities).join(', ') || 'no method';
     throw new Error(`The controller cannot do clean: ${clean}; its Sanitize supports ${names}.`);
   }
   return sanitize(erasure, allowed);
+}
+
+/** Pure. @param capabilities SANICAP */
+export function sanitizeMethods(capabilities: number): readonly string[] {
+  return methods.filter(({ bit }) => capabilities & bit).map(({ name }) => name);
 }
 
 async function sanitize(erasure: Erasure, allowed: typeof methods): Promise<Evidence> {

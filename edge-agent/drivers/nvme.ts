@@ -14,6 +14,7 @@ import {
   waitForController,
 } from './nvme-controllers.ts';
 import { type Erasure, erase } from './nvme-erase.ts';
+import { examineNvme } from './nvme-examine.ts';
 import { resetBootPartitions, resetNamespaces } from './nvme-remains.ts';
 import { allowListOf, isErasing, type NvmeSettings } from './nvme-settings.ts';
 import { type Controller, identify } from './nvme-tool.ts';
@@ -81,6 +82,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
         ],
       };
     },
+    examine: () => examineNvme(settings, context, wantedOf(given)),
     clean: async (handle, onProgress) => {
       if (!isErasing(settings.clean)) return (await pci.clean?.(handle, onProgress)) ?? {};
       const address = addressOf(handle);

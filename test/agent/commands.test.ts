@@ -1,90 +1,28 @@
 // The agent's commands plan, apply and assert, as processes on a made host.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { patience } from '#test/support/patience.ts';
-import { ProcTree } from '#test/support/proc-tree.ts';
 import { snapshotOf } from '#test/support/snapshot.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
-import { run } from './agent-process.ts';
+import type { SysfsTree } from '#test/support/sysfs.ts';
+import { type CommandHost, card, createCommandHost, qat, services } from './command-host.ts';
 
-const card = '0000:3b:00.0';
-const qat = '0000:6b:00.0';
-const services = `bus/pci/devices/${qat}/services`;
-const source = 'edge-agent/main.ts';
 const asWanted = 'The host is as the settings say.\n';
 
-/** An operator's driver, which keeps an attribute of a device at a value. */
-const driver = `export default ({ defineDriver, z }) =>
-  defineDriver({
-    name: 'services',
-    settings: z.strictObject({ wanted: z.string() }),
-    create: ({ wanted }, { sysfs, hardware }) => ({
-      name: 'services',
-      discover: async () => ({ devices: {} }),
-      plan: async () => {
-        const before = sysfs.readAttribute('${services}');
-        const apply = () => hardware.writeText('${qat}', '${services}', wanted + '\\n');
-        const change = { address: '${qat}', what: 'services', before, after: wanted, apply };
-        return before === wanted ? [] : [change];
-      },
-    }),
-  });
-`;
-
-let directory: string;
+let host: CommandHost;
 let state: string;
 let tree: SysfsTree;
-let proc: ProcTree;
-let environment: Record<string, string>;
+let agent: CommandHost['agent'];
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agent-commands-'));
-  state = join(directory, 'state');
-  tree = aSysfsTree();
-  proc = new ProcTree();
-  const drivers = join(directory, 'drivers.d');
-  mkdirSync(drivers, { mode: 0o700 });
-  writeFileSync(join(drivers, 'services.mjs'), driver, { mode: 0o600 });
-  for (const name of ['certificate.pem', 'key.pem']) writeFileSync(join(directory, name), '');
-  tree.addFunction({ address: qat }).write(`${tree.pathOf(qat)}/services`, 'sym\n');
-  environment = {
-    CYBORG_AGENT_HOSTNAME: 'cmp1.example',
-    CYBORG_AGENT_STAGE: 'test',
-    // Nothing listens: no command connects.
-    CYBORG_AGENT_ENDPOINT: 'localhost:1',
-    CYBORG_AGENT_CERTIFICATE: join(directory, 'certificate.pem'),
-    CYBORG_AGENT_KEY: join(directory, 'key.pem'),
-    CYBORG_AGENT_DRIVERS_DIR: drivers,
-    CYBORG_AGENT_DRIVERS: 'services',
-    CYBORG_AGENT_SERVICES: '{ "wanted": "dcc" }',
-    CYBORG_AGENT_STATE_DIR: state,
-    CYBORG_AGENT_SYSFS_ROOT: tree.root,
-    CYBORG_AGENT_PROC_ROOT: proc.root,
-  };
+  host = createCommandHost();
+  ({ state, tree, agent } = host);
 });
-afterEach(() => {
-  tree.remove();
-  proc.remove();
-  rmSync(directory, { recursive: true });
-});
-
-async function agent(args: readonly string[], program = source) {
-  const process = run(program, environment, args);
-  return { code: await process.exited(), output: process.output() };
-}
+afterEach(() => host.remove());
 
 function withPci(): void {
-  const entry = { vendor_id: '10de', product_id: '2236', virtual_functions: 2 };
-  environment.CYBORG_AGENT_DRIVERS = 'pci';
-  delete environment.CYBORG_AGENT_SERVICES;
-  environment.CYBORG_AGENT_PCI = JSON.stringify({ allow_list: [entry] });
-  tree
-    .addFunction({ address: card, driver: 'nvidia', sriovTotalvfs: 4 })
-    .write(`${tree.pathOf(card)}/sriov_vf_device`, '2236\n')
-    .write(`${tree.pathOf(card)}/sriov_drivers_autoprobe`, '1\n');
+  host.sell({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });
 }
 
 const countOf = (count: number) => `The number of virtual functions of ${card} is ${count}, not 2`;
@@ -134,11 +72,11 @@ describe('apply', () => {
 
   it('is refused while an agent runs, beside which plan and assert run', async () => {
     withPci();
-    const running = run(source, environment);
+    const running = host.start();
     await expect.poll(() => running.output(), patience).toContain('Set-up incomplete');
     const before = snapshotOf(tree.root);
     const { code, output } = await agent(['apply']);
-    expect(output).toContain(`Nothing is applied: an agent runs with ${state}`);
+    expect(output).toContain(`Nothing is changed: an agent runs with ${state}`);
     expect(code).toBe(1);
     expect(await agent(['plan'])).toMatchObject({ code: 0 });
     expect(await agent(['assert'])).toMatchObject({ code: 1 });
@@ -151,7 +89,7 @@ describe('apply', () => {
   it('is refused if the state cannot be locked', async () => {
     writeFileSync(state, 'a file');
     const { code, output } = await agent(['apply']);
-    expect(output).toContain(`Nothing is applied: ${state} cannot be locked.`);
+    expect(output).toContain(`Nothing is changed: ${state} cannot be locked.`);
     expect(code).toBe(1);
     expect(readFileSync(join(tree.root, services), 'utf8')).toBe('sym\n');
   });
@@ -168,8 +106,8 @@ it('a driver that cannot plan ends each command with 1', async () => {
 });
 
 it.each([
-  [['destroy'], 'unknown argument "destroy"; allowed are plan, apply, assert'],
-  [['--force'], 'unknown argument "--force"; allowed are plan, apply, assert'],
+  [['destroy'], 'unknown argument "destroy"; allowed are plan, apply, assert, self-test'],
+  [['--force'], 'unknown argument "--force"; allowed are plan, apply, assert, self-test'],
   [['plan', '--now'], 'plan takes no argument, so "--now" is not allowed.'],
   [['\u001b[2J'], 'unknown argument "?[2J"'],
 ])('%j is refused with 2 and a sentence', async (args, sentence) => {
@@ -179,14 +117,14 @@ it.each([
 });
 
 it('wrong settings end each command with 78', async () => {
-  environment.CYBORG_AGENT_SERVICES = '{}';
+  host.environment.CYBORG_AGENT_SERVICES = '{}';
   expect(await agent(['plan'])).toMatchObject({ code: 78 });
   expect(await agent(['apply'])).toMatchObject({ code: 78 });
 });
 
 it('--help names the commands', async () => {
   const { code, output } = await agent(['--help']);
-  for (const word of ['plan', 'apply', 'assert', '--help', '--version']) {
+  for (const word of ['plan', 'apply', 'assert', 'self-test', '--help', '--version']) {
     expect(output).toMatch(new RegExp(`^${word} `, 'm'));
   }
   expect(code).toBe(0);

@@ -82,7 +82,7 @@ export class NvmeHost {
 
   /** Names of the commands that change something. */
   changes(): string[] {
-    const reading = /^(id-ctrl|id-ns|list-ns|sanitize-log|show-regs) /;
+    const reading = /^(version|(id-ctrl|id-ns|list-ns|sanitize-log|show-regs) .*)$/;
     return this.kernel.ran.filter((each) => !reading.test(each));
   }
 

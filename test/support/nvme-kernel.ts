@@ -118,6 +118,7 @@ export class NvmeKernel {
         if (fault instanceof Error) throw fault;
         if (typeof fault === 'string') return answer(fault);
         if (fault) return { ...fault, stdout: '' };
+        if (verb === 'version') return answer('nvme version 2.11 (git 2.11)\n');
         if (this.driverOf(address) !== 'nvme' || node !== `/dev/${this.nodeOf(address)}`) {
           return { exitCode: 1, stdout: '', stderr: `${node}: No such file or directory` };
         }

@@ -14,7 +14,7 @@ import {
   untilInventory,
   untilModels,
 } from '../servers.ts';
-import type { Stage } from '../stage.ts';
+import { agentProgram, type Stage } from '../stage.ts';
 
 const nvme = '0000:01:00.0';
 const device = `/sys/bus/pci/devices/${nvme}`;
@@ -119,6 +119,21 @@ const scenarios: readonly Scenario[] = [
       const from = `if=${await namespaceOf(guest)}`;
       const bytes = await guest.run('dd', from, 'bs=512', 'count=1');
       assert.ok(!bytes.includes(secret));
+    },
+  },
+  {
+    name: 'self-test tells what the controller and nvme-cli show, and changes nothing',
+    run: async ({ guest }) => {
+      const { stdout } = await guest.tryRun('node', agentProgram, 'self-test');
+      assert.match(stdout, /^seen {6}nvme: nvme-cli is of version \d/m);
+      assert.ok(
+        stdout.includes(
+          `seen      nvme ${nvme}: Its Sanitize supports no method; it can format.\n`,
+        ),
+        stdout,
+      );
+      assert.match(stdout, /^\d+ seen, \d+ not seen, \d+ failed$/m);
+      assert.equal(await guest.link(`${device}/driver`), 'nvme');
     },
   },
 ];

@@ -1,0 +1,105 @@
+// Asks one driver what the agent would ask it, and tells what the host's own hardware shows.
+
+import { askDriver } from '#agent/ask-driver.ts';
+import type { Clock } from '#agent/clock.ts';
+import { faultOf } from '#agent/discover.ts';
+import type { Discovery, Driver, Observation } from '#agent/drivers/driver.ts';
+import { reasonOf } from '#agent/log.ts';
+import { planOf } from '#agent/set-up.ts';
+import { digestOf } from '#core/contracts/device-digest.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+
+/** A line of the check-list. */
+export type Line = Observation & { readonly driver: string };
+
+export type Tell = (line: Line) => void;
+
+/** Looks at all that the driver says of this host. Never rejects. */
+export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): Promise<void> {
+  const say = (outcome: Line['outcome'], what: string, address?: string) =>
+    tell({ driver: driver.name, outcome, what, ...(address !== undefined && { address }) });
+  const planned = await planOf(driver);
+  if ('fault' in planned) say('failed', planned.fault);
+  else if (planned.changes.length === 0) say('seen', 'The host is as the settings say.');
+  else
+    say(
+      'not seen',
+      `Changes that the host needs: ${planned.changes.length}. The command plan prints them.`,
+    );
+  const found = await discovered(driver, clock, say);
+  if (!found) return;
+  for (const [address, device] of Object.entries(found.devices)) {
+    const fault = faultOf(device, address, driver);
+    if (fault) say('failed', `The description is not valid: ${fault}.`, address);
+    else say('seen', `Is offered as ${summaryOf(device)}.`, address);
+    if (device.health && device.health.state !== 'healthy') {
+      say('failed', `Is ${device.health.state}: it ${device.health.reason}.`, address);
+    }
+    await findHandles(driver, device, say);
+  }
+  for (const { address, reason } of found.notOffered ?? []) {
+    say('not seen', `Is not offered: it ${reason}.`, address);
+  }
+  if (!driver.examine) return;
+  try {
+    for (const each of await driver.examine()) tell({ driver: driver.name, ...each });
+  } catch (error) {
+    say('failed', `The examination failed: ${reasonOf(error)}.`);
+  }
+}
+
+type Say = (outcome: Line['outcome'], what: string, address?: string) => void;
+
+/** Asks twice: a description that changes by itself would be reported again every minute. */
+async function discovered(driver: Driver, clock: Clock, say: Say): Promise<Discovery | undefined> {
+  try {
+    const from = clock.monotonicMs();
+    const first = await askDriver(driver, clock);
+    const tookMs = Math.round(clock.monotonicMs() - from);
+    const second = await askDriver(driver, clock);
+    const count = Object.keys(first.devices).length;
+    say(
+      count > 0 ? 'seen' : 'not seen',
+      `Devices that discovery finds: ${count}, in ${tookMs} ms.`,
+    );
+    for (const address of changedBetween(first.devices, second.devices)) {
+      say('failed', 'Is described in another way by the next discovery.', address);
+    }
+    return second;
+  } catch (error) {
+    say('failed', `Discovery failed: ${reasonOf(error)}.`);
+    return undefined;
+  }
+}
+
+function changedBetween(one: Discovery['devices'], other: Discovery['devices']): string[] {
+  const addresses = new Set([...Object.keys(one), ...Object.keys(other)]);
+  const digest = (device: ReportedDevice | undefined) => device && digestOf(device);
+  return [...addresses].filter((address) => digest(one[address]) !== digest(other[address]));
+}
+
+function summaryOf({ vendor, product, offers, regions }: ReportedDevice): string {
+  const all = [...(offers ? [offers] : []), ...regions];
+  const sold = all.map((each) => `${each.attach_handles.length} ${each.resource_class}`);
+  return `${sold.join(', ') || 'nothing'}, vendor ${vendor}, product ${product}`;
+}
+
+/** A handle without a uuid gets one of the cloud, under which nothing exists yet. */
+async function findHandles(driver: Driver, device: ReportedDevice, say: Say): Promise<void> {
+  const { address, offers, regions } = device;
+  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
+  const counts = new Map<string, number>();
+  for (const { uuid, type, info } of handles) {
+    if (uuid === undefined || !driver.find) continue;
+    try {
+      const { state } = await driver.find({ address, uuid: uuid.toLowerCase(), type, info });
+      counts.set(state, (counts.get(state) ?? 0) + 1);
+    } catch (error) {
+      say('failed', `The handle ${uuid} cannot be looked at: ${reasonOf(error)}.`, address);
+    }
+  }
+  if (counts.size === 0) return;
+  const parts = [...counts].map(([state, count]) => `${count} ${state}`);
+  const isFailed = counts.has('other');
+  say(isFailed ? 'failed' : 'seen', `Objects of its handles: ${parts.join(', ')}.`, address);
+}

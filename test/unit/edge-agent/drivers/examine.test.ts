@@ -1,0 +1,71 @@
+// What the drivers tell of a host's hardware to the command self-test.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { formOf } from '#agent/drivers/nvidia-examine.ts';
+import { address, NvmeHost } from '#test/support/nvme-host.ts';
+
+describe('driver nvme', () => {
+  let host: NvmeHost;
+  beforeEach(() => {
+    host = new NvmeHost();
+    host.kernel.add({ address });
+  });
+  afterEach(() => host.remove());
+
+  it('tells what a controller on the kernel driver can do', async () => {
+    await host.start();
+    host.kernel.reboot();
+    const before = host.changes();
+    expect(await host.driver?.examine?.()).toEqual([
+      { outcome: 'seen', what: 'nvme-cli is of version 2.11.' },
+      {
+        address,
+        outcome: 'seen',
+        what: 'Its Sanitize supports crypto-erase, block-erase, overwrite; it can format.',
+      },
+      { address, outcome: 'seen', what: 'Its sanitize log says: never.' },
+      { address, outcome: 'seen', what: 'It has boot partitions of 0 bytes.' },
+    ]);
+    expect(host.changes()).toEqual(before);
+  });
+
+  it('has not seen what a device on VFIO does not show', async () => {
+    await host.start();
+    expect(await host.driver?.examine?.()).toContainEqual({
+      address,
+      outcome: 'not seen',
+      what: "It has vfio-pci; only the kernel's driver nvme shows what it can do.",
+    });
+  });
+
+  it('tells that the tool prints nonsense, or cannot be started', async () => {
+    await host.start();
+    host.kernel.reboot();
+    host.kernel.faults.set('id-ctrl', '{').set('version', new Error('ENOENT'));
+    const seen = await host.driver?.examine?.();
+    expect(seen).toContainEqual({
+      address,
+      outcome: 'failed',
+      what: 'nvme id-ctrl printed what is not valid for it.',
+    });
+    expect(seen?.[0]).toEqual({
+      outcome: 'not seen',
+      what: '/usr/sbin/nvme cannot be started: ENOENT.',
+    });
+  });
+});
+
+describe("the list of NVIDIA's types of vGPUs", () => {
+  it.each([
+    [
+      'ID    : vGPU Name\n1145  : NVIDIA L40S-1B\n1147  : NVIDIA L40S-1Q\n',
+      '2 types, the number first',
+    ],
+    ['NVIDIA A40-2Q   558\n', '1 types, the name first'],
+    ['ID    : vGPU Name\n', 'no type below its header'],
+    ['', 'nothing'],
+    ['ID    : vGPU Name\nsomething else\n', undefined],
+  ])('%j has a form', (text, form) => {
+    expect(formOf(text)).toBe(form);
+  });
+});
