@@ -23,6 +23,8 @@ const pciInfo = z.object({
   bus: z.string().regex(/^[0-9a-f]{2}$/),
   device: z.string().regex(/^[0-9a-f]{1,2}$/),
   function: z.string().regex(/^[0-7]$/),
+  /** The function stays on the driver that it has, because what is given exists only there. */
+  managed: z.literal('no').optional(),
 });
 const mdevInfo = z.object({
   domain: pciInfo.shape.domain.optional(),
@@ -41,7 +43,9 @@ const mdevInfo = z.object({
 export const cleanSecondsMax = 5 * 24 * 3600;
 
 /** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
-const testInfo = pciInfo.extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
+const testInfo = pciInfo
+  .omit({ managed: true })
+  .extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
 const infoByType = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
 interface Attached {

@@ -34,7 +34,7 @@ export function describeVendorCard(
       traits: [...new Set([own, ...traits])],
       attach_handles: functions.map((each) => ({
         type: 'PCI' as const,
-        info: { ...parsePciAddress(each) },
+        info: { ...parsePciAddress(each), managed: 'no' },
         prepare: 'ahead' as const,
         ...(clean === 'recreate' && { clean_seconds: cleanSeconds }),
       })),

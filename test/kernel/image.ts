@@ -138,6 +138,7 @@ function addPrograms(tree: string): void {
   }
   addProgram(tree, process.execPath, 'usr/bin/node');
   addProgram(tree, '/usr/sbin/nvme', 'usr/sbin/nvme');
+  addProgram(tree, '/usr/bin/flock', 'usr/bin/flock');
   const calls = join(tree, 'usr/local/bin/kernel-calls');
   const source = join(here, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);

@@ -19,6 +19,7 @@ import { failures } from './scenarios/failures.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { killed } from './scenarios/killed.ts';
+import { patches } from './scenarios/patches.ts';
 import { placement } from './scenarios/placement.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
@@ -37,6 +38,7 @@ const all = [
   ...servers,
   ...failures,
   ...placement,
+  ...patches,
   ...images,
   ...identity,
   ...twoNodes,

@@ -22,6 +22,7 @@ const packages = [
   'python3-openstackclient',
   'python3-cyborgclient',
   'python3-osc-placement',
+  'patch',
 ];
 
 /** The suite cannot run on this machine; the message is one line that names what is missing. */

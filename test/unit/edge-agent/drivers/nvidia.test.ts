@@ -73,6 +73,7 @@ describe('types of vGPUs on virtual functions', () => {
     expect(device).toMatchObject({ driver: 'nvidia_gpu', attributes: { framebuffer_mib: '2048' } });
     expect(device?.offers).toMatchObject({ pool: 'nvidia-1147', resource_class: 'VGPU' });
     expect(device?.offers?.traits).toContain('CUSTOM_NVIDIA_26B9_L40S_2Q');
+    expect(handles.map(({ info }) => info.managed)).toEqual(['no', 'no']);
     expect(handles.map(({ type, prepare, info }) => [type, prepare, info.function])).toEqual([
       ['PCI', 'ahead', '1'],
       ['PCI', 'ahead', '2'],
