@@ -2,28 +2,36 @@
 // its own.
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import type { Evidence } from '#core/contracts/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';
-import { chooseLayout, urlOf } from '#local/process/layout.ts';
+import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { certificateDirectory } from '#local/process/parts.ts';
 import { startSystem } from '#local/process/system.ts';
 
-export interface Cloud {
+/** A local system that hosts in VMs connect to, whatever OpenStack is beside it. */
+export interface HostCloud {
   readonly stage: string;
   readonly brokerPort: number;
-  readonly api: Client;
-  readonly nova: Client;
-  readonly placement: Client;
   /** What the agent of the host needs to connect, by file name. */
   enrol(hostname: string): Promise<Readonly<Record<string, Buffer>>>;
   /** The boot that the control plane knows; jobs for another boot are rejected by the agent. */
   bootIdOf(hostname: string): Promise<string | undefined>;
   /** Whether the host has cleaned up after all servers that are gone. */
   isClean(hostname: string): Promise<boolean>;
+  /** What the host has verified after the last cleaning of each handle. */
+  evidenceOf(hostname: string): Promise<readonly Evidence[]>;
+}
+
+/** With the fakes of OpenStack. */
+export interface Cloud extends HostCloud {
+  readonly api: Client;
+  readonly nova: Client;
+  readonly placement: Client;
   stop(): Promise<void>;
 }
 
@@ -32,16 +40,32 @@ export async function startCloud(directory: string): Promise<Cloud> {
   mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'kernel', directory, anyPorts: true });
   const system = await startSystem({ layout, agents: [], restart: false });
-  const { store } = createStore(createDocuments(), layout.stage);
-  const certificates = openCertificates(certificateDirectory(layout));
+  const hosts = hostCloud(layout);
   return {
-    stage: layout.stage,
-    brokerPort: layout.ports.mqtt,
+    ...hosts,
+    enrol: async (hostname) => {
+      await announceHost(layout, hostname);
+      return await hosts.enrol(hostname);
+    },
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
     placement: client(urlOf(layout, 'placement')),
+    stop: () => system.stop(),
+  };
+}
+
+export function hostCloud(layout: Layout): HostCloud {
+  const { inventory } = createStore(createDocuments(), layout.stage).store;
+  const certificates = openCertificates(certificateDirectory(layout));
+  const handlesOf = async (hostname: string) => {
+    const { devices } = await inventory.host(hostname);
+    const providers = await inventory.providers(devices.flatMap((device) => device.providers));
+    return providers.flatMap(({ handles }) => handles);
+  };
+  return {
+    stage: layout.stage,
+    brokerPort: layout.ports.mqtt,
     enrol: async (hostname) => {
-      await announceHost(layout, hostname);
       const files = certificates.issueHostCertificate(thingName(layout.stage, hostname));
       return {
         'certificate.pem': readFileSync(files.certificateFile),
@@ -49,13 +73,11 @@ export async function startCloud(directory: string): Promise<Cloud> {
         'authorities.pem': readFileSync(files.authorityFile),
       };
     },
-    bootIdOf: async (hostname) => (await store.inventory.host(hostname)).host.bootId,
-    isClean: async (hostname) => {
-      const { devices } = await store.inventory.host(hostname);
-      const uuids = devices.flatMap(({ providers }) => providers);
-      const providers = await store.inventory.providers(uuids);
-      return providers.every(({ handles }) => handles.every(({ release }) => !release));
-    },
-    stop: () => system.stop(),
+    bootIdOf: async (hostname) => (await inventory.host(hostname)).host.bootId,
+    isClean: async (hostname) => (await handlesOf(hostname)).every(({ release }) => !release),
+    evidenceOf: async (hostname) =>
+      (await handlesOf(hostname)).flatMap(({ lastCleaning }) =>
+        lastCleaning ? [lastCleaning.evidence] : [],
+      ),
   };
 }

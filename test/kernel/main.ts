@@ -59,7 +59,7 @@ async function openCloud(): Promise<Cloud> {
 async function playGroup(group: Group, image: Image, cloud: Cloud | undefined): Promise<void> {
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
-  const stage = new Stage({ group, image, cloud, directory });
+  const stage = new Stage({ group, image, hosts: cloud, cloud, directory });
   closing.push(() => stage.powerOff());
   const boots = { name: 'the VM boots', run: () => stage.boot() };
   for (const scenario of [boots, ...group.scenarios]) await count(group, scenario, stage);

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '#test/openstack/rest.ts';
-import type { Cloud } from './cloud.ts';
+import type { Cloud, HostCloud } from './cloud.ts';
 import type { Guest, GuestProcess } from './guest.ts';
 import type { Image } from './image.ts';
 import { type Machine, startMachine } from './machine.ts';
@@ -21,7 +21,9 @@ const nvmeMegabytes = 64;
 export interface StageOptions {
   readonly group: Group;
   readonly image: Image;
-  readonly cloud: Cloud | undefined;
+  readonly hosts: HostCloud | undefined;
+  /** With the fakes of OpenStack. */
+  readonly cloud?: Cloud | undefined;
   /** For the disks and logs. */
   readonly directory: string;
 }
@@ -51,18 +53,23 @@ export class Stage {
     return this.#options.cloud;
   }
 
+  get hosts(): HostCloud {
+    assert.ok(this.#options.hosts, 'This group has no cloud.');
+    return this.#options.hosts;
+  }
+
   /** The host's name in Nova. */
   get hostname(): string {
     return this.#options.group.hostname ?? '';
   }
 
   async boot(): Promise<void> {
-    const { group, image, cloud, directory } = this.#options;
+    const { group, image, hosts, directory } = this.#options;
     this.#machine = await startMachine({
       image,
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
-      ...(cloud && group.hostname && { broker: cloud.brokerPort }),
+      ...(hosts && group.hostname && { broker: hosts.brokerPort }),
     });
     await group.prepare(this);
   }
@@ -78,14 +85,14 @@ export class Stage {
    * plane knows the boot.
    */
   async startAgent(settings: Readonly<Record<string, unknown>>): Promise<GuestProcess> {
-    const { cloud, guest, hostname } = this;
+    const { hosts, guest, hostname } = this;
     const home = '/etc/cyborg-agent';
     await guest.save(agentProgram, readFileSync(bundle));
-    const files = Object.entries(await cloud.enrol(hostname));
+    const files = Object.entries(await hosts.enrol(hostname));
     for (const [name, content] of files) await guest.save(`${home}/${name}`, content);
     const all = {
       hostname,
-      stage: cloud.stage,
+      stage: hosts.stage,
       endpoint: 'localhost:8883',
       certificate: `${home}/certificate.pem`,
       key: `${home}/key.pem`,
@@ -98,7 +105,7 @@ export class Stage {
     const agent = await guest.start('agent', ['node', agentProgram], environment);
     await agent.line((line) => line.includes('"Inventory reported"'));
     await eventually(
-      () => cloud.bootIdOf(hostname),
+      () => hosts.bootIdOf(hostname),
       (known) => known === guest.bootId,
       120,
     );

@@ -3,6 +3,8 @@
 // --nova 34.0.0    Nova and Placement of that release from PyPI instead of Debian's
 // --stay           keeps all of it running until Ctrl-C, for manual tests
 // --only <words>   plays the set-up and the scenarios with the words in their names
+// --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
+//                  agent, which is a VM with a real kernel
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +18,7 @@ import { CannotRun, ensurePackages } from './packages.ts';
 import { debian, installRelease, type Release } from './releases.ts';
 import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
+import { hardware, hardwareHost } from './scenarios/hardware.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { killed } from './scenarios/killed.ts';
@@ -32,6 +35,7 @@ const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
 const environments = join(directory, '..', 'openstack-releases');
 /** Names with a dot, as most hosts have. The second node joins in the scenarios of two nodes. */
 const computeHosts = ['compute-1.example', 'compute-2.example'] as const;
+const withHardware = process.argv.includes('--hardware');
 
 const all = [
   ...setUp,
@@ -58,7 +62,8 @@ async function main(): Promise<void> {
   ensurePackages();
   step('the packages are installed');
   const release = wantedRelease();
-  const plan = await planCloud(directory, computeHosts, release);
+  const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
+  const plan = await planCloud(directory, nodes, release);
   const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
   const cloud = await startCloud(plan, novaConfiguration(variables));
   closing.push(cloud.stop);
@@ -85,7 +90,7 @@ async function startBeside(cloud: Cloud): Promise<Stage> {
   const answers: ApiAnswer[] = [];
   const system: System = await startSystem({
     layout,
-    agents: computeHosts.map((hostname, index) => {
+    agents: (withHardware ? computeHosts.slice(0, 1) : computeHosts).map((hostname, index) => {
       const drivers = 'fake,fake-gpu,fake-fpga';
       return { hostname, drivers, intervalSeconds: 2, startsLater: index > 0 };
     }),
@@ -111,6 +116,11 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
 
 /** The set-up is always played: all other scenarios need it. */
 function chosen(): readonly Scenario[] {
+  if (withHardware) {
+    const { scenarios, end: close } = hardware();
+    closing.push(close);
+    return [...setUp, ...scenarios];
+  }
   const words = (argument('--only') ?? '').split('|');
   return all.filter(
     (each) => setUp.includes(each) || words.some((word) => each.name.includes(word)),

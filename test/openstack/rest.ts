@@ -29,6 +29,7 @@ export interface Arq {
   readonly device_rp_uuid: string;
   readonly attach_handle_type: string;
   readonly attach_handle_uuid: string;
+  readonly attach_handle_info: Readonly<Record<string, string>>;
 }
 
 interface Device {
@@ -50,6 +51,7 @@ export interface Body {
   readonly total: number;
   readonly reserved: number;
   readonly traits: readonly string[];
+  readonly inventories: Readonly<Record<string, { total: number; reserved: number }>>;
   readonly resource_providers: readonly [Provider, ...Provider[]];
   readonly allocations: Readonly<Record<string, { readonly resources: Record<string, number> }>>;
   readonly allocation_requests: readonly { readonly allocations: object }[];

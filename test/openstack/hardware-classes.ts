@@ -1,0 +1,63 @@
+// The accelerators of the compute node with real drivers: which driver sells each, and what shows
+// in the guest that a server holds one.
+
+import assert from 'node:assert/strict';
+import type { Guest } from '#test/kernel/guest.ts';
+
+export interface HardwareClass {
+  readonly driver: string;
+  readonly settings: object;
+  readonly resourceClass: string;
+  /** Beside the resource class, in the device profile. */
+  readonly group?: Readonly<Record<string, string>>;
+  /** @throws if the device is not as a server needs it */
+  holds?(guest: Guest, info: Readonly<Record<string, string>>): Promise<void>;
+}
+
+const devices = '/sys/bus/pci/devices';
+/** QEMU's. */
+const nvme = '0000:01:00.0';
+/** Slot of fake_pci; fake_vgpu drives it. */
+const gpu = '0001:00:00.0';
+const script = '/var/sriov-manage';
+
+function addressOf({ domain, bus, device, function: fn }: Readonly<Record<string, string>>) {
+  return `${domain}:${bus}:${device}.${fn}`;
+}
+
+export const hardwareClasses: Readonly<Record<string, HardwareClass>> = {
+  'nvidia-vgpu': {
+    driver: 'nvidia_gpu',
+    settings: {
+      cards: [{ addresses: gpu, vgpu_type: 'nvidia-558' }],
+      attach_unmanaged: true,
+      sriov_manage: script,
+    },
+    resourceClass: 'VGPU',
+    group: { 'trait:CUSTOM_NVIDIA_26B9_FAKE_2Q': 'required' },
+    holds: async (guest, info) => {
+      const type = await guest.read(`${devices}/${addressOf(info)}/nvidia/current_vgpu_type`);
+      assert.equal(type, '558');
+    },
+  },
+  'nvme-disk': {
+    driver: 'nvme',
+    // QEMU's controller has no Sanitize, and the kernel hides its registers.
+    settings: { devices: [nvme], clean: 'format', boot_partitions: 'keep', clean_seconds: 280 },
+    resourceClass: 'CUSTOM_SSD',
+    holds: async (guest, info) => {
+      assert.equal(addressOf(info), nvme);
+      assert.equal(await guest.link(`${devices}/${nvme}/driver`), 'vfio-pci');
+    },
+  },
+};
+
+/** After each boot: what a distribution's kernel and NVIDIA's driver would have done. */
+export async function prepareHardware(guest: Guest): Promise<void> {
+  const makeFunctions = `cat "${devices}/$2/sriov_totalvfs" > "${devices}/$2/sriov_numvfs"`;
+  await guest.save(script, `#!/bin/sh\n[ "$1" = -e ] || exit 1\n${makeFunctions}\n`);
+  await guest.run('chmod', '755', script);
+  await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
+  await guest.run('modprobe', 'fake_pci', 'devs=10de:26b9:030200:8', 'behind=0000:00:04.0');
+  await guest.run('modprobe', 'fake_vgpu', 'cards=10de:26b9=vendor', 'capacity=4', 'types=558:2');
+}

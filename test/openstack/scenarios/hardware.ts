@@ -1,0 +1,175 @@
+// A compute node whose accelerators have real drivers of the agent: Nova boots servers on it, the
+// host loses its power, the servers are deleted, and their devices are cleaned. The node is a VM
+// with a real kernel; what in it is no hardware is said in test/kernel/README.md.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Evidence } from '#core/contracts/job-document.ts';
+import { lockDirectory } from '#local/process/directory-lock.ts';
+import { hostCloud } from '#test/kernel/cloud.ts';
+import { ensureImage } from '#test/kernel/image.ts';
+import { ensurePackages } from '#test/kernel/packages.ts';
+import { Stage as Host } from '#test/kernel/stage.ts';
+import { hardwareClasses, prepareHardware } from '../hardware-classes.ts';
+import { scheduleOnlyTo } from '../nodes.ts';
+import { type Arq, eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import { arqsOf, assertHas, assertNothingLeft, build, offer, remove } from '../servers.ts';
+import type { Stage } from '../stage.ts';
+
+export const hardwareHost = 'compute-3.example';
+const root = join(import.meta.dirname, '../../..');
+const cache = join(root, '.local', 'kernel');
+/** The guest's CPU is emulated, so the agent takes tens of seconds to start. */
+const withinSeconds = 240;
+
+const classNames = Object.keys(hardwareClasses);
+const settings = {
+  drivers: Object.values(hardwareClasses).map(({ driver }) => driver),
+  ...Object.fromEntries(Object.values(hardwareClasses).map((each) => [each.driver, each.settings])),
+};
+
+export function hardware(): {
+  readonly scenarios: readonly Scenario[];
+  readonly end: () => Promise<void>;
+} {
+  let host: Host | undefined;
+  /** By the name of their class. */
+  const servers = new Map<string, { readonly id: string; readonly arq: Arq }>();
+  const node = (): Host => {
+    assert.ok(host, 'The compute node has not joined.');
+    return host;
+  };
+  const buildAll = async (stage: Stage): Promise<string> => {
+    const notes: string[] = [];
+    for (const name of classNames) {
+      const built = await build(stage, name);
+      const [arq] = await assertHas(stage, built, 1);
+      assert.ok(arq && arq.hostname === hardwareHost);
+      servers.set(name, { id: built.id, arq });
+      const { resourceClass, holds } = hardwareClasses[name] ?? assert.fail();
+      await holds?.(node().guest, arq.attach_handle_info);
+      notes.push(`${name}: 1 ${resourceClass}, ACTIVE after ${built.seconds.toFixed(1)} s`);
+    }
+    return notes.join('\n');
+  };
+  const removeAll = async (stage: Stage): Promise<string> => {
+    const startedAt = performance.now();
+    for (const { id } of servers.values()) {
+      await remove(stage, id);
+      await assertNothingLeft(stage, id);
+    }
+    await eventually(() => node().hosts.isClean(hardwareHost), Boolean, 290);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    const evidence = await node().hosts.evidenceOf(hardwareHost);
+    return [`clean after ${seconds} s`, ...evidence.map(shown)].join('\n');
+  };
+  const scenarios: readonly Scenario[] = [
+    {
+      name: 'hardware: a compute node with real drivers joins the cloud',
+      run: async (stage) => {
+        host = await startHost(stage);
+        await host.startAgent(settings);
+        await stage.cloud.startCompute(hardwareHost);
+        await eventually(
+          () => stage.admin.nova.ask('GET', '/os-hypervisors'),
+          ({ body }) => body.hypervisors.length === 2,
+        );
+        await scheduleOnlyTo(stage, hardwareHost);
+        for (const [name, { resourceClass, group }] of Object.entries(hardwareClasses)) {
+          await offer(stage, name, [{ [`resources:${resourceClass}`]: '1', ...group }]);
+        }
+        const wanted = Object.values(hardwareClasses).map((each) => each.resourceClass);
+        const found = await eventually(
+          () => classesOf(stage),
+          (classes) => wanted.every((each) => classes.has(each)),
+          withinSeconds,
+        );
+        return `resource classes below the node: ${[...found].sort().join(', ')}`;
+      },
+    },
+    {
+      name: 'hardware: a server of each class is ACTIVE with its device',
+      run: buildAll,
+    },
+    {
+      name: 'hardware: after a loss of power the servers have the same devices',
+      run: async (stage) => {
+        const startedAt = performance.now();
+        await node().powerOff();
+        await node().boot();
+        await node().startAgent(settings);
+        for (const [name, { id, arq }] of servers) {
+          const [now] = await eventually(
+            () => arqsOf(stage, id),
+            (arqs) => arqs.every(({ state }) => state === 'Bound'),
+            withinSeconds,
+          );
+          assert.equal(now?.attach_handle_uuid, arq.attach_handle_uuid);
+          assert.deepEqual(now?.attach_handle_info, arq.attach_handle_info);
+          const { holds } = hardwareClasses[name] ?? assert.fail();
+          await eventually(
+            async () => await holds?.(node().guest, arq.attach_handle_info).catch(String),
+            (fault) => fault === undefined,
+            withinSeconds,
+          );
+        }
+        return `Bound again ${((performance.now() - startedAt) / 1000).toFixed(1)} s after the cut`;
+      },
+    },
+    {
+      name: 'hardware: the servers are deleted, and the host cleans their devices',
+      run: removeAll,
+    },
+    {
+      name: 'hardware: the next servers get the devices',
+      run: async (stage) => {
+        const note = await buildAll(stage);
+        await removeAll(stage);
+        await scheduleOnlyTo(stage);
+        return note;
+      },
+    },
+  ];
+  return { scenarios, end: async () => await host?.powerOff() };
+}
+
+async function startHost({ layout }: Stage): Promise<Host> {
+  ensurePackages();
+  lockDirectory(cache);
+  execFileSync(process.execPath, ['infra/bundle-agent.ts'], { cwd: root });
+  const directory = join(cache, 'machines');
+  mkdirSync(directory, { recursive: true });
+  const image = await ensureImage(cache);
+  const group = {
+    ...{ name: 'hardware', hostname: hardwareHost, scenarios: [] },
+    prepare: ({ guest }: Host) => prepareHardware(guest),
+  };
+  const host = new Host({ group, image, directory, hosts: hostCloud(layout) });
+  await host.boot();
+  return host;
+}
+
+/** The resource classes of the providers below the compute node. */
+async function classesOf({ admin }: Stage): Promise<Set<string>> {
+  const named = `/resource_providers?name=${hardwareHost}`;
+  const [compute] = (await admin.placement.ask('GET', named)).body.resource_providers;
+  if (!compute) return new Set();
+  const tree = `/resource_providers?in_tree=${compute.uuid}`;
+  const { resource_providers: providers } = (await admin.placement.ask('GET', tree)).body;
+  const classes = new Set<string>();
+  for (const { uuid } of providers.filter((each) => each.uuid !== compute.uuid)) {
+    const path = `/resource_providers/${uuid}/inventories`;
+    const { inventories } = (await admin.placement.ask('GET', path)).body;
+    for (const [name, { total, reserved }] of Object.entries(inventories)) {
+      if (total > reserved) classes.add(name);
+    }
+  }
+  return classes;
+}
+
+function shown(evidence: Evidence): string {
+  return JSON.stringify(evidence);
+}
