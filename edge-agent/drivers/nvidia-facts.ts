@@ -1,7 +1,6 @@
 // What NVIDIA's driver and the kernel tell of a card.
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 
 export interface CardFacts {
@@ -36,44 +35,6 @@ export async function readCardFacts(
     ...(firmware && { firmware }),
     isExcluded: fields.get('GPU Excluded') === 'Yes',
   };
-}
-
-/**
- * By the kernel's counters of PCIe errors since the boot (sysfs-bus-pci-devices-aer_stats). A
- * fatal error has reset the link under the card.
- *
- * @param since when the driver began to look, as the counters have no times
- */
-export function aerHealth(
-  { sysfs }: DriverContext,
-  { path }: PciFunction,
-  since: string,
-): ReportedDevice['health'] {
-  const total = (name: string, kind: string) => {
-    const text = readUnlessAbsent(() => sysfs.readAttribute(`${path}/${name}`)) ?? '';
-    const [, count = '0'] = new RegExp(`^TOTAL_ERR_${kind} (\\d{1,18})$`, 'm').exec(text) ?? [];
-    return Number(count);
-  };
-  const fatal = total('aer_dev_fatal', 'FATAL');
-  if (fatal > 0) {
-    return {
-      state: 'unhealthy',
-      reason: `has had ${fatal} fatal PCIe errors since the boot`,
-      since,
-    };
-  }
-  const nonfatal = total('aer_dev_nonfatal', 'NONFATAL');
-  if (nonfatal === 0) return undefined;
-  const reason = `has had ${nonfatal} uncorrectable PCIe errors since the boot`;
-  return { state: 'degraded', reason, since };
-}
-
-function readUnlessAbsent<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** `NVIDIA A40-2Q` → `A40_2Q`, as Cyborg's driver makes a trait of it. */

@@ -13,7 +13,7 @@ import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
 import { describeVendorCard, typeOf, withFacts } from './nvidia-describe.ts';
 import { examineNvidia } from './nvidia-examine.ts';
-import { aerHealth, readCardFacts } from './nvidia-facts.ts';
+import { readCardFacts } from './nvidia-facts.ts';
 import {
   isVgpu,
   type NvidiaSettings,
@@ -23,6 +23,7 @@ import {
 import { createVendorVgpus, type VendorVgpus } from './nvidia-vfio.ts';
 import { createPciDriver } from './pci.ts';
 import { pciAllowList } from './pci-allow-list.ts';
+import { aerHealth } from './pci-health.ts';
 
 /** The script makes up to 48 functions, and waits for the driver of each. */
 const sriovManageMs = 120_000;
@@ -228,7 +229,7 @@ async function tellCard(
   const facts = await readCardFacts(context, fn);
   if (facts.isExcluded) return "is excluded from NVIDIA's driver";
   const type = cards && (await typeOf(context, vendor, fn, cards.vgpu_type));
-  const health = aerHealth(context, fn, since);
+  const health = aerHealth(context.sysfs, fn, since);
   return withFacts(context, { device, fn, facts, type, health });
 }
 
