@@ -25,6 +25,11 @@ const pciInfo = z.object({
   function: z.string().regex(/^[0-7]$/),
   /** The function stays on the driver that it has, because what is given exists only there. */
   managed: z.literal('no').optional(),
+  /** Of a network card: Nova plugs a port of Neutron with it. */
+  physical_network: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,64}$/)
+    .optional(),
 });
 const mdevInfo = z.object({
   domain: pciInfo.shape.domain.optional(),
@@ -44,7 +49,7 @@ export const cleanSecondsMax = 5 * 24 * 3600;
 
 /** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
 const testInfo = pciInfo
-  .omit({ managed: true })
+  .omit({ managed: true, physical_network: true })
   .extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
 const infoByType = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 

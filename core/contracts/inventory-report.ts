@@ -8,6 +8,7 @@ import {
   type DiscoveredRegion,
   deviceTypes,
   type Offering,
+  placeOf,
 } from '../domain/device.ts';
 import {
   isOfferedClass,
@@ -115,7 +116,7 @@ export const reportedDevice = deviceFields.superRefine((device, context) => {
 export type ReportedDevice = z.infer<typeof reportedDevice>;
 
 function handleIdentity({ type, info }: ReportedHandle): string {
-  return `${type} ${canonicalJson(info)}`;
+  return `${type} ${canonicalJson(placeOf(info))}`;
 }
 
 function duplicateOf(names: readonly string[]): string | undefined {

@@ -11,6 +11,7 @@ import type {
   HandleCare,
   Offering,
 } from './device.ts';
+import { placeOf } from './device.ts';
 import { factAttributes, factsOf, isUnhealthy } from './device-facts.ts';
 import {
   type DeployableUuid,
@@ -32,7 +33,7 @@ export interface DevicePlan {
   readonly addHandles: readonly AttachHandle[];
   /** Reported again after they were gone. If their row was deleted, it is written like this. */
   readonly reviveHandles: readonly AttachHandle[];
-  /** Stored already; the host prepares or cleans them otherwise than before. */
+  /** Stored already; the host prepares or cleans them otherwise, or they have another network. */
   readonly changeHandles: readonly AttachHandle[];
   readonly dropHandles: readonly AttachHandle[];
 }
@@ -105,7 +106,7 @@ export function planDevice(
     reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
     changeHandles: handles.filter((handle) => {
       const before = storedHandles.get(handle.uuid);
-      return before !== undefined && !isSameCare(before, handle);
+      return before !== undefined && !(isSameCare(before, handle) && isSameNetwork(before, handle));
     }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
   };
@@ -143,6 +144,10 @@ export function deployableUuid(name: string): DeployableUuid {
 
 function isSameCare(one: HandleCare, other: HandleCare): boolean {
   return one.prepare === other.prepare && one.cleanSeconds === other.cleanSeconds;
+}
+
+function isSameNetwork(one: AttachHandle, other: AttachHandle): boolean {
+  return one.info.physical_network === other.info.physical_network;
 }
 
 interface WantedDeployable {
@@ -213,7 +218,7 @@ function wantedHandle(
   now: string,
 ): AttachHandle {
   const { type, info, prepare, cleanSeconds } = handle;
-  const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = Object.entries(placeOf(info)).sort(([a], [b]) => (a < b ? -1 : 1));
   const derived = derivedUuid('handle', deployable.providerUuid, type, ...sorted.flat());
   return {
     uuid: (handle.uuid ?? derived) as HandleUuid,

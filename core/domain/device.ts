@@ -53,6 +53,12 @@ export interface DiscoveredHandle extends HandleCare {
   readonly uuid?: string;
 }
 
+/** What tells one handle from another: its place, not how the host and its settings treat it. */
+export function placeOf(info: DiscoveredHandle['info']): Record<string, string> {
+  const { physical_network: _network, managed: _managed, ...place } = info;
+  return place;
+}
+
 /**
  * The allocatable part of a device or region: Placement's class, with one handle per accelerator.
  */

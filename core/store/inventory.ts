@@ -235,12 +235,12 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
   if (!revived) await addHandle(client, table, handle);
 }
 
-/** Stores how the host prepares and cleans the handle from now on. */
+/** Stores how the host prepares and cleans the handle from now on, and what Nova attaches. */
 async function changeHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
-  const { prepare, cleanSeconds } = handle;
+  const { info, prepare, cleanSeconds } = handle;
   const isLong = takesLong(handle);
-  const set = setting({ prepare, clean_seconds: cleanSeconds, takes_long: isLong || undefined });
-  const hasAny = Object.keys(set.values).length > 0;
+  const long = isLong || undefined;
+  const set = setting({ info, prepare, clean_seconds: cleanSeconds, takes_long: long });
   const absent = [
     ...(prepare ? [] : ['prepare']),
     ...(cleanSeconds === undefined ? ['clean_seconds'] : []),
@@ -250,12 +250,10 @@ async function changeHandle(client: Documents, table: string, handle: AttachHand
   await updateIf(client, {
     TableName: table,
     Key: handleKey(handle.providerUuid, handle.uuid),
-    UpdateExpression: `${hasAny ? set.expression : ''} ${remove}`,
+    UpdateExpression: `${set.expression} ${remove}`,
     ConditionExpression: 'attribute_exists(pk)',
-    ...(hasAny && {
-      ExpressionAttributeNames: set.names,
-      ExpressionAttributeValues: set.values,
-    }),
+    ExpressionAttributeNames: set.names,
+    ExpressionAttributeValues: set.values,
   });
 }
 

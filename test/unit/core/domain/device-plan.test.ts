@@ -38,6 +38,22 @@ describe('planning a device', () => {
     expect(again).toMatchObject({ addHandles: [], dropHandles: [], reviveHandles: [] });
   });
 
+  it('keeps the handle of a network card when its physical network changes', () => {
+    const withNetwork = (physical_network: string) => {
+      const { type, info } = aHandle(1, 'PCI');
+      const handle = { type, info: { ...info, physical_network } };
+      const { offers, ...device } = aDevice({ handles: 1 });
+      if (!offers) throw new Error('The device offers nothing.');
+      return { ...device, offers: { ...offers, attach_handles: [handle] } };
+    };
+    const before = stored(withNetwork('physnet1'));
+    const plan = planDevice('cmp1', before, discovered(withNetwork('physnet2')), now);
+    expect(plan).toMatchObject({ addHandles: [], dropHandles: [] });
+    expect(plan.changeHandles.map(({ info }) => info.physical_network)).toEqual(['physnet2']);
+    const again = planDevice('cmp1', before, discovered(withNetwork('physnet1')), now);
+    expect(again.changeHandles).toEqual([]);
+  });
+
   it('makes a provider for the device and one below it for each region', () => {
     const region = {
       name: 'region0',
