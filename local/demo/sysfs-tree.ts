@@ -1,7 +1,7 @@
 // Builds sysfs trees in the kernel's form: entries of bus/pci/devices are links, attributes end in
 // a newline, and an attribute without a value is missing instead of empty.
 
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
@@ -31,7 +31,6 @@ export interface PciFunctionGiven {
 export class SysfsTree {
   readonly root: string;
   readonly #paths = new Map<string, string>();
-  readonly #virtualCounts = new Map<string, number>();
   #groups = 0;
 
   constructor(root: string = mkdtempSync(join(tmpdir(), 'sysfs-'))) {
@@ -149,8 +148,8 @@ export class SysfsTree {
   }
 
   #attach(path: string, physical: string): void {
-    const number = this.#virtualCounts.get(physical) ?? 0;
-    this.#virtualCounts.set(physical, number + 1);
+    const names = readdirSync(join(this.root, this.#pathOf(physical)));
+    const number = names.filter((name) => name.startsWith('virtfn')).length;
     this.#link(`${path}/physfn`, this.#pathOf(physical));
     this.#link(`${this.#pathOf(physical)}/virtfn${number}`, path);
     this.write(`${this.#pathOf(physical)}/sriov_numvfs`, `${number + 1}\n`);

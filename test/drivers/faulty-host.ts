@@ -25,8 +25,8 @@ export interface Faults {
   file?: { readonly path: string; readonly fault: FileFault };
   /** The error code of the next write. */
   write?: string | undefined;
-  /** Writes to this device do not end; `any` for all. */
-  hangs?: string;
+  /** Writes to these devices do not end; `any` for all. */
+  hangs?: readonly string[] | 'any';
   /** Called for each write, before and after its effect; does not end if the agent has died. */
   step: (what: string) => Promise<void>;
 }
@@ -93,11 +93,15 @@ export function faultyHost(host: FixtureHost): FaultyHost {
     writeText: (device, path, text, limitMs) =>
       writing(device, `${path} ${text}`, () => plain.writeText(device, path, text, limitMs)),
     exec: (device, tool, args, limitMs) =>
-      writing(device, `${tool} ${args.join(' ')}`, () => plain.exec(device, tool, args, limitMs)),
+      host.isReading?.(tool, args)
+        ? looking(device, () => plain.exec(device, tool, args, limitMs))
+        : writing(device, `${tool} ${args.join(' ')}`, () =>
+            plain.exec(device, tool, args, limitMs),
+          ),
   };
   async function writing<T>(device: string, what: string, effect: () => Promise<T>): Promise<T> {
     await faults.step(`before ${what}`);
-    if (faults.hangs === device || faults.hangs === 'any') {
+    if (faults.hangs === 'any' || faults.hangs?.includes(device)) {
       tellHung();
       await new Promise(() => {});
     }
@@ -108,6 +112,11 @@ export function faultyHost(host: FixtureHost): FaultyHost {
     const result = await effect();
     await faults.step(`after ${what}`);
     return result;
+  }
+  /** As the port does while an earlier operation on the device hangs. */
+  async function looking<T>(device: string, look: () => Promise<T>): Promise<T> {
+    if (faults.hangs?.includes(device)) throw new HardwareError('EBUSY', `${device} hangs`);
+    return await look();
   }
   return { sysfs, hardware, faults, read, written, hung };
 }

@@ -25,6 +25,8 @@ export interface FixtureHost {
   readonly root: string;
   /** Operations that have an effect in the kernel; the others read and write the tree's files. */
   readonly hardware?: Partial<Hardware>;
+  /** Whether a run of a program only looks; others count as writes. */
+  readonly isReading?: (tool: string, args: readonly string[]) => boolean;
   /** Uuids of what exists on the host for handles, such as mdevs. */
   readonly objects?: () => readonly string[];
   /** Another program makes another object under the uuid of a handle. */

@@ -2,6 +2,8 @@
 // them: the effect of a job is the same whatever happens to the agent or to a write.
 
 import { deepStrictEqual as same } from 'node:assert';
+import type { HandleWork } from '#agent/drivers/driver.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { evidence } from '#core/contracts/job-document.ts';
 import { type Check, CheckFailed } from './check.ts';
 import { inTime, type Job, type Offered, Trial } from './trial.ts';
@@ -306,7 +308,7 @@ async function hang(trial: Trial, verb: Verb): Promise<void> {
   const { work } = firstOf(offered);
   const other = offered.find((each) => each.work.address !== work.address)?.work;
   if (trial.host.fault) trial.host.fault({ verb, code: 'hangs' });
-  else trial.faulty.faults.hangs = work.address;
+  else trial.faulty.faults.hangs = [work.address, ...functionOf(work)];
   let isOver = false;
   trial.begin(aJob(verb, work, 1)).then(
     () => {
@@ -319,6 +321,13 @@ async function hang(trial: Trial, verb: Verb): Promise<void> {
   await trial.discover();
   if (other) await succeed(trial, aJob(verb, other, 1));
   same(isOver, false, 'The job of the hanging device has ended.');
+}
+
+/** What an operation on the handle itself names as its device. */
+function functionOf({ info }: HandleWork): string[] {
+  const { domain, bus, device, function: fn } = info;
+  const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
+  return parsed ? [printPciAddress(parsed)] : [];
 }
 
 function setFault({ host, faulty }: Trial, verb: Verb, code: string): void {
