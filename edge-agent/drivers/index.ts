@@ -12,6 +12,8 @@ import { inspurFpgas } from './inspur-fpgas.ts';
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
 import { defineModelDriver } from './model-driver.ts';
+import { createNicDriver } from './nic.ts';
+import { nicSettings } from './nic-settings.ts';
 import { createNvidiaDriver } from './nvidia.ts';
 import { nvidiaName, nvidiaSettings } from './nvidia-settings.ts';
 import { createNvmeDriver } from './nvme.ts';
@@ -48,6 +50,7 @@ export const ownDrivers: readonly DriverModule[] = [
   defineModelDriver(aiChips),
   defineModelDriver(inspurFpgas),
   defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
+  defineDriver({ name: 'nic', settings: nicSettings, create: createNicDriver }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -42,6 +42,8 @@ export interface PciDriverDeps {
   readonly log: Log;
   /** What the driver in whose name it is offered knows of the device beyond its ids. */
   readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
+  /** Why the driver itself does not offer functions now, by address; asked at each discovery. */
+  readonly withheld?: () => ReadonlyMap<string, string>;
   /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
   readonly busy?: ReadonlySet<string>;
 }
@@ -74,7 +76,9 @@ async function discoverPci(deps: Named, serials: Serials) {
   const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
-  const { wishes, refusals: unwanted } = readWishes(functions, allowList);
+  const { wishes: all, refusals: unwanted } = readWishes(functions, allowList);
+  // Before the guards, which note what they let pass as offered.
+  const { wishes, withheld } = withhold(all, deps.withheld?.() ?? new Map());
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({
     driver: deps.name,
@@ -87,7 +91,7 @@ async function discoverPci(deps: Named, serials: Serials) {
     wishes.filter(({ physical }) => !dead.has(physical.address)),
     guarded,
   );
-  for (const each of [unwanted, chosen.refusals, dead]) {
+  for (const each of [unwanted, withheld, chosen.refusals, dead]) {
     for (const [address, reason] of each) refusals.set(address, reason);
   }
   const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
@@ -97,6 +101,21 @@ async function discoverPci(deps: Named, serials: Serials) {
     devices[address] = describe(deps, choice, identities.get(address));
   }
   return { devices, refusals };
+}
+
+/** One reason for a card all of whose functions are withheld. */
+function withhold(wishes: readonly Wish[], reasons: ReadonlyMap<string, string>) {
+  const withheld = new Map<string, string>();
+  const left = wishes.flatMap((wish) => {
+    const functions = wish.functions.filter(({ address }) => !reasons.has(address));
+    for (const { address } of wish.functions) {
+      const reason = reasons.get(address);
+      const named = functions.length === 0 ? wish.physical.address : address;
+      if (reason !== undefined) withheld.set(named, reason);
+    }
+    return functions.length > 0 ? [{ ...wish, functions }] : [];
+  });
+  return { wishes: left, withheld };
 }
 
 /** Whether the operator gave a function, its physical function, or its card to this driver. */

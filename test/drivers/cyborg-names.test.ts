@@ -9,6 +9,7 @@ import { discovered } from '#test/support/reports.ts';
 import { fixture as fake } from './fake.fixture.ts';
 import type { DriverFixture } from './fixture.ts';
 import { fixture as inspur } from './inspur-fpga.fixture.ts';
+import { fixture as nic } from './nic.fixture.ts';
 import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
 import { fixture as nvme } from './nvme.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
@@ -68,6 +69,15 @@ it.each<Named>([
       resourceClass: 'CUSTOM_SSD',
       traits: ['OWNER_CYBORG', 'CUSTOM_SSD_PRODUCT_ID_A80A'],
     },
+  },
+  {
+    ...{ cyborg: 'intel_nic_driver', fixture: nic, provider: 'cmp1_0000:3d:00.0' },
+    resourceClass: 'CUSTOM_NIC',
+    traits: ['CUSTOM_PF', 'CUSTOM_GTPV1', 'CUSTOM_PHYSNET2'],
+  },
+  {
+    ...{ cyborg: 'intel_nic_driver', fixture: nic, provider: 'cmp1_0000:5e:00.0' },
+    ...{ resourceClass: 'CUSTOM_NIC', traits: ['CUSTOM_VF', 'CUSTOM_PHYSNET1'] },
   },
 ])('$provider of $cyborg has the same class and traits', async (named) => {
   const { cyborg, fixture, provider, resourceClass, traits } = named;

@@ -123,6 +123,7 @@ describe('the support matrix of README.md', () => {
     ai_chip: { devices: [{ model: 'Ascend 310' }] },
     inspur_fpga: { devices: [{ model: 'F10A' }] },
     nvme: { devices: ['0000:c1:00.0'] },
+    nic: { cards: [{ addresses: '0000:3d:00.0' }] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

@@ -1,0 +1,89 @@
+// A guarded host on which a test starts a driver of the agent, with a simulated kernel and a clock
+// whose time passes by sleeping.
+
+import { join } from 'node:path';
+import { type Clock, systemClock } from '#agent/clock.ts';
+import type { DriverModule } from '#agent/drivers/define-driver.ts';
+import type { Driver, HostChange } from '#agent/drivers/driver.ts';
+import { openGuards } from '#agent/guards/guards.ts';
+import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import { setUp } from '#agent/set-up.ts';
+import { openStateFiles } from '#agent/state-files.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
+import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
+
+export class DriverHost {
+  readonly host: GuardedHost = aGuardedHost();
+  /** By the clock that the driver has. */
+  nowMs = 0;
+  driver: Driver = { name: 'none', discover: async () => ({ devices: {} }) };
+  readonly #module: DriverModule;
+  readonly #kernel: (host: GuardedHost) => Partial<Hardware>;
+
+  /** @param kernel what has an effect in the kernel; the rest reads and writes the tree */
+  constructor(module: DriverModule, kernel: (host: GuardedHost) => Partial<Hardware>) {
+    this.#module = module;
+    this.#kernel = kernel;
+  }
+
+  /** The driver's own folder. */
+  get directory(): string {
+    return join(this.host.proc.root, 'state', this.#module.name);
+  }
+
+  /** Starts the agent; its state stays. */
+  async start(settings: unknown): Promise<Readonly<Record<string, ReportedDevice>>> {
+    const { sysfs, proc, log } = this.host;
+    const hardware: Hardware = { ...this.host.hardware, ...this.#kernel(this.host) };
+    const guards = openGuards({
+      ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
+      offeredBefore: await openOfferedBefore(openStateFiles(join(proc.root, 'state')), log),
+    });
+    const clock: Clock = {
+      ...systemClock,
+      wallMs: () => this.nowMs,
+      monotonicMs: () => this.nowMs,
+      sleep: async (ms) => {
+        this.nowMs += ms;
+      },
+    };
+    const configured = this.#module.configure(settings);
+    if ('faults' in configured) throw new Error(JSON.stringify(configured.faults));
+    this.driver = configured.create({
+      ...{ sysfs, hardware, guards, log, clock, directory: this.directory },
+      ...{ thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
+    });
+    return this.discover();
+  }
+
+  /** With the set-up before it. */
+  async discover(): Promise<Readonly<Record<string, ReportedDevice>>> {
+    await setUp(this.driver, this.host.log);
+    return (await this.driver.discover()).devices;
+  }
+
+  async plan(): Promise<readonly HostChange[]> {
+    return (await this.driver.plan?.()) ?? [];
+  }
+
+  async reasons(): Promise<Record<string, string>> {
+    const { notOffered = [] } = await this.driver.discover();
+    return Object.fromEntries(notOffered.map((each) => [each.address, each.reason]));
+  }
+
+  /** @param at the function, if it is not the card itself */
+  async clean(card: string, at: string = card): Promise<Evidence> {
+    const info = { ...parsePciAddress(at) };
+    const { clean } = this.driver;
+    if (!clean) throw new Error('The driver does not clean.');
+    return await clean({ address: card, uuid: 'u', type: 'PCI', info }, () => {});
+  }
+
+  remove(): void {
+    this.host.remove();
+  }
+}
