@@ -32,7 +32,7 @@ const root = join(here, '../..');
 /** Debian's drivers; their dependencies come with them. */
 const drivers = [
   ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'virtio_crypto'],
-  ...['ext4', 'nvme', 'vfio-pci', 'vfio_iommu_type1', 'mdev', 'pci-stub'],
+  ...['igb', 'igbvf', 'ext4', 'nvme', 'vfio-pci', 'vfio_iommu_type1', 'mdev', 'pci-stub'],
 ];
 
 /** Built from the kernel's source. */
@@ -139,6 +139,8 @@ function addPrograms(tree: string): void {
   addProgram(tree, process.execPath, 'usr/bin/node');
   addProgram(tree, '/usr/sbin/nvme', 'usr/sbin/nvme');
   addProgram(tree, '/usr/bin/flock', 'usr/bin/flock');
+  // In front of the one of busybox.
+  addProgram(tree, '/bin/ip', 'usr/bin/ip');
   const calls = join(tree, 'usr/local/bin/kernel-calls');
   const source = join(here, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);

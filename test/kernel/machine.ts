@@ -14,11 +14,15 @@ import {
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Qemu } from './debian-qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
 
 export interface MachineOptions {
   readonly image: Image;
+  readonly qemu: Qemu;
+  /** 0000:02:00.0 is a network card with seven virtual functions, if true. */
+  readonly networkCard: boolean;
   /** The file for the output of QEMU, the guest's kernel and its processes; it is appended to. */
   readonly log: string;
   /** Raw disks, which outlast the VM: /dev/vda, and the namespace of the NVMe controller. */
@@ -53,6 +57,12 @@ const nvme = [
   'sriov_max_vfs=4,sriov_vq_flexible=8,sriov_vi_flexible=4',
 ].join();
 
+/** The first bus behind a root port is that of the NVMe controller. */
+const igb = [
+  ...['-device', 'pcie-root-port,id=slot2,slot=2,addr=06.0'],
+  ...['-device', 'igb,bus=slot2,mac=52:54:00:00:00:01'],
+];
+
 /**
  * A kernel that oopses panics, and a panic ends the VM. The RAM from 960 MiB on is for the BARs
  * of fake_pci. The timer check fails at times where the CPU is emulated, and panics.
@@ -69,14 +79,12 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   await once(server, 'listening');
   const log = openSync(options.log, 'a');
   // QEMU ends when this process does, whatever ends it.
-  const command = [
-    '--pdeathsig',
-    'KILL',
-    '--',
-    'qemu-system-x86_64',
-    ...argumentsOf(options, path),
-  ];
-  const qemu = spawn('setpriv', command, { stdio: ['ignore', log, log] });
+  const { program, args, environment } = options.qemu;
+  const command = ['--pdeathsig', 'KILL', '--', program, ...args, ...argumentsOf(options, path)];
+  const qemu = spawn('setpriv', command, {
+    stdio: ['ignore', log, log],
+    env: { ...process.env, ...environment },
+  });
   closeSync(log);
   const lost = new AbortController();
   const ended = new Promise<void>((resolve) => {
@@ -107,9 +115,11 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   }
 }
 
-function argumentsOf({ image, disks, broker }: MachineOptions, control: string): string[] {
+function argumentsOf(options: MachineOptions, control: string): string[] {
+  const { image, disks, broker, networkCard } = options;
   return [
     ...hardware,
+    ...(networkCard ? igb : []),
     ...['-device', nvme],
     ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
     ...['-device', 'nvme-ns,drive=namespace,bus=controller'],

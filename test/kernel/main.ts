@@ -9,11 +9,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { type Cloud, startCloud } from './cloud.ts';
+import { fetchNewerQemu, type Qemu } from './debian-qemu.ts';
 import { ensureImage, type Image } from './image.ts';
 import { CannotRun, ensurePackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
+import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
 import { nvmeDevices } from './scenarios/nvme.ts';
 import { pci } from './scenarios/pci.ts';
@@ -23,7 +25,7 @@ import { Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
-const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, nvmeDevices, reboot];
+const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, nvmeDevices, nic, reboot];
 
 /** The suite takes three minutes; a machine may be busy with others. */
 const suiteMsMax = 20 * 60_000;
@@ -59,11 +61,23 @@ async function openCloud(): Promise<Cloud> {
 async function playGroup(group: Group, image: Image, cloud: Cloud | undefined): Promise<void> {
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
-  const stage = new Stage({ group, image, hosts: cloud, cloud, directory });
+  const qemu = group.networkCard && newerQemu(group);
+  if (qemu === 'cannot run') return;
+  const stage = new Stage({ group, image, hosts: cloud, cloud, directory, ...(qemu && { qemu }) });
   closing.push(() => stage.powerOff());
   const boots = { name: 'the VM boots', run: () => stage.boot() };
   for (const scenario of [boots, ...group.scenarios]) await count(group, scenario, stage);
   await stage.powerOff();
+}
+
+function newerQemu({ name }: Group): Qemu | 'cannot run' {
+  try {
+    return fetchNewerQemu(cache);
+  } catch (error) {
+    if (!(error instanceof CannotRun)) throw error;
+    console.log(`SKIPPED: the group ${name} cannot run on this machine: ${error.message}.`);
+    return 'cannot run';
+  }
 }
 
 /** Plays the scenario, prints its outcome and counts it. A lost VM fails all that follow. */

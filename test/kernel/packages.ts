@@ -16,6 +16,7 @@ const packages = [
   'xz-utils',
   'e2fsprogs',
   'nvme-cli',
+  'iproute2',
 ];
 
 /** The suite cannot run on this machine; the message is one line that says why. */

@@ -12,6 +12,8 @@ export interface Group {
   readonly name: string;
   /** Whether the VM reaches the broker of the local system, as host {@link hostname}. */
   readonly hostname?: string;
+  /** The VM has a network card with virtual functions, which QEMU of Debian 12 lacks. */
+  readonly networkCard?: true;
   /** Runs after each boot: loads modules, for instance. */
   prepare(stage: Stage): Promise<void>;
   readonly scenarios: readonly Scenario[];

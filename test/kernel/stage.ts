@@ -7,6 +7,7 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '#test/openstack/rest.ts';
 import type { Cloud, HostCloud } from './cloud.ts';
+import { installedQemu, type Qemu } from './debian-qemu.ts';
 import type { Guest, GuestProcess } from './guest.ts';
 import type { Image } from './image.ts';
 import { type Machine, startMachine } from './machine.ts';
@@ -24,6 +25,8 @@ export interface StageOptions {
   readonly hosts: HostCloud | undefined;
   /** With the fakes of OpenStack. */
   readonly cloud?: Cloud | undefined;
+  /** Another QEMU than that of the machine. */
+  readonly qemu?: Qemu;
   /** For the disks and logs. */
   readonly directory: string;
 }
@@ -64,9 +67,9 @@ export class Stage {
   }
 
   async boot(): Promise<void> {
-    const { group, image, hosts, directory } = this.#options;
+    const { group, image, hosts, directory, qemu = installedQemu } = this.#options;
     this.#machine = await startMachine({
-      image,
+      ...{ image, qemu, networkCard: group.networkCard === true },
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
       ...(hosts && group.hostname && { broker: hosts.brokerPort }),
