@@ -3,7 +3,8 @@
 // its drivers, and a card on vfio-pci has none.
 
 import * as z from 'zod';
-import { type AllowListEntry, allowListEntry, wholeAddresses } from './pci-allow-list.ts';
+import { type AllowListEntry, allowListEntry } from './pci-allow-list.ts';
+import { customName, oneOrMany, pciAddress } from './setting-forms.ts';
 
 const { bind_to, traits, virtual_functions } = allowListEntry.shape;
 
@@ -11,7 +12,7 @@ const nameIs = 'must be 1 to 64 letters, digits, "_", ".", ":" and "-", a letter
 const networkName = z.string(nameIs).regex(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/, nameIs);
 
 const card = z.strictObject({
-  addresses: wholeAddresses,
+  addresses: oneOrMany(pciAddress, 64),
   /** As Neutron calls the network behind the card. */
   physical_network: networkName.optional(),
   /** What the card is programmed for, as in Cyborg's `function_device_mappings`. */
@@ -20,10 +21,7 @@ const card = z.strictObject({
   bind_to,
   /** `restore`: what the physical function holds of a virtual one, too. */
   clean: z.enum(['restore', 'reset', 'none'], 'must be restore, reset or none').default('restore'),
-  resource_class: z
-    .string('must begin with CUSTOM_')
-    .regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_')
-    .default('CUSTOM_NIC'),
+  resource_class: customName.default('CUSTOM_NIC'),
   traits,
 });
 export type NicCard = z.infer<typeof card>;
