@@ -5,6 +5,7 @@ import { patience } from './test/support/patience.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/temporary-files.ts'],
     reporters: ['default', countReporter],
     // Each file starts its own engine on its own port, so files run beside each other in any
     // order.

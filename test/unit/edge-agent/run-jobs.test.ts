@@ -42,12 +42,10 @@ describe('jobs', () => {
 
   it('go on for a device whose driver answers while that of another hangs', async () => {
     const hanging: Driver = { name: 'hanging', discover: () => new Promise(() => {}) };
-    const clock = aClock();
-    const { service, gpus, connect } = await aHost({ other: hanging, clock });
+    // Time does not pass: nothing waits for the limit of the driver that hangs.
+    const { service, gpus, connect } = await aHost({ other: hanging, clock: aClock() });
     connect();
     const job = await service.create(document('prepare', { steps: [create(1), create(2)] }));
-    await eventually(() => service.job(job).status).toBe('IN_PROGRESS');
-    await clock.advance(60_000);
     await eventually(() => service.job(job).status).toBe('SUCCEEDED');
     expect(gpus.mdevs).toHaveLength(2);
   });
