@@ -6,7 +6,8 @@
 //    n bytes   metadata, JSON
 //   the rest   the bitstream
 //
-// https://github.com/OFS/opae-sdk: python/packager, libraries/libbitstream
+// https://github.com/OFS/opae-sdk: python/packager, libraries/libbitstream. An image that is
+// signed for a card with secure update begins with another block (fpgasupdate.py, Block 0).
 
 import { open } from 'node:fs/promises';
 import * as z from 'zod';
@@ -16,9 +17,15 @@ const headBytes = magic.length + 4;
 /** Real metadata has a few hundred bytes. */
 const metadataBytesMax = 64 * 1024;
 
+/** In MHz. The packager replaces `auto`; without the key, or with 0, the image needs no clock. */
+const clock = z.union([z.number().min(0).max(2000), z.string().max(32)]).default(0);
+
 const metadata = z.object({
   version: z.number(),
   'afu-image': z.object({
+    'magic-no': z.literal(488605312).optional(),
+    'clock-frequency-high': clock,
+    'clock-frequency-low': clock,
     'interface-uuid': z.guid(),
     'accelerator-clusters': z
       .array(z.object({ 'accelerator-type-uuid': z.guid() }))
@@ -27,12 +34,18 @@ const metadata = z.object({
   }),
 });
 
-/** Lower case, with hyphens. */
+/** Uuids are lower case, with hyphens. */
 export interface GbsImage {
   /** The interface of the regions that the image fits. */
   readonly interfaceUuid: string;
   /** The function of the region after programming. */
   readonly functionUuid: string;
+  /** One for each cluster of accelerators, the one above first. */
+  readonly functionUuids: readonly string[];
+  /** In MHz, high and low; empty if the image needs no clock of its own. */
+  readonly userClocks: readonly number[];
+  /** Where the bitstream begins in the file. */
+  readonly bitstreamAt: number;
 }
 
 /** The image must not be written to this region; the message says why. */
@@ -48,6 +61,7 @@ export async function readGbs(path: string): Promise<GbsImage> {
     const head = Buffer.alloc(headBytes);
     const { bytesRead } = await file.read(head, 0, headBytes, 0);
     if (bytesRead < headBytes) throw new ImageRefused('The image ends within its header.');
+    if (head.readUInt32LE(0) === signedMagic) throw new ImageRefused(signedReason(head));
     if (!head.subarray(0, magic.length).equals(magic)) {
       throw new ImageRefused('The image is not a GBS file.');
     }
@@ -59,7 +73,7 @@ export async function readGbs(path: string): Promise<GbsImage> {
     if (headBytes + length >= size) throw new ImageRefused('The image ends before its bitstream.');
     const text = Buffer.alloc(length);
     await file.read(text, 0, length, headBytes);
-    return imageOf(text.toString());
+    return { ...imageOf(text.toString()), bitstreamAt: headBytes + length };
   } finally {
     await file.close();
   }
@@ -79,14 +93,39 @@ export async function checkImage(path: string, interfaceUuid: string): Promise<G
   return image;
 }
 
-function imageOf(text: string): GbsImage {
+/** Block 0 of PACSign: magic, length, and the kind of the content in the low byte of a word. */
+const signedMagic = 0xb6eafd19;
+const signedContents = ['a static region', 'firmware of the board controller', 'a GBS file'];
+
+function signedReason(head: Buffer): string {
+  const content = signedContents[head.readUInt32LE(8) & 0xff] ?? 'another content';
+  return (
+    `The image is signed for a secure update (${content}), which an operator loads by ` +
+    'fpgasupdate: a region takes an unsigned GBS file.'
+  );
+}
+
+function imageOf(text: string): Omit<GbsImage, 'bitstreamAt'> {
   const afu = afuOf(text);
-  const [cluster] = afu['accelerator-clusters'];
-  if (!cluster) throw new ImageRefused('The image has no accelerator.');
+  const clusters = afu['accelerator-clusters'];
+  const [functionUuid, ...others] = clusters.map((each) =>
+    each['accelerator-type-uuid'].toLowerCase(),
+  );
+  if (!functionUuid) throw new ImageRefused('The image has no accelerator.');
   return {
     interfaceUuid: afu['interface-uuid'].toLowerCase(),
-    functionUuid: cluster['accelerator-type-uuid'].toLowerCase(),
+    functionUuid,
+    functionUuids: [...new Set([functionUuid, ...others])],
+    userClocks: clocksOf([afu['clock-frequency-high'], afu['clock-frequency-low']]),
   };
+}
+
+function clocksOf(given: readonly (number | string)[]): number[] {
+  const clocks = given.flatMap((each) => (typeof each === 'number' ? each : []));
+  if (clocks.length < given.length) {
+    throw new ImageRefused('The image has a user clock that is not a number of MHz.');
+  }
+  return clocks.some((each) => each > 0) ? clocks : [];
 }
 
 function afuOf(text: string) {

@@ -7,10 +7,15 @@ export interface GbsGiven {
   readonly interfaceUuid?: string;
   readonly functionUuid?: string;
   readonly bitstream?: string;
+  /** Functions of further clusters. */
+  readonly others?: readonly string[];
+  /** Further keys of the image's metadata. */
+  readonly keys?: Readonly<Record<string, unknown>>;
 }
 
 export function aGbs(given: GbsGiven = {}): Buffer {
   const { interfaceUuid = fakeInterface, functionUuid = aFunction, bitstream = 'bits' } = given;
+  const clusters = [functionUuid, ...(given.others ?? [])];
   const metadata = Buffer.from(
     JSON.stringify({
       version: 1,
@@ -18,9 +23,10 @@ export function aGbs(given: GbsGiven = {}): Buffer {
       'afu-image': {
         'magic-no': 488605312,
         'interface-uuid': interfaceUuid,
-        'accelerator-clusters': [
-          { name: 'hello_afu', 'total-contexts': 1, 'accelerator-type-uuid': functionUuid },
-        ],
+        'accelerator-clusters': clusters.map((each) => ({
+          ...{ name: 'hello_afu', 'total-contexts': 1, 'accelerator-type-uuid': each },
+        })),
+        ...given.keys,
       },
     }),
   );

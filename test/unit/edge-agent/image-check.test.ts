@@ -20,9 +20,11 @@ function check(bytes: Buffer, interfaceUuid = fakeInterface) {
 describe('an image', () => {
   it('for the region is accepted, with its function', async () => {
     const image = { interfaceUuid: fakeInterface, functionUuid: aFunction };
-    expect(await check(aGbs())).toEqual(image);
+    expect(await check(aGbs())).toMatchObject(image);
     // The byte order of the kernel's compat_id of a region.
-    expect(await check(aGbs(), fakeInterface.replaceAll('-', '').toUpperCase())).toEqual(image);
+    expect(await check(aGbs(), fakeInterface.replaceAll('-', '').toUpperCase())).toMatchObject(
+      image,
+    );
   });
 
   it('for another interface is refused', async () => {
@@ -61,4 +63,46 @@ describe('an image', () => {
       await expect(check(bytes)).rejects.toThrow('metadata cannot be read');
     },
   );
+
+  it('with several clusters has the function of each, the first one first', async () => {
+    const other = '11111111-2222-4333-8444-555555555555';
+    const { functionUuids } = await check(aGbs({ others: [other, aFunction] }));
+    expect(functionUuids).toEqual([aFunction, other]);
+  });
+
+  it('has its bitstream behind header and metadata', async () => {
+    const bytes = aGbs({ bitstream: 'bits' });
+    expect((await check(bytes)).bitstreamAt).toBe(bytes.length - 4);
+  });
+
+  it.each([
+    [{}, []],
+    [{ 'clock-frequency-high': 0, 'clock-frequency-low': 0 }, []],
+    [{ 'clock-frequency-high': 312.5, 'clock-frequency-low': 156.25 }, [312.5, 156.25]],
+    [{ 'clock-frequency-high': 200 }, [200, 0]],
+  ])('with clocks %j needs %j', async (keys, clocks) => {
+    expect((await check(aGbs({ keys }))).userClocks).toEqual(clocks);
+  });
+
+  it.each([
+    [{ 'clock-frequency-low': 'auto-200' }, 'not a number of MHz'],
+    [{ 'clock-frequency-high': -1 }, 'metadata cannot be read'],
+    [{ 'magic-no': 1 }, 'metadata cannot be read'],
+  ])('with %j in its metadata is refused', async (keys, reason) => {
+    await expect(check(aGbs({ keys }))).rejects.toThrow(reason);
+  });
+
+  it.each([
+    [0, 'a static region'],
+    [1, 'firmware of the board controller'],
+    [2, 'a GBS file'],
+    [0x0102, 'a GBS file'],
+    [77, 'another content'],
+  ])('that is signed, of content %i, is refused as one for fpgasupdate', async (kind, what) => {
+    const block = Buffer.alloc(1024);
+    block.writeUInt32LE(0xb6eafd19, 0);
+    block.writeUInt32LE(kind, 8);
+    const refused = expect(check(Buffer.concat([block, aGbs()]))).rejects;
+    await refused.toThrow(`signed for a secure update (${what}), which an operator loads by`);
+  });
 });
