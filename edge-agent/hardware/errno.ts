@@ -20,6 +20,11 @@ const codes: readonly (readonly [text: string, code: string])[] = [
   ['Permission denied', 'EACCES'],
   ['Numerical result out of range', 'ERANGE'],
   ['Result not representable', 'ERANGE'],
+  ['Connection timed out', 'ETIMEDOUT'],
+  ['Operation timed out', 'ETIMEDOUT'],
+  ['Cannot allocate memory', 'ENOMEM'],
+  ['Out of memory', 'ENOMEM'],
+  ['Bad address', 'EFAULT'],
 ];
 
 /** The code of the last line that ends with a known text, else EIO. */

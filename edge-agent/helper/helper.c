@@ -3,7 +3,9 @@
  * once, and keeps no state. The agent starts it with a limit of time, as it starts each program
  * that may block in a device.
  *
- *   helper dfl-program /dev/dfl-fme.N PORT IMAGE   writes the image into the region of the port
+ *   helper dfl-program /dev/dfl-fme.N PORT IMAGE [OFFSET]
+ *                                                  writes the image, from the offset on, into the
+ *                                                  region of the port
  *   helper dfl-release /dev/dfl-fme.N PORT         gives the port to virtual functions
  *   helper dfl-assign  /dev/dfl-fme.N PORT         takes the port back
  *   helper dfl-reset   /dev/dfl-port.N             resets the port and its function
@@ -35,7 +37,7 @@ static int refused(const char *what)
 
 static int usage(void)
 {
-	fputs("helper: dfl-program FME PORT IMAGE | dfl-release FME PORT | dfl-assign FME PORT"
+	fputs("helper: dfl-program FME PORT IMAGE [OFFSET] | dfl-release FME PORT | dfl-assign FME PORT"
 	      " | dfl-reset PORT-DEVICE\n", stderr);
 	return 2;
 }
@@ -72,7 +74,20 @@ static int open_device(const char *path, const char *prefix)
 	return fd;
 }
 
-static int program(int fme, int port, const char *path)
+/* The header of an image, which the hardware does not take, has 20 bytes and its metadata. */
+static long offset_of(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length < 1 || length > 6)
+		return -1;
+	for (size_t i = 0; i < length; i++)
+		if (!isdigit((unsigned char)text[i]))
+			return -1;
+	return atol(text);
+}
+
+static int program(int fme, int port, const char *path, long offset)
 {
 	struct dfl_fpga_fme_port_pr request = { .argsz = sizeof(request), .port_id = port };
 	struct stat image;
@@ -81,35 +96,36 @@ static int program(int fme, int port, const char *path)
 
 	if (fd < 0 || fstat(fd, &image))
 		return refused(path);
-	if (!S_ISREG(image.st_mode) || image.st_size < 1 || image.st_size > IMAGE_MAX) {
+	if (!S_ISREG(image.st_mode) || image.st_size <= offset || image.st_size > IMAGE_MAX) {
 		errno = EINVAL;
 		return refused(path);
 	}
 	data = mmap(NULL, image.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	if (data == MAP_FAILED)
 		return refused(path);
-	request.buffer_size = image.st_size;
-	request.buffer_address = (unsigned long)data;
+	request.buffer_size = image.st_size - offset;
+	request.buffer_address = (unsigned long)data + offset;
 	return ioctl(fme, DFL_FPGA_FME_PORT_PR, &request) ? refused("the image") : 0;
 }
 
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 2 ? argv[1] : "";
-	int is_program = !strcmp(verb, "dfl-program") && argc == 5;
+	int is_program = !strcmp(verb, "dfl-program") && (argc == 5 || argc == 6);
 	int is_release = !strcmp(verb, "dfl-release") && argc == 4;
 	int is_assign = !strcmp(verb, "dfl-assign") && argc == 4;
 	int is_reset = !strcmp(verb, "dfl-reset") && argc == 3;
 	int port = argc > 3 ? number(argv[3]) : 0;
+	long offset = argc > 5 ? offset_of(argv[5]) : 0;
 	int fd;
 
-	if (!(is_program || is_release || is_assign || is_reset) || port < 0)
+	if (!(is_program || is_release || is_assign || is_reset) || port < 0 || offset < 0)
 		return usage();
 	fd = open_device(argv[2], is_reset ? "/dev/dfl-port." : "/dev/dfl-fme.");
 	if (fd < 0)
 		return refused(argv[2]);
 	if (is_program)
-		return program(fd, port, argv[4]);
+		return program(fd, port, argv[4], offset);
 	if (is_reset)
 		return ioctl(fd, DFL_FPGA_PORT_RESET, 0) ? refused(argv[2]) : 0;
 	return ioctl(fd, is_release ? DFL_FPGA_FME_PORT_RELEASE : DFL_FPGA_FME_PORT_ASSIGN, &port)

@@ -28,6 +28,8 @@ describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
     ['--help'],
     ['dfl-reset'],
     ['dfl-program', '/dev/dfl-fme.0', '0'],
+    ['dfl-program', '/dev/dfl-fme.0', '0', 'image', '-1'],
+    ['dfl-program', '/dev/dfl-fme.0', '0', 'image', '1', 'more'],
     ['dfl-release', '/dev/dfl-fme.0', '-1'],
     ['dfl-release', '/dev/dfl-fme.0', '64'],
     ['dfl-assign', '/dev/dfl-fme.0', '0x1'],

@@ -98,6 +98,8 @@ export function faultyHost(host: FixtureHost): FaultyHost {
         : writing(device, `${tool} ${args.join(' ')}`, () =>
             plain.exec(device, tool, args, limitMs),
           ),
+    help: (device, args, limitMs) =>
+      writing(device, args.join(' '), () => plain.help(device, args, limitMs)),
   };
   async function writing<T>(device: string, what: string, effect: () => Promise<T>): Promise<T> {
     await faults.step(`before ${what}`);

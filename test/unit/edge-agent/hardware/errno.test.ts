@@ -16,6 +16,9 @@ describe("the kernel's code", () => {
     ["dd: failed to open '/sys/x': Operation not permitted", 'EPERM'],
     ["dd: failed to open '/sys/x': Permission denied", 'EACCES'],
     ["dd: error writing '/sys/x': Numerical result out of range", 'ERANGE'],
+    ['helper: the image: Connection timed out', 'ETIMEDOUT'],
+    ['helper: the image: Cannot allocate memory', 'ENOMEM'],
+    ['helper: the image: Bad address', 'EFAULT'],
   ])('of %j is %s', (message, code) => expect(codeOf(message)).toBe(code));
 
   it('is that of the line that names it, whatever dd prints after it', () => {
