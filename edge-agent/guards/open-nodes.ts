@@ -18,7 +18,8 @@ const linksMax = 200_000;
 /** Other work of the agent goes on between two groups of processes. */
 const processesAtOnce = 16;
 
-const nodePattern = /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|uio\d|sd|vd)/;
+const nodePattern =
+  /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|uio\d|sd|vd|(?:dfl|intel-fpga)-port\.\d)/;
 
 export interface PassGiven {
   readonly proc: Proc;
@@ -75,6 +76,8 @@ const classes: readonly (readonly [node: RegExp, folder: string])[] = [
   [/^(nvme\d+)$/, 'class/nvme'],
   [/^(ng\d+n\d+)$/, 'class/nvme-generic'],
   [/^(uio\d+)$/, 'class/uio'],
+  // Ports of FPGAs are in no class.
+  [/^((?:dfl|intel-fpga)-port\.\d+)$/, 'bus/platform/devices'],
 ];
 
 /** The functions that a node belongs to. */

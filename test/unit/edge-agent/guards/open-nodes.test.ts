@@ -42,8 +42,10 @@ describe('a device node that another process has open', () => {
     ['/dev/nvme0n1', 'class/block/nvme0n1'],
     ['/dev/ng0n1', 'class/nvme-generic/ng0n1'],
     ['/dev/uio0', 'class/uio/uio0'],
+    ['/dev/dfl-port.0', 'bus/platform/devices/dfl-port.0'],
+    ['/dev/intel-fpga-port.1', 'bus/platform/devices/intel-fpga-port.1'],
   ])('refuses its device: %s', async (node, entry) => {
-    if (entry) host.addEntry(entry, address, entry.replace('class/', ''));
+    if (entry) host.addEntry(entry, address, entry.replace(/^(class|bus)\//, ''));
     host.proc.addProcess(31, { ...qemu, open: ['/dev/null', node] });
     expect(await check()).toBe(`is open: process 31 (qemu-system-x86) uses ${node}`);
   });
