@@ -9,6 +9,8 @@ import { createFakeFpgaDriver } from './fake-fpga.ts';
 import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
 import { inspurFpgas } from './inspur-fpgas.ts';
+import { createIntelFpgaDriver } from './intel-fpga.ts';
+import { intelFpgaName, intelFpgaSettings } from './intel-fpga-settings.ts';
 import { createMdevDriver } from './mdev.ts';
 import { mdevSettings } from './mdev-settings.ts';
 import { defineModelDriver } from './model-driver.ts';
@@ -51,6 +53,7 @@ export const ownDrivers: readonly DriverModule[] = [
   defineModelDriver(inspurFpgas),
   defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
   defineDriver({ name: 'nic', settings: nicSettings, create: createNicDriver }),
+  defineDriver({ name: intelFpgaName, settings: intelFpgaSettings, create: createIntelFpgaDriver }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
 import type { DriverContext } from '#agent/drivers/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
@@ -111,6 +112,7 @@ describe('the support matrix of README.md', () => {
     .map((line) => line.slice(2, -2).split(' | '));
   const context = {
     sysfs: openSysfs('/nowhere'),
+    clock: systemClock,
     directory: '/nowhere/state',
     bootId: 'x',
     log: silentLog,
@@ -124,6 +126,7 @@ describe('the support matrix of README.md', () => {
     inspur_fpga: { devices: [{ model: 'F10A' }] },
     nvme: { devices: ['0000:c1:00.0'] },
     nic: { cards: [{ addresses: '0000:3d:00.0' }] },
+    intel_fpga: { cards: ['0000:5e:00.0'] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

@@ -1,0 +1,96 @@
+// Settings of driver `intel_fpga`: which cards are sold, how, and with which images their regions
+// are blanked after a holder.
+
+import * as z from 'zod';
+import { pciAddressesSetting } from './pci-address-setting.ts';
+import { type AllowListEntry, pciAllowList } from './pci-allow-list.ts';
+
+export const intelFpgaName = 'intel_fpga';
+
+const cards = z.preprocess(
+  (given) => (typeof given === 'string' ? { addresses: [given] } : given),
+  z.strictObject({
+    addresses: pciAddressesSetting,
+    /**
+     * Each port of a card goes to a virtual function, and the management engine stays with the
+     * host. `false`: the guest gets the physical function, and with it the management engine.
+     */
+    virtual_functions: z.boolean('must be true or false').default(true),
+    /** The driver that offered virtual functions are bound to. */
+    bind_to: z
+      .string()
+      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
+      .default('vfio-pci'),
+    traits: z
+      .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
+      .max(32)
+      .default([]),
+  }),
+);
+
+const path = z
+  .string('must be an absolute path')
+  .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
+  .refine((given) => !given.split('/').includes('..'), 'must not go up');
+
+const interfaceIs =
+  'must have interface uuids as keys, such as "9926ab6d-6c92-5a68-aabc-a7d84c545738"';
+const cleans = ['blank', 'reset', 'none'] as const;
+
+export const intelFpgaSettings = z
+  .strictObject({
+    cards: z
+      .array(cards, 'must list the cards that are sold')
+      .min(1, 'must list the cards that are sold')
+      .max(64),
+    /**
+     * After each holder. `blank`: write the blank image of the region's interface. `reset`: reset
+     * the port alone. `none`: nothing.
+     */
+    clean: z.enum(cleans, `must be one of ${cleans.join(', ')}`).default('blank'),
+    /** The operator's word that the next holder may read what the last one has left. */
+    data_may_stay: z.boolean('must be true or false').default(false),
+    /** By the uuid of a region's interface, a GBS file whose function does nothing. */
+    blank_images: z
+      .record(z.string(), path, interfaceIs)
+      .refine(
+        (given) => Object.keys(given).every((key) => z.guid().safeParse(key).success),
+        interfaceIs,
+      )
+      .transform(
+        (given) => new Map(Object.entries(given).map(([key, file]) => [key.toLowerCase(), file])),
+      )
+      .default(new Map()),
+    /** OPAE's program: for images with a user clock, and for the driver intel-fpga. */
+    fpgaconf: path.default('/usr/bin/fpgaconf'),
+    /** OPAE's program that gives ports to virtual functions, for the driver intel-fpga. */
+    fpgaport: path.default('/usr/bin/fpgaport'),
+  })
+  .refine(({ clean, data_may_stay: mayStay }) => clean === 'blank' || mayStay, {
+    path: ['clean'],
+    message: 'leaves the image and its memory: allow this by data_may_stay, or choose blank',
+  })
+  .refine(
+    ({ cards: all }) => {
+      const addresses = all.flatMap((each) => each.addresses);
+      return new Set(addresses).size === addresses.length;
+    },
+    { path: ['cards'], message: 'must not name a card more than once' },
+  );
+
+export type IntelFpgaSettings = z.infer<typeof intelFpgaSettings>;
+export type IntelFpgaCards = IntelFpgaSettings['cards'][number];
+
+/** The cards in the form of driver `pci`, which finds, guards and binds their functions. */
+export function allowListOf({ cards: all, clean }: IntelFpgaSettings): readonly AllowListEntry[] {
+  return pciAllowList.parse(
+    all.flatMap(({ addresses, virtual_functions, bind_to, traits }) =>
+      addresses.map((address) => ({
+        ...{ address, virtual_functions, traits, device_type: 'FPGA', resource_class: 'FPGA' },
+        clean: clean === 'none' ? 'none' : 'reset',
+        // A whole card stays on the host's driver, through which it is programmed.
+        ...(virtual_functions && { bind_to }),
+      })),
+    ),
+  );
+}
