@@ -17,6 +17,8 @@ import { startSystem } from '#local/process/system.ts';
 export interface HostCloud {
   readonly stage: string;
   readonly brokerPort: number;
+  /** Of S3, from which the agent fetches images. */
+  readonly imagesPort: number;
   /** What the agent of the host needs to connect, by file name. */
   enrol(hostname: string): Promise<Readonly<Record<string, Buffer>>>;
   /** The boot that the control plane knows; jobs for another boot are rejected by the agent. */
@@ -32,6 +34,8 @@ export interface Cloud extends HostCloud {
   readonly api: Client;
   readonly nova: Client;
   readonly placement: Client;
+  /** Puts a public image into Glance, and returns its id. */
+  addImage(name: string, content: Buffer): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -50,6 +54,18 @@ export async function startCloud(directory: string): Promise<Cloud> {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
     placement: client(urlOf(layout, 'placement')),
+    addImage: async (name, content) => {
+      const ask = async (method: string, path: string, body: string | Uint8Array<ArrayBuffer>) => {
+        const headers = { 'X-Auth-Token': 'admin-token' };
+        const answer = await fetch(`${urlOf(layout, 'glance')}${path}`, { method, headers, body });
+        if (!answer.ok) throw new Error(`Glance answers ${answer.status}: ${await answer.text()}`);
+        return answer;
+      };
+      const given = JSON.stringify({ name, visibility: 'public' });
+      const { id } = (await (await ask('POST', '/v2/images', given)).json()) as { id: string };
+      await ask('PUT', `/v2/images/${id}/file`, new Uint8Array(content));
+      return id;
+    },
     stop: () => system.stop(),
   };
 }
@@ -65,6 +81,7 @@ export function hostCloud(layout: Layout): HostCloud {
   return {
     stage: layout.stage,
     brokerPort: layout.ports.mqtt,
+    imagesPort: layout.ports.s3,
     enrol: async (hostname) => {
       const files = certificates.issueHostCertificate(thingName(layout.stage, hostname));
       return {

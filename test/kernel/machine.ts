@@ -29,6 +29,8 @@ export interface MachineOptions {
   readonly disks: { readonly state: string; readonly nvme: string };
   /** The guest's port 10.0.2.100:8883 leads to this port of the loopback interface, if given. */
   readonly broker?: number;
+  /** The guest's port 10.0.2.100:9326 leads to the server of images. */
+  readonly images?: number;
 }
 
 export interface Machine {
@@ -116,7 +118,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 }
 
 function argumentsOf(options: MachineOptions, control: string): string[] {
-  const { image, disks, broker, networkCard } = options;
+  const { image, disks, broker, images, networkCard } = options;
   return [
     ...hardware,
     ...(networkCard ? igb : []),
@@ -127,14 +129,16 @@ function argumentsOf(options: MachineOptions, control: string): string[] {
     ...['-serial', 'stdio'],
     ...['-chardev', `socket,id=control,path=${control}`],
     ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=control'],
-    ...(broker === undefined ? [] : networkTo(broker)),
+    ...(broker === undefined ? [] : networkTo(broker, images)),
     ...['-kernel', image.kernel, '-initrd', image.initramfs, '-append', kernelArguments],
   ];
 }
 
-/** The guest reaches nothing but this port: `restrict` closes all else, in both directions. */
-function networkTo(port: number): string[] {
-  const forward = `guestfwd=tcp:10.0.2.100:8883-cmd:/bin/busybox nc 127.0.0.1 ${port}`;
+/** The guest reaches nothing but these: `restrict` closes all else, in both directions. */
+function networkTo(broker: number, images: number | undefined): string[] {
+  const to = (from: number, port: number) =>
+    `guestfwd=tcp:10.0.2.100:${from}-cmd:/bin/busybox nc 127.0.0.1 ${port}`;
+  const forward = [to(8883, broker), ...(images === undefined ? [] : [to(9326, images)])].join();
   return [
     ...['-netdev', `user,id=network,restrict=on,${forward}`],
     ...['-device', 'virtio-net-pci,netdev=network'],

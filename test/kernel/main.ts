@@ -15,6 +15,7 @@ import { CannotRun, ensurePackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
+import { intelFpga } from './scenarios/intel-fpga.ts';
 import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
 import { nvmeDevices } from './scenarios/nvme.ts';
@@ -25,7 +26,10 @@ import { Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
-const all: readonly Group[] = [pci, vgpu, fpga, discovery, nvidia, nvmeDevices, nic, reboot];
+const all: readonly Group[] = [
+  ...[pci, vgpu, fpga, intelFpga, discovery, nvidia, nvmeDevices, nic],
+  reboot,
+];
 
 /** The suite takes three minutes; a machine may be busy with others. */
 const suiteMsMax = 20 * 60_000;

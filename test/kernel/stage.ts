@@ -72,7 +72,7 @@ export class Stage {
       ...{ image, qemu, networkCard: group.networkCard === true },
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
-      ...(hosts && group.hostname && { broker: hosts.brokerPort }),
+      ...(hosts && group.hostname && { broker: hosts.brokerPort, images: hosts.imagesPort }),
     });
     await group.prepare(this);
   }

@@ -9,9 +9,13 @@
  * It writes a Device Feature List into the RAM behind BAR 0 of the function:
  * a management engine with partial reconfiguration, and one port with an
  * accelerator function. A timer then does what the card would do with the
- * registers. The data register is plain RAM, so the image's bytes are lost.
+ * registers. The data register is plain RAM, so of the image's bytes only the
+ * last word is left: it is in the function's uuid afterwards,
+ * 11112222-3333-4444-aaaa-bbbbNNNNNNNN.
  *
- * While `fail` is set, each reconfiguration ends with a CRC error.
+ * While `fail` is set, each reconfiguration ends with a CRC error. A value that
+ * is written to `errors` becomes the errors of the port, until a reset of the
+ * port, which the kernel does while it clears them.
  * https://docs.kernel.org/fpga/dfl.html
  */
 #include <linux/hrtimer.h>
@@ -21,7 +25,9 @@
 
 #define MANAGEMENT	0x0000
 #define RECONFIGURE	0x1000
+#define ERRORS_ALL	0x2000
 #define PORT		0x4000
+#define PORT_ERRORS	0x5000
 #define FUNCTION	0x8000ull	/* from the port */
 #define FUNCTION_KB	16ull
 
@@ -32,6 +38,7 @@
 
 #define CONTROL		(RECONFIGURE + 0x08)
 #define STATUS		(RECONFIGURE + 0x10)
+#define DATA		(RECONFIGURE + 0x18)
 #define ERRORS		(RECONFIGURE + 0x20)
 #define PORT_CONTROL	(PORT + 0x38)
 
@@ -49,6 +56,8 @@ static char *pci;
 module_param(pci, charp, 0444);
 static bool fail;
 module_param(fail, bool, 0644);
+static ulong errors;
+module_param(errors, ulong, 0644);
 
 static struct pci_dev *card;
 static void __iomem *bar;
@@ -70,6 +79,11 @@ static void put_uuid(int at, u64 high, u64 low)
 	put(high, at + 0x10);
 }
 
+static void put_function(u64 word)
+{
+	put_uuid(PORT + FUNCTION, 0x1111222233334444ull, 0xaaaabbbb00000000ull | word);
+}
+
 static void write_list(void)
 {
 	memset_io(bar, 0, PORT + FUNCTION + 0x100);
@@ -80,19 +94,22 @@ static void write_list(void)
 	put(BIT_ULL(60) | PORT, MANAGEMENT + 0x38);		/* port 0 is in BAR 0 */
 	put(0x2300011001030full, MANAGEMENT + 0x60);		/* bitstream_id */
 
-	put_header(RECONFIGURE, TYPE_PRIVATE, 5, 0);
+	put_header(RECONFIGURE, TYPE_PRIVATE, 5, ERRORS_ALL - RECONFIGURE);
 	put(CREDIT, STATUS);
 	put(0x1122334455667788ull, RECONFIGURE + 0xa8);		/* compat_id, low half */
 	put(0x99aabbccddeeff00ull, RECONFIGURE + 0xb0);
 
-	put_header(PORT, TYPE_UNIT, 1, 0);
+	put_header(ERRORS_ALL, TYPE_PRIVATE, 4, 0);
+
+	put_header(PORT, TYPE_UNIT, 1, PORT_ERRORS - PORT);
 	put_uuid(PORT, 1, 1);
 	put(FUNCTION, PORT + 0x18);
 	put(FUNCTION_KB << 8, PORT + 0x30);
 	put(RESET | RESET_DONE, PORT_CONTROL);
+	put_header(PORT_ERRORS, TYPE_PRIVATE, 0x10, 0);
 
 	put(TYPE_FUNCTION << 60, PORT + FUNCTION);
-	put_uuid(PORT + FUNCTION, 0x1111222233334444ull, 0xaaaabbbbccccddddull);
+	put_function(0xccccddddull);
 }
 
 static u64 follow_reset(int at)
@@ -108,8 +125,14 @@ static u64 follow_reset(int at)
 static enum hrtimer_restart act(struct hrtimer *t)
 {
 	u64 control = follow_reset(CONTROL);
+	u64 before = readq(bar + PORT_CONTROL);
 
-	follow_reset(PORT_CONTROL);
+	if (!(follow_reset(PORT_CONTROL) & RESET_DONE) && before & RESET_DONE)
+		put(0, PORT_ERRORS + 0x10);
+	if (errors) {
+		put(errors, PORT_ERRORS + 0x10);
+		errors = 0;
+	}
 	if (control & RESET) {
 		put(CREDIT, STATUS);
 		put(0, ERRORS);
@@ -117,6 +140,8 @@ static enum hrtimer_restart act(struct hrtimer *t)
 		if (fail) {
 			put(CRC_ERROR, ERRORS);
 			put(CREDIT | FAILED, STATUS);
+		} else {
+			put_function(readq(bar + DATA) & U32_MAX);
 		}
 		put(control & ~(START | COMPLETE), CONTROL);
 	}
