@@ -8,6 +8,8 @@ import { createFakeDriver } from './fake.ts';
 import { createFakeFpgaDriver } from './fake-fpga.ts';
 import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
+import { createFpgaManagerDriver } from './fpga-manager.ts';
+import { fpgaManagerName, fpgaManagerSettings } from './fpga-manager-settings.ts';
 import { inspurFpgas } from './inspur-fpgas.ts';
 import { createIntelFpgaDriver } from './intel-fpga.ts';
 import { intelFpgaName, intelFpgaSettings } from './intel-fpga-settings.ts';
@@ -54,6 +56,11 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
   defineDriver({ name: 'nic', settings: nicSettings, create: createNicDriver }),
   defineDriver({ name: intelFpgaName, settings: intelFpgaSettings, create: createIntelFpgaDriver }),
+  defineDriver({
+    name: fpgaManagerName,
+    settings: fpgaManagerSettings,
+    create: createFpgaManagerDriver,
+  }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

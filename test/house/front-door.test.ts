@@ -127,6 +127,9 @@ describe('the support matrix of README.md', () => {
     nvme: { devices: ['0000:c1:00.0'] },
     nic: { cards: [{ addresses: '0000:3d:00.0' }] },
     intel_fpga: { cards: ['0000:5e:00.0'] },
+    fpga_manager: {
+      boards: [{ manager: 'fpga0', interface: '9926ab6d-6c92-5a68-aabc-a7d84c545738' }],
+    },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 
