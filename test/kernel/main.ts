@@ -15,6 +15,7 @@ import { CannotRun, ensurePackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
+import { fpgaManager } from './scenarios/fpga-manager.ts';
 import { intelFpga } from './scenarios/intel-fpga.ts';
 import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
@@ -28,6 +29,14 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, vgpu, fpga, intelFpga, discovery, nvidia, nvmeDevices, nic],
+  pci,
+  vgpu,
+  fpga,
+  intelFpga,
+  fpgaManager,
+  discovery,
+  nvidia,
+  nvmeDevices,
   reboot,
 ];
 

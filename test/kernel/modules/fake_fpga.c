@@ -5,11 +5,12 @@
  *   modprobe fake_fpga pci=0001:00:01.0 regions=2
  *
  * User space cannot start programming through the class fpga_manager. So the
- * manager has one more file, as some vendors' kernels do: "NAME@N" in
- * `firmware` programs region N with the file NAME of /lib/firmware.
+ * manager has two more files, as some vendors' kernels do: "NAME@N" in
+ * `firmware` programs region N, or 0, with the file NAME of /lib/firmware, and
+ * `flags` has 1 for a partial image. With mainline=1 it has neither.
  *
  * An image whose first bytes are FAIL fails while it is written, one with CRC
- * when it is complete. `loaded` has the length and CRC-32 of what was written.
+ * when it is complete. `loaded` has the length and CRC-32 of what was written, and its flags.
  */
 #include <linux/crc32.h>
 #include <linux/fpga/fpga-bridge.h>
@@ -25,6 +26,8 @@ static char *pci;
 module_param(pci, charp, 0444);
 static unsigned int regions = 1;
 module_param(regions, uint, 0444);
+static bool mainline;
+module_param(mainline, bool, 0444);
 
 struct place {
 	struct platform_device *parent;	/* bridges are found by their parent */
@@ -40,6 +43,8 @@ static struct fpga_manager *manager;
 static size_t length;
 static u32 crc;
 static bool has_bad_crc;
+static unsigned long flags;
+static u32 written_flags;
 
 static enum fpga_mgr_states state_of(struct fpga_manager *m)
 {
@@ -55,6 +60,7 @@ static int begin(struct fpga_manager *m, struct fpga_image_info *info, const cha
 {
 	length = 0;
 	crc = ~0;
+	written_flags = info->flags;
 	has_bad_crc = n >= 3 && !memcmp(buf, "CRC", 3);
 	return 0;
 }
@@ -81,7 +87,7 @@ static int program(struct device *dev, const char *file, unsigned int number)
 
 	if (!info)
 		return -ENOMEM;
-	info->flags = FPGA_MGR_PARTIAL_RECONFIG;
+	info->flags = flags & 1 ? FPGA_MGR_PARTIAL_RECONFIG : 0;
 	info->region_id = number;
 	info->firmware_name = devm_kstrdup(dev, file, GFP_KERNEL);
 	region->info = info;
@@ -109,18 +115,41 @@ static ssize_t firmware_store(struct device *dev, struct device_attribute *a, co
 }
 static DEVICE_ATTR_WO(firmware);
 
+static ssize_t flags_show(struct device *dev, struct device_attribute *a, char *buf)
+{
+	return sysfs_emit(buf, "%lx\n", flags);
+}
+
+static ssize_t flags_store(struct device *dev, struct device_attribute *a, const char *buf,
+			   size_t n)
+{
+	return kstrtoul(buf, 16, &flags) ?: n;
+}
+static DEVICE_ATTR_RW(flags);
+
 static ssize_t loaded_show(struct device *dev, struct device_attribute *a, char *buf)
 {
-	return sysfs_emit(buf, "%zu %08x\n", length, ~crc);
+	return sysfs_emit(buf, "%zu %08x %x\n", length, ~crc, written_flags);
 }
 static DEVICE_ATTR_RO(loaded);
 
 static struct attribute *manager_attrs[] = {
 	&dev_attr_firmware.attr,
+	&dev_attr_flags.attr,
 	&dev_attr_loaded.attr,
 	NULL
 };
-ATTRIBUTE_GROUPS(manager);
+
+static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int n)
+{
+	return mainline && attr != &dev_attr_loaded.attr ? 0 : attr->mode;
+}
+
+static const struct attribute_group manager_group = {
+	.attrs = manager_attrs,
+	.is_visible = is_visible,
+};
+__ATTRIBUTE_GROUPS(manager);
 
 static const struct fpga_manager_ops manager_ops = {
 	.initial_header_size = 16,
