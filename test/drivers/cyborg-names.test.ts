@@ -10,6 +10,7 @@ import { fixture as fake } from './fake.fixture.ts';
 import type { DriverFixture } from './fixture.ts';
 import { fixture as inspur } from './inspur-fpga.fixture.ts';
 import { fixture as nic } from './nic.fixture.ts';
+import { several as intel } from './intel-fpga.fixture.ts';
 import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
 import { fixture as nvme } from './nvme.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
@@ -58,6 +59,17 @@ it.each<Named>([
     // The entry of the fixture has a class of its own; without one it is CUSTOM_PCI.
     resourceClass: 'PGPU',
     traits: ['OWNER_CYBORG', 'CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],
+  },
+  {
+    ...{ cyborg: 'intel_fpga_driver', fixture: intel, provider: 'cmp1_0000:5e:00.0_region0' },
+    ...{
+      resourceClass: 'FPGA',
+      traits: [
+        ...['OWNER_CYBORG', 'CUSTOM_FPGA_INTEL', 'CUSTOM_FPGA_INTEL_PAC_ARRIA10'],
+        'CUSTOM_FPGA_REGION_INTEL_9926AB6D6C925A68AABCA7D84C545738',
+        'CUSTOM_FPGA_FUNCTION_ID_INTEL_D8424DC4A4A3C413F89E433683F9040B',
+      ],
+    },
   },
   {
     ...{ cyborg: 'inspur_fpga_driver', fixture: inspur, provider: 'cmp1_0000:3b:00.0' },
