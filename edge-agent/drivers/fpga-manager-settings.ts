@@ -3,15 +3,10 @@
 
 import * as z from 'zod';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
-import { pciAddressSetting } from './pci-address-setting.ts';
 import { type AllowListEntry, pciAllowList } from './pci-allow-list.ts';
+import { absolutePath, customTraits, pciAddress, vfioDriver } from './setting-forms.ts';
 
 export const fpgaManagerName = 'fpga_manager';
-
-const path = z
-  .string('must be an absolute path')
-  .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
-  .refine((given) => !given.split('/').includes('..'), 'must not go up');
 
 const board = z.strictObject({
   /** The kernel's name in /sys/class/fpga_manager. */
@@ -28,21 +23,15 @@ const board = z.strictObject({
   /** `partial`: images replace a part of the design that runs. */
   images: z.enum(['full', 'partial'], 'must be full or partial').default('full'),
   /** The PCI function that the FPGA is for guests; without one it is programmed only. */
-  attach: pciAddressSetting.optional(),
-  bind_to: z
-    .string()
-    .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
-    .default('vfio-pci'),
+  attach: pciAddress.optional(),
+  bind_to: vfioDriver.default('vfio-pci'),
   /** `blank`: write `blank_image` after each holder. */
   clean: z.enum(['blank', 'none'], 'must be one of blank, none').default('blank'),
   /** A GBS file with the board's interface, whose design does nothing. */
-  blank_image: path.optional(),
+  blank_image: absolutePath.optional(),
   /** The operator's word that the next holder may read what the last one has left. */
   data_may_stay: z.boolean('must be true or false').default(false),
-  traits: z
-    .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
-    .max(32)
-    .default([]),
+  traits: customTraits,
 });
 
 export const fpgaManagerSettings = z
@@ -52,7 +41,7 @@ export const fpgaManagerSettings = z
       .min(1, 'must list the boards that are sold')
       .max(32),
     /** Where the kernel looks for firmware; images lie there while they are written. */
-    firmware_directory: path.default('/lib/firmware'),
+    firmware_directory: absolutePath.default('/lib/firmware'),
   })
   .superRefine(({ boards }, context) => {
     const fault = (at: (string | number)[], message: string) =>

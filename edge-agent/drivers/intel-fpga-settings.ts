@@ -2,36 +2,25 @@
 // are blanked after a holder.
 
 import * as z from 'zod';
-import { pciAddressesSetting } from './pci-address-setting.ts';
 import { type AllowListEntry, pciAllowList } from './pci-allow-list.ts';
+import { absolutePath, customTraits, oneOrMany, pciAddress, vfioDriver } from './setting-forms.ts';
 
 export const intelFpgaName = 'intel_fpga';
 
 const cards = z.preprocess(
   (given) => (typeof given === 'string' ? { addresses: [given] } : given),
   z.strictObject({
-    addresses: pciAddressesSetting,
+    addresses: oneOrMany(pciAddress, 64),
     /**
      * Each port of a card goes to a virtual function, and the management engine stays with the
      * host. `false`: the guest gets the physical function, and with it the management engine.
      */
     virtual_functions: z.boolean('must be true or false').default(true),
     /** The driver that offered virtual functions are bound to. */
-    bind_to: z
-      .string()
-      .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci')
-      .default('vfio-pci'),
-    traits: z
-      .array(z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_'))
-      .max(32)
-      .default([]),
+    bind_to: vfioDriver.default('vfio-pci'),
+    traits: customTraits,
   }),
 );
-
-const path = z
-  .string('must be an absolute path')
-  .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
-  .refine((given) => !given.split('/').includes('..'), 'must not go up');
 
 const interfaceIs =
   'must have interface uuids as keys, such as "9926ab6d-6c92-5a68-aabc-a7d84c545738"';
@@ -52,7 +41,7 @@ export const intelFpgaSettings = z
     data_may_stay: z.boolean('must be true or false').default(false),
     /** By the uuid of a region's interface, a GBS file whose function does nothing. */
     blank_images: z
-      .record(z.string(), path, interfaceIs)
+      .record(z.string(), absolutePath, interfaceIs)
       .refine(
         (given) => Object.keys(given).every((key) => z.guid().safeParse(key).success),
         interfaceIs,
@@ -62,9 +51,9 @@ export const intelFpgaSettings = z
       )
       .default(new Map()),
     /** OPAE's program: for images with a user clock, and for the driver intel-fpga. */
-    fpgaconf: path.default('/usr/bin/fpgaconf'),
+    fpgaconf: absolutePath.default('/usr/bin/fpgaconf'),
     /** OPAE's program that gives ports to virtual functions, for the driver intel-fpga. */
-    fpgaport: path.default('/usr/bin/fpgaport'),
+    fpgaport: absolutePath.default('/usr/bin/fpgaport'),
   })
   .refine(({ clean, data_may_stay: mayStay }) => clean === 'blank' || mayStay, {
     path: ['clean'],

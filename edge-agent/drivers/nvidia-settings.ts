@@ -2,7 +2,7 @@
 // as in Nova's `[devices]enabled_mdev_types` with `device_addresses` per type.
 
 import * as z from 'zod';
-import { customTraits, oneOrMany, pciAddress, vfioDriver } from './setting-forms.ts';
+import { absolutePath, customTraits, oneOrMany, pciAddress, vfioDriver } from './setting-forms.ts';
 
 export const nvidiaName = 'nvidia_gpu';
 
@@ -50,11 +50,7 @@ export const nvidiaSettings = z
      */
     attach_unmanaged: z.boolean('must be true or false').default(false),
     /** NVIDIA's script that makes the virtual functions of a card: `-e` and its address. */
-    sriov_manage: z
-      .string()
-      .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
-      .refine((path) => !path.includes('..'), 'must not go up')
-      .default('/usr/lib/nvidia/sriov-manage'),
+    sriov_manage: absolutePath.default('/usr/lib/nvidia/sriov-manage'),
   })
   .refine(
     ({ cards: all }) => {

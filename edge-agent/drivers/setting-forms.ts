@@ -28,3 +28,9 @@ export const customTraits = z.array(customName).max(32).default([]);
 export const vfioDriver = z
   .string()
   .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci');
+
+/** Of a program or a file that the driver uses. */
+export const absolutePath = z
+  .string('must be an absolute path')
+  .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
+  .refine((given) => !given.split('/').includes('..'), 'must not go up');

@@ -28,15 +28,7 @@ import { Stage } from './stage.ts';
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
-  ...[pci, vgpu, fpga, intelFpga, discovery, nvidia, nvmeDevices, nic],
-  pci,
-  vgpu,
-  fpga,
-  intelFpga,
-  fpgaManager,
-  discovery,
-  nvidia,
-  nvmeDevices,
+  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, nvmeDevices, nic],
   reboot,
 ];
 
