@@ -3,11 +3,15 @@
 
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { reasonOf } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { DriverContext } from './define-driver.ts';
 import type { Erasure } from './nvme-erase.ts';
 import type { NvmeSettings } from './nvme-settings.ts';
 import {
   bootPartitionBytes,
+  bootPartitionSize,
   type Controller,
   identify,
   listNamespaces,
@@ -54,6 +58,41 @@ export async function resetNamespaces(
   return { namespaces: `reset: 1 in place of ${before.length}` };
 }
 
+/** CAP, upper half: bit 13 says that there are boot partitions (3.1.1). */
+const capabilitiesAt = 4;
+/** BPINFO: bits 14:0 are their size (3.1.13). */
+const bootPartitionsAt = 0x40;
+
+/**
+ * Bytes of each boot partition, by the registers of a controller without a driver: many kernels
+ * keep programs from the registers while a driver has them. Undefined if they cannot be read so;
+ * nvme-cli may be able to.
+ */
+export async function readBootPartitionBytes(
+  { hardware, log }: Pick<DriverContext, 'hardware' | 'log'>,
+  { address, path }: PciFunction,
+): Promise<number | undefined> {
+  const register = async (offset: number) => {
+    const text = await hardware.help(address, ['pci-read', address, String(offset)]);
+    // Registers of a device that does not answer are all ones.
+    if (!/^0x[0-9a-f]{8}$/.test(text) || text === '0xffffffff') throw new Error(`read ${text}`);
+    return Number(text);
+  };
+  try {
+    // Memory decoding is off without a driver.
+    await hardware.writeText(address, `${path}/enable`, '1');
+    try {
+      if (!((await register(capabilitiesAt)) & 0x2000)) return 0;
+      return bootPartitionSize(await register(bootPartitionsAt));
+    } finally {
+      await hardware.writeText(address, `${path}/enable`, '0');
+    }
+  } catch (error) {
+    log.info('Registers not read by the helper', { address, reason: reasonOf(error) });
+    return undefined;
+  }
+}
+
 /** A controller has none, or two (8.13). */
 const bootPartitions = [0, 1] as const;
 
@@ -66,10 +105,10 @@ const bootPartitions = [0, 1] as const;
 export async function resetBootPartitions(
   erasure: Erasure,
   wanted: NvmeSettings['boot_partitions'],
-  directory: string,
+  { directory, read }: { readonly directory: string; readonly read: number | undefined },
 ): Promise<Evidence> {
   if (wanted === 'keep') return { boot_partitions: 'not reset: kept' };
-  const bytes = await bootPartitionBytes(erasure);
+  const bytes = read ?? (await bootPartitionBytes(erasure));
   if (bytes === 0) return { boot_partitions: 'none' };
   if (wanted === 'refuse') throw new Error('The controller has boot partitions.');
   const image = await zeros(directory, bytes);

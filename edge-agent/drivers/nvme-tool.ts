@@ -188,5 +188,10 @@ export async function bootPartitionBytes(deps: ToolDeps): Promise<number> {
   if (vs === -1 || vs === 0 || vs === 0xffffffff || bpinfo === -1 || bpinfo === 0xffffffff) {
     throw new Error('The registers of the controller cannot be read.');
   }
+  return bootPartitionSize(bpinfo);
+}
+
+/** Pure. */
+export function bootPartitionSize(bpinfo: number): number {
   return (bpinfo & 0x7fff) * 128 * 1024;
 }

@@ -15,7 +15,7 @@ import {
 } from './nvme-controllers.ts';
 import { type Erasure, erase } from './nvme-erase.ts';
 import { examineNvme } from './nvme-examine.ts';
-import { resetBootPartitions, resetNamespaces } from './nvme-remains.ts';
+import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './nvme-remains.ts';
 import { allowListOf, isErasing, type NvmeSettings } from './nvme-settings.ts';
 import { type Controller, identify } from './nvme-tool.ts';
 import { addressOf, createPciDriver } from './pci.ts';
@@ -165,7 +165,11 @@ async function clean(
   if (twin) throw new Error(`The device at ${address} ${twin}.`);
   let evidence: Evidence;
   try {
-    await bindFunction(context, address, name);
+    let bootPartitions: number | undefined;
+    await bindFunction(context, address, name, async (fn) => {
+      if (settings.boot_partitions === 'keep') return;
+      bootPartitions = await readBootPartitionBytes(context, fn);
+    });
     const { name: controller, facts: shown } = await waitForController(context, address);
     // The host may have found a file system or a volume on the device, and have started it.
     await checked(given, address);
@@ -182,7 +186,7 @@ async function clean(
     const identity = await identify(erasure);
     checkIdentity(address, identity, shown, expected);
     evidence = {
-      ...(await eraseAll(erasure, identity, given)),
+      ...(await eraseAll(erasure, identity, given, bootPartitions)),
       ...firmwareOf(identity, expected),
     };
   } catch (error) {
@@ -212,6 +216,7 @@ async function eraseAll(
   erasure: Erasure,
   identity: Controller,
   { settings, context }: Given,
+  bootPartitions: number | undefined,
 ): Promise<Evidence> {
   const { clean, namespaces, boot_partitions: boot } = settings;
   // Format erases namespaces, so those come first; while a sanitize operation of an earlier run
@@ -223,7 +228,10 @@ async function eraseAll(
     ...erased,
     ...first,
     ...then,
-    ...(await resetBootPartitions(erasure, boot, context.directory)),
+    ...(await resetBootPartitions(erasure, boot, {
+      directory: context.directory,
+      read: bootPartitions,
+    })),
   };
 }
 

@@ -171,6 +171,7 @@ export async function bindFunction(
   deps: Pick<SetupDeps, 'sysfs' | 'hardware' | 'guards'>,
   address: string,
   driver: string,
+  whileUnbound: (fn: PciFunction) => Promise<void> = async () => {},
 ): Promise<void> {
   const { sysfs, hardware, guards } = deps;
   const fn = readPciFunctionAt(sysfs, address);
@@ -183,6 +184,7 @@ export async function bindFunction(
   if (boundDriver !== undefined) {
     await hardware.writeText(address, `${path}/driver/unbind`, address);
   }
+  await whileUnbound(fn);
   await hardware.writeText(address, 'bus/pci/drivers_probe', address);
   // The kernel also reports success if no driver took the device.
   const link = sysfs.linkName(`${path}/driver`);

@@ -37,10 +37,11 @@ export interface Hardware {
    */
   exec(device: string, tool: string, args: readonly string[], limitMs?: number): Promise<Answer>;
   /**
-   * Has the helper ask the kernel what takes an ioctl; see helper/helper.c for its verbs.
+   * Has the helper ask the kernel what takes an ioctl or a mapping, and returns what it prints;
+   * see helper/helper.c for its verbs.
    * @throws HardwareError with the kernel's code; ENOENT where the helper is not installed
    */
-  help(device: string, args: readonly string[], limitMs?: number): Promise<void>;
+  help(device: string, args: readonly string[], limitMs?: number): Promise<string>;
   healthOf(device: string): Health;
 }
 
@@ -131,8 +132,8 @@ export function openHardware({
     },
     help: async (device, args, limitMs = writeMs) => {
       const given = { program: programAt(helper), args, limitMs, outputMax: textMax };
-      const { exitCode, stderr } = await run(device, given);
-      if (exitCode === 0) return;
+      const { exitCode, stdout, stderr } = await run(device, given);
+      if (exitCode === 0) return stdout.toString('latin1').trim();
       const code = exitCode === 1 ? codeOf(stderr) : 'EINVAL';
       throw new HardwareError(code, `the helper refused ${args.join(' ').slice(0, 200)}`);
     },

@@ -9,6 +9,8 @@
  *   helper dfl-release /dev/dfl-fme.N PORT         gives the port to virtual functions
  *   helper dfl-assign  /dev/dfl-fme.N PORT         takes the port back
  *   helper dfl-reset   /dev/dfl-port.N             resets the port and its function
+ *   helper pci-read    ADDRESS OFFSET              prints the 32 bits at the offset of the first
+ *                                                  page of BAR 0; the function must have no driver
  *
  * Exit codes: 0 done; 1 refused, with the kernel's reason as the end of the last line on standard
  * error; 2 for arguments that are none of these. https://docs.kernel.org/fpga/dfl.html
@@ -38,7 +40,7 @@ static int refused(const char *what)
 static int usage(void)
 {
 	fputs("helper: dfl-program FME PORT IMAGE [OFFSET] | dfl-release FME PORT | dfl-assign FME PORT"
-	      " | dfl-reset PORT-DEVICE\n", stderr);
+	      " | dfl-reset PORT-DEVICE | pci-read ADDRESS OFFSET\n", stderr);
 	return 2;
 }
 
@@ -108,6 +110,27 @@ static int program(int fme, int port, const char *path, long offset)
 	return ioctl(fme, DFL_FPGA_FME_PORT_PR, &request) ? refused("the image") : 0;
 }
 
+/* The kernel refuses the mapping while a driver has the registers (CONFIG_IO_STRICT_DEVMEM). */
+static int read_register(const char *address, long offset)
+{
+	char path[64];
+	void *page;
+	int fd;
+
+	if (strlen(address) > 16 || strspn(address, "0123456789abcdef:.") != strlen(address) ||
+	    offset > 4092 || offset % 4)
+		return usage();
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource0", address);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return refused(path);
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return refused(path);
+	printf("0x%08x\n", ((volatile unsigned int *)page)[offset / 4]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 2 ? argv[1] : "";
@@ -119,6 +142,8 @@ int main(int argc, char **argv)
 	long offset = argc > 5 ? offset_of(argv[5]) : 0;
 	int fd;
 
+	if (argc == 4 && !strcmp(argv[1], "pci-read"))
+		return offset_of(argv[3]) < 0 ? usage() : read_register(argv[2], offset_of(argv[3]));
 	if (!(is_program || is_release || is_assign || is_reset) || port < 0 || offset < 0)
 		return usage();
 	fd = open_device(argv[2], is_reset ? "/dev/dfl-port." : "/dev/dfl-fme.");

@@ -34,6 +34,10 @@ describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
     ['dfl-release', '/dev/dfl-fme.0', '64'],
     ['dfl-assign', '/dev/dfl-fme.0', '0x1'],
     ['dfl-assign', '/dev/dfl-fme.0', '0', 'more'],
+    ['pci-read', '0000:01:00.0'],
+    ['pci-read', '../../0000:01:00.0', '4'],
+    ['pci-read', '0000:01:00.0', '3'],
+    ['pci-read', '0000:01:00.0', '4096'],
   ])('names its calls for %j', (...args) => {
     expect(run(...args)).toEqual({ status: 2, stderr: expect.stringContaining('dfl-program FME') });
   });

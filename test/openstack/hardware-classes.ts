@@ -42,8 +42,8 @@ export const hardwareClasses: Readonly<Record<string, HardwareClass>> = {
   },
   'nvme-disk': {
     driver: 'nvme',
-    // QEMU's controller has no Sanitize, and the kernel hides its registers.
-    settings: { devices: [nvme], clean: 'format', boot_partitions: 'keep', clean_seconds: 280 },
+    // QEMU's controller has no Sanitize.
+    settings: { devices: [nvme], clean: 'format', clean_seconds: 280 },
     resourceClass: 'CUSTOM_SSD',
     holds: async (guest, info) => {
       assert.equal(addressOf(info), nvme);

@@ -132,6 +132,7 @@ export class FpgaKernel {
       help: async (_device, args) => {
         this.ran.push(args.join(' '));
         await this.#help(args);
+        return '';
       },
       exec: async (_device, tool, args) => {
         this.ran.push([basename(tool), ...args].join(' '));

@@ -5,6 +5,7 @@
 
 import { readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { PciKernel } from './pci-kernel.ts';
 import type { PciFunctionGiven, SysfsTree } from './sysfs.ts';
@@ -49,6 +50,8 @@ export class NvmeKernel {
   readonly faults = new Map<string, ToolFault>();
   /** Command lines without the program. */
   readonly ran: string[] = [];
+  /** Whether the agent's helper is installed. */
+  hasHelper = true;
   /** Runs while the tool does, before its effect. */
   during: (verb: string) => Promise<void> = async () => {};
   /** Called after a function was bound or unbound. */
@@ -72,6 +75,7 @@ export class NvmeKernel {
     };
     const ids = { vendor: '144d', product: 'a80a', subsystem: '144d:a801', classCode: '010802' };
     this.tree.addFunction({ ...ids, ...given, driver: undefined });
+    this.tree.write(`${this.tree.pathOf(address)}/enable`, '0');
     this.#devices.set(address, added);
     this.#probe(address);
     return added;
@@ -98,7 +102,7 @@ export class NvmeKernel {
     }
   }
 
-  hardware(): Pick<Hardware, 'writeText' | 'exec'> {
+  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help'> {
     const { writeText } = this.#pci.hardware();
     return {
       writeText: async (device, path, text) => {
@@ -109,6 +113,11 @@ export class NvmeKernel {
         if (driver === 'nvme') this.#show(text);
         else this.#hide(text);
         this.afterBind(text, driver);
+      },
+      help: async (address, [verb, of, offset]) => {
+        if (!this.hasHelper) throw new HardwareError('ENOENT', 'the helper is not installed');
+        if (verb !== 'pci-read' || of !== address) throw new HardwareError('EINVAL', `${verb}`);
+        return this.#register(address, Number(offset));
       },
       exec: async (address, _tool, args) => {
         this.ran.push(args.join(' '));
@@ -125,6 +134,17 @@ export class NvmeKernel {
         return this.#answer(this.at(address), verb, args.slice(2), basename(node));
       },
     };
+  }
+
+  /** Of a kernel that keeps programs from the registers while a driver has them. */
+  #register(address: string, offset: number): string {
+    if (this.driverOf(address) !== undefined) throw new HardwareError('EPERM', 'resource0');
+    const enable = join(this.tree.root, this.tree.pathOf(address), 'enable');
+    if (readFileSync(enable, 'utf8') !== '1') return '0xffffffff';
+    const { bpinfo } = this.at(address);
+    const hasPartitions = bpinfo === 0 ? 0 : 0x2000;
+    const value = offset === 4 ? hasPartitions : offset === 0x40 ? bpinfo : 0;
+    return `0x${value.toString(16).padStart(8, '0')}`;
   }
 
   nodeOf(address: string): string {

@@ -28,8 +28,6 @@ const settings = {
   nvme: {
     devices: [nvme],
     clean: 'format',
-    // Debian's kernel keeps programs from the registers of a device that has a driver.
-    boot_partitions: 'keep',
     // Below five minutes, so that the handle is not reserved in Placement meanwhile.
     clean_seconds: 280,
   },

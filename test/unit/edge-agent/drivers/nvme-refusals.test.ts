@@ -83,6 +83,7 @@ describe('cleaning an NVMe device', () => {
   });
 
   it.each(['id-ctrl', 'sanitize-log', 'show-regs'])('fails if %s prints nonsense', async (verb) => {
+    host.kernel.hasHelper = false;
     await host.start();
     host.kernel.faults.set(verb, '\u0000{"sn":');
     await expect(host.clean()).rejects.toThrow(`nvme ${verb} printed what is not valid for it.`);
@@ -92,6 +93,7 @@ describe('cleaning an NVMe device', () => {
   it.each(['id-ctrl', 'sanitize-log', 'sanitize', 'show-regs'])(
     'fails if %s fails, as on a device that fell off the bus',
     async (verb) => {
+      host.kernel.hasHelper = false;
       await host.start();
       host.kernel.faults.set(verb, { exitCode: 1, stderr: `${verb}: No such device\n` });
       await expect(host.clean()).rejects.toThrow(
@@ -230,8 +232,25 @@ describe('boot partitions', () => {
     await expect(host.clean()).rejects.toThrow('The controller has boot partitions.');
   });
 
-  it('are a failure where the registers cannot be read', async () => {
+  it('are found by the helper where nvme-cli cannot read the registers', async () => {
     host.device.hasRegisters = false;
+    await host.start();
+    expect(await host.clean()).toMatchObject({
+      boot_partitions: 'zeroed: 2 of 262144 bytes, not read back',
+    });
+    expect(host.device.dirty).toEqual(new Set());
+    expect(host.kernel.driverOf(address)).toBe('vfio-pci');
+  });
+
+  it('are absent where the helper reads so', async () => {
+    Object.assign(host.device, { hasRegisters: false, bpinfo: 0 });
+    await host.start();
+    expect(await host.clean()).toMatchObject({ boot_partitions: 'none' });
+  });
+
+  it('are a failure where neither the helper nor nvme-cli can read the registers', async () => {
+    host.device.hasRegisters = false;
+    host.kernel.hasHelper = false;
     await host.start();
     await expect(host.clean()).rejects.toThrow('registers of the controller cannot be read');
   });
