@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { createDates, type UndatedHealth } from './dated-health.ts';
 import type { DriverContext } from './define-driver.ts';
 import { type Interfaces, type Link, type Ports, readLink } from './nic-link.ts';
 import { aerHealth } from './pci-health.ts';
@@ -12,8 +13,6 @@ import { aerHealth } from './pci-health.ts';
 export type NicLook =
   | { readonly interfaces: Interfaces; readonly link: Link }
   | { readonly fault: string };
-
-type Health = NonNullable<ReportedDevice['health']>;
 
 const devlinkMs = 10_000;
 const versions = z.object({
@@ -33,22 +32,9 @@ const firmwareNames = ['fw', 'fw.version', 'fw.mgmt', 'fw.bundle_id'];
 export type NicFacts = ReturnType<typeof createNicFacts>;
 
 export function createNicFacts(context: DriverContext, ports: Ports) {
-  const { hardware, sysfs, clock } = context;
+  const { hardware, sysfs } = context;
   const firmware = new Map<string, string | undefined>();
-  /** When a state began, by address. */
-  const began = new Map<string, { readonly reason: string; readonly since: string }>();
-  const dated = (address: string, health: Omit<Health, 'since'> | undefined) => {
-    if (!health) {
-      began.delete(address);
-      return undefined;
-    }
-    const { reason } = health;
-    const before = began.get(address);
-    const now = new Date(clock.wallMs()).toISOString();
-    const since = before?.reason === reason ? before.since : now;
-    began.set(address, { reason, since });
-    return { ...health, since };
-  };
+  const dated = createDates(context);
 
   /** Of the card's driver; most have none, and a card on a VFIO driver has none. */
   const firmwareOf = async ({ address, boundDriver = '' }: PciFunction) => {
@@ -109,7 +95,7 @@ function healthOf(
   errors: ReportedDevice['health'],
   link: Link | undefined,
   fault: string | undefined,
-): Omit<Health, 'since'> | undefined {
+): UndatedHealth | undefined {
   if (fault !== undefined) return { state: 'unhealthy', reason: fault.slice(0, 255) };
   const isDown = link?.isUp === true && !link.hasCarrier;
   if (!isDown || errors?.state === 'unhealthy') return errors;
