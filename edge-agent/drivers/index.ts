@@ -24,6 +24,8 @@ import { createNvmeDriver } from './nvme.ts';
 import { nvmeSettings } from './nvme-settings.ts';
 import { createPciDriver } from './pci.ts';
 import { pciAllowList } from './pci-allow-list.ts';
+import { createQatDriver } from './qat.ts';
+import { qatSettings } from './qat-settings.ts';
 
 const pciSettings = z.strictObject({
   allow_list: pciAllowList.refine(
@@ -61,6 +63,7 @@ export const ownDrivers: readonly DriverModule[] = [
     settings: fpgaManagerSettings,
     create: createFpgaManagerDriver,
   }),
+  defineDriver({ name: 'qat', settings: qatSettings, create: createQatDriver }),
   defineDriver({
     name: 'fake_fpga',
     create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),

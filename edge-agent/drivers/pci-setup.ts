@@ -56,16 +56,15 @@ function wantedCounts(deps: SetupDeps, functions: readonly PciFunction[]): Wante
     const count = entry?.virtual_functions;
     if (typeof count !== 'number') return [];
     const existing = functions.filter((fn) => fn.physicalFunction === physical.address);
-    const unread = linkedFunctions(sysfs, physical).filter(
-      (address) => !existing.some((fn) => fn.address === address),
-    );
+    const unread = unreadOf(sysfs, physical, existing);
     return existing.length + unread.length === count ? [] : [{ physical, existing, unread, count }];
   });
 }
 
-function linkedFunctions(sysfs: Sysfs, { path }: PciFunction): string[] {
+function unreadOf(sysfs: Sysfs, { path }: PciFunction, existing: readonly PciFunction[]): string[] {
   const links = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d+$/.test(name));
-  return links.flatMap((name) => sysfs.linkName(`${path}/${name}`) ?? []);
+  const linked = links.flatMap((name) => sysfs.linkName(`${path}/${name}`) ?? []);
+  return linked.filter((address) => !existing.some((fn) => fn.address === address));
 }
 
 async function planCount(deps: SetupDeps, wanted: WantedCount): Promise<HostChange> {
@@ -100,6 +99,16 @@ async function refusalOfCount(
   const total = Number(sysfs.readAttribute(`${physical.path}/sriov_totalvfs`) ?? Number.NaN);
   if (!Number.isSafeInteger(total)) return 'its sriov_totalvfs is not a number';
   if (count > total) return `it can have at most ${total}`;
+  return await refusalOfRemoval({ sysfs, guards }, physical, existing, unread);
+}
+
+/** Why the virtual functions of a card must not be removed, and the card not be worked on. */
+export async function refusalOfRemoval(
+  { sysfs, guards }: Pick<SetupDeps, 'sysfs' | 'guards'>,
+  physical: PciFunction,
+  existing: readonly PciFunction[],
+  unread: readonly string[] = unreadOf(sysfs, physical, existing),
+): Promise<string | undefined> {
   const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
   if (offered) return `${offered.address} is offered to guests`;
   // Making another number of functions removes all that exist.

@@ -14,6 +14,7 @@ import { fixture as nic } from './nic.fixture.ts';
 import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
 import { fixture as nvme } from './nvme.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
+import { fixture as qat } from './qat.fixture.ts';
 import { Trial } from './trial.ts';
 
 const documented = readFileSync(new URL('../../docs/device-profiles.md', import.meta.url), 'utf8');
@@ -90,6 +91,10 @@ it.each<Named>([
   {
     ...{ cyborg: 'intel_nic_driver', fixture: nic, provider: 'cmp1_0000:5e:00.0' },
     ...{ resourceClass: 'CUSTOM_NIC', traits: ['CUSTOM_VF', 'CUSTOM_PHYSNET1'] },
+  },
+  {
+    ...{ cyborg: 'intel_qat_driver', fixture: qat, provider: 'cmp1_0000:6b:00.0' },
+    ...{ resourceClass: 'CUSTOM_QAT', traits: ['OWNER_CYBORG', 'CUSTOM_QAT_C62X'] },
   },
 ])('$provider of $cyborg has the same class and traits', async (named) => {
   const { cyborg, fixture, provider, resourceClass, traits } = named;

@@ -130,6 +130,7 @@ describe('the support matrix of README.md', () => {
     fpga_manager: {
       boards: [{ manager: 'fpga0', interface: '9926ab6d-6c92-5a68-aabc-a7d84c545738' }],
     },
+    qat: { cards: [{ addresses: '0000:6b:00.0' }] },
   };
   const driverNames = ownDrivers.map(({ name }) => name);
 

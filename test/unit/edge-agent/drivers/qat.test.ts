@@ -1,0 +1,340 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { chipOf } from '#agent/drivers/qat-card.ts';
+import { ownDriver } from '#test/drivers/own-driver.ts';
+import { DriverHost } from '#test/support/driver-host.ts';
+import { QatKernel, type SimulatedQat } from '#test/support/qat-kernel.ts';
+
+const [card, second] = ['0000:6b:00.0', '0000:70:00.0'] as const;
+const first = '0000:6b:00.1';
+const divided = { addresses: card, bind_to: 'vfio-pci' };
+
+class QatHost extends DriverHost {
+  readonly kernel: QatKernel;
+
+  constructor(given: Partial<SimulatedQat> | null) {
+    super(ownDriver('qat'), () => this.kernel.hardware());
+    this.kernel = new QatKernel(this.host.tree);
+    if (given) this.kernel.addCard({ address: card }, given);
+  }
+
+  /** A guest has the function open. */
+  open(address: string): void {
+    const { sysfs, proc } = this.host;
+    const group = sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
+    proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
+  }
+
+  /** The operator takes the card out of the settings and puts it back. */
+  async restart(settings: object): Promise<void> {
+    const other = { addresses: second };
+    await this.start({ cards: [other] });
+    await this.start({ cards: [settings] });
+  }
+}
+
+const hosts: QatHost[] = [];
+
+/** @param given of its card; null for a host without one */
+function aHost(given: Partial<SimulatedQat> | null = {}): QatHost {
+  const made = new QatHost(given);
+  hosts.push(made);
+  return made;
+}
+
+afterEach(() => {
+  for (const each of hosts.splice(0)) each.remove();
+});
+
+describe('what driver qat reports', () => {
+  it('is a card with all of its virtual functions, and a trait for each service', async () => {
+    const host = aHost();
+    const { [card]: device } = await host.start({ cards: [divided] });
+    expect(device).toMatchObject({
+      ...{ type: 'QAT', vendor: '8086', product: '4940', model: 'QAT 4xxx' },
+      attributes: { family: '4xxx', generation: '4', services: 'sym;asym', ring_pairs: '64' },
+    });
+    expect(device?.offers).toMatchObject({ resource_class: 'CUSTOM_QAT' });
+    expect(device?.offers?.attach_handles).toHaveLength(4);
+    expect(device?.offers?.traits).toEqual(
+      expect.arrayContaining([
+        ...['CUSTOM_QAT_GEN4', 'CUSTOM_QAT_4XXX', 'CUSTOM_QAT_SYM', 'CUSTOM_QAT_ASYM'],
+      ]),
+    );
+    expect(device?.offers?.traits).not.toContain('CUSTOM_QAT_DC');
+    expect(device?.health).toBeUndefined();
+  });
+
+  it('is a card of generation 2, whose driver has no settings', async () => {
+    const host = aHost(null);
+    host.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
+    const { [card]: device } = await host.start({ cards: [divided] });
+    expect(device?.attributes).toMatchObject({ family: 'c62x', generation: '2' });
+    expect(device?.offers?.attach_handles).toHaveLength(2);
+  });
+
+  it('tells the chip of a c62x by the switch above its functions', async () => {
+    const { tree, sysfs } = aHost(null).host;
+    const place = 'devices/pci0000:67/0000:67:02.0/0000:69:00.0/0000:6a:08.0';
+    tree.write(`${place}/${card}/x`, '').link(`bus/pci/devices/${card}`, `${place}/${card}`);
+    const fn = { address: card, path: `bus/pci/devices/${card}` };
+    expect(chipOf(sysfs, fn)).toBe('0000:69:00.0');
+    expect(chipOf(sysfs, { ...fn, address: second })).toBeUndefined();
+  });
+
+  it('is a whole card, whose services its holder sets', async () => {
+    const host = aHost(null);
+    host.kernel.addOld({ address: card, product: '4940', driver: 'vfio-pci' });
+    const whole = { addresses: card, virtual_functions: false };
+    const { [card]: device } = await host.start({ cards: [whole] });
+    expect(device?.offers?.attach_handles).toMatchObject([{ clean_seconds: 150 }]);
+    expect(device?.attributes).toEqual({ family: '4xxx', generation: '4' });
+  });
+
+  it.each([
+    ['-1\n\0', 'unhealthy', 'does not answer its heartbeat'],
+    ['0\n\0', undefined, undefined],
+    ['nonsense', undefined, undefined],
+  ])('has the health of the heartbeat %j', async (status, state, reason) => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    host.kernel.heartbeat(card, status);
+    const { [card]: device } = await host.discover();
+    expect(device?.health?.state).toBe(state);
+    expect(device?.health?.reason).toBe(reason);
+  });
+
+  it.each([
+    ['fatal', 'unhealthy', 'has had 2 fatal errors since it came up'],
+    ['nonfatal', 'degraded', 'has had 2 uncorrectable errors since it came up'],
+    ['correctable', undefined, undefined],
+  ])('has the health of its %s errors', async (kind, state, reason) => {
+    const host = aHost();
+    const { tree } = host.host;
+    await host.start({ cards: [divided] });
+    tree.write(`${tree.pathOf(card)}/qat_ras/errors_${kind}`, '2\n');
+    host.nowMs = 60_000;
+    const { [card]: device } = await host.discover();
+    expect(device?.health?.state).toBe(state);
+    expect(device?.health?.reason).toBe(reason);
+    host.nowMs = 120_000;
+    expect((await host.discover())[card]?.health).toEqual(device?.health);
+  });
+});
+
+describe('what driver qat does not offer', () => {
+  it.each([
+    ['0000:ff:00.0', 'is not on this host'],
+    [second, 'is 10de:2235, which is no known QAT card'],
+  ])('is %s, which %s', async (address, reason) => {
+    const host = aHost();
+    host.host.tree.addFunction({ address: second });
+    await host.start({ cards: [{ addresses: address }] });
+    expect(await host.reasons()).toEqual({ [address]: reason });
+  });
+
+  it('is a virtual function, named in place of its card', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    await host.start({ cards: [{ addresses: first }] });
+    const reason = `is a virtual function: name its card, ${card}`;
+    expect(await host.reasons()).toEqual({ [first]: reason });
+  });
+
+  it('is a card that the kernel cannot start with the services', async () => {
+    const host = aHost({ fails: 'dc' });
+    const settings = { cards: [{ ...divided, services: ['dc'] }] };
+    expect(await host.start(settings)).toEqual({});
+    expect(await host.reasons()).toEqual({ [card]: 'is down' });
+    host.kernel.at(card).fails = undefined;
+    expect(Object.keys(await host.discover())).toEqual([card]);
+  });
+
+  it.each([
+    ['qat/state', 'sideways', 'has an unknown state'],
+    ['qat/cfg_services', 'sym;rsa', 'has an unknown list of services'],
+  ])('is a card whose %s is %s', async (file, text, reason) => {
+    const host = aHost();
+    const { tree } = host.host;
+    await host.start({ cards: [divided] });
+    tree.write(`${tree.pathOf(card)}/${file}`, `${text}\n`);
+    expect(await host.discover()).toEqual({});
+    expect((await host.reasons())[card]).toBe(reason);
+  });
+
+  it('is a card that fell off the bus', async () => {
+    const host = aHost();
+    const { tree } = host.host;
+    await host.start({ cards: [divided] });
+    tree.write(`${tree.pathOf(card)}/config`, Buffer.alloc(256, 0xff));
+    expect(await host.discover()).toEqual({});
+    expect((await host.reasons())[card]).toBe('fell off the bus');
+  });
+});
+
+describe('the services of a card', () => {
+  const wanted = { ...divided, services: ['dc', 'sym'] };
+  const steps = (host: QatHost) =>
+    host.kernel.written.filter((each) => /^(state|cfg_services|sriov_numvfs) /.test(each));
+
+  it('are set while it is down, before its virtual functions are made', async () => {
+    const host = aHost();
+    const { [card]: device } = await host.start({ cards: [wanted] });
+    expect(steps(host)).toEqual([
+      ...['state down', 'cfg_services dc;sym', 'state up', 'sriov_numvfs 4'],
+    ]);
+    expect(device?.attributes?.services).toBe('sym;dc');
+    expect(device?.offers?.attach_handles).toHaveLength(4);
+    expect(await host.plan()).toEqual([]);
+  });
+
+  it('stay in another order, and when the settings name none', async () => {
+    const host = aHost({ services: 'sym;dc' });
+    await host.start({ cards: [wanted] });
+    await host.start({ cards: [divided] });
+    expect(steps(host)).toEqual(['sriov_numvfs 4']);
+  });
+
+  it('are brought back after a boot', async () => {
+    const host = aHost();
+    await host.start({ cards: [wanted] });
+    host.kernel.reboot();
+    const { [card]: device } = await host.start({ cards: [wanted] });
+    expect(device?.attributes?.services).toBe('sym;dc');
+    expect(device?.offers?.attach_handles).toHaveLength(4);
+  });
+
+  it('are not changed while a function is offered, and the card stays in the report', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    const { [card]: device } = await host.start({ cards: [wanted] });
+    const change = { address: card, what: 'list of services', before: 'sym;asym', after: 'dc;sym' };
+    expect(await host.plan()).toEqual([{ ...change, refusal: `${first} is offered to guests` }]);
+    expect(device?.offers?.traits).toContain('CUSTOM_QAT_ASYM');
+    expect(host.kernel.at(card).state).toBe('up');
+  });
+
+  it('are not changed while a guest has a function open, and are afterwards', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    host.open(first);
+    await host.restart(wanted);
+    expect(await host.plan()).toMatchObject([
+      { refusal: expect.stringContaining(`${first} is open: process 31 (qemu)`) },
+    ]);
+    expect((await host.reasons())[card]).toBe(
+      'runs the services sym;asym, and its settings ask for dc;sym',
+    );
+    expect(host.kernel.virtualOf(card)).toHaveLength(4);
+  });
+
+  it('are checked again right before the card goes down', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    host.open(first);
+    await host.restart(wanted);
+    rmSync(join(host.host.proc.root, '31'), { recursive: true });
+    const [down] = await host.plan();
+    if (!down || !('apply' in down)) throw new Error('The card is not taken down.');
+    host.open(first);
+    await expect(down.apply()).rejects.toThrow(`${first} is open`);
+    expect(host.kernel.at(card).state).toBe('up');
+  });
+
+  it('are not set where the driver refuses or ignores them', async () => {
+    const busy = aHost({ isBusy: true });
+    expect(await busy.start({ cards: [wanted] })).toEqual({});
+    expect(busy.kernel.at(card)).toMatchObject({ state: 'up', services: 'sym;asym' });
+    const ignoring = aHost({ ignores: true });
+    expect(await ignoring.start({ cards: [wanted] })).toEqual({});
+    expect(steps(ignoring)).toContain('cfg_services dc;sym');
+    expect(steps(ignoring)).not.toContain('sriov_numvfs 4');
+  });
+
+  it.each([
+    ['4940', ['sym', 'asym', 'dc'], 'the family 4xxx runs at most 2 services'],
+    ['4940', ['decomp'], 'the family 4xxx does not have the service decomp'],
+    ['37c8', ['sym'], 'services of the family c62x cannot be set'],
+  ])('are refused for %s: %s', async (product, services, refusal) => {
+    const host = aHost(null);
+    if (product === '4940') host.kernel.addCard({ address: card });
+    else host.kernel.addOld({ address: card, product, driver: 'c6xx' });
+    expect(await host.start({ cards: [{ ...divided, services }] })).toEqual({});
+    expect(await host.plan()).toMatchObject([{ what: 'list of services', refusal }]);
+    expect(steps(host)).toEqual([]);
+  });
+
+  it('may be three of generation 6', async () => {
+    const host = aHost(null);
+    host.kernel.addCard({ address: card, product: '4948', driver: '6xxx' });
+    const services = ['sym', 'dc', 'decomp'];
+    const { [card]: device } = await host.start({ cards: [{ ...divided, services }] });
+    expect(device?.offers?.traits).toContain('CUSTOM_QAT_DECOMP');
+  });
+});
+
+describe('cleaning', () => {
+  it('resets the function, and says that the card is up and answers', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    expect(await host.clean(card, first)).toMatchObject({
+      ...{ cleaned_by: 'reset', state: 'up', services: 'sym;asym', heartbeat: '0' },
+    });
+  });
+
+  it('fails if the card does not answer, is down or is gone', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    host.kernel.heartbeat(card, '-1\n\0');
+    await expect(host.clean(card, first)).rejects.toThrow('does not answer');
+    host.host.tree.write(`${host.host.tree.pathOf(card)}/qat/state`, 'down\n');
+    await expect(host.clean(card, first)).rejects.toThrow('is down');
+    host.host.tree.removeFunction(first);
+    await expect(host.clean(card, first)).rejects.toThrow('no longer there');
+  });
+
+  it('fails while a process has the function open', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    host.open(first);
+    await expect(host.clean(card, first)).rejects.toThrow('is open');
+  });
+});
+
+describe('the settings of driver qat', () => {
+  const faultsOf = (given: unknown) => {
+    const made = ownDriver('qat').configure(given);
+    return 'faults' in made
+      ? made.faults.map(({ path, message }) => [path.join('.'), message])
+      : [];
+  };
+  const services = 'must be a list of sym, asym, dc, dcc, decomp, each once; dcc alone';
+
+  it.each([
+    [{}, 'cards', 'must list the QAT cards that are offered'],
+    [{ cards: [{}] }, 'cards.0.addresses', 'must name a PCI address'],
+    [
+      { cards: [{ addresses: card }, { addresses: card }] },
+      'cards',
+      'must not name a card more than once',
+    ],
+    [{ cards: [{ addresses: card, services: ['rsa'] }] }, 'cards.0.services.0', services],
+    [{ cards: [{ addresses: card, services: [] }] }, 'cards.0.services', services],
+    [{ cards: [{ addresses: card, services: ['dc', 'dc'] }] }, 'cards.0.services', services],
+    [{ cards: [{ addresses: card, services: ['dcc', 'sym'] }] }, 'cards.0.services', services],
+    [
+      { cards: [{ addresses: card, services: ['dc'], virtual_functions: false }] },
+      'cards.0.services',
+      'is for virtual functions: the holder of a whole card sets its services',
+    ],
+    [
+      { cards: [{ addresses: card, virtual_functions: 4 }] },
+      'cards.0.virtual_functions',
+      'must be true or false',
+    ],
+    [{ cards: [{ addresses: card, clean: 'wipe' }] }, 'cards.0.clean', 'must be none or reset'],
+  ])('%j: %s %s', (given, path, message) => {
+    expect(faultsOf(given)).toEqual([[path, message]]);
+  });
+});
