@@ -21,6 +21,7 @@ import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
 import { nvmeDevices } from './scenarios/nvme.ts';
 import { pci } from './scenarios/pci.ts';
+import { qatCards } from './scenarios/qat.ts';
 import { reboot } from './scenarios/reboot.ts';
 import { vgpu } from './scenarios/vgpu.ts';
 import { Stage } from './stage.ts';
@@ -29,6 +30,14 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, nvmeDevices, nic],
+  pci,
+  vgpu,
+  fpga,
+  discovery,
+  nvidia,
+  nvmeDevices,
+  nic,
+  qatCards,
   reboot,
 ];
 
