@@ -2,8 +2,9 @@
 // services they run.
 
 import * as z from 'zod';
-import { type AllowListEntry, allowListEntry, wholeAddresses } from './pci-allow-list.ts';
+import { type AllowListEntry, allowListEntry } from './pci-allow-list.ts';
 import { qatServices } from './qat-families.ts';
+import { customName, oneOrMany, pciAddress } from './setting-forms.ts';
 
 const { bind_to, traits, clean } = allowListEntry.shape;
 
@@ -11,7 +12,7 @@ const servicesAre = `must be a list of ${qatServices.join(', ')}, each once; dcc
 
 const card = z
   .strictObject({
-    addresses: wholeAddresses,
+    addresses: oneOrMany(pciAddress, 64),
     /** All that the card can have: the kernel's driver makes no other number. */
     virtual_functions: z.boolean('must be true or false').default(true),
     /** Absent: as the kernel's driver has set them. */
@@ -24,10 +25,7 @@ const card = z
       .optional(),
     bind_to,
     clean: clean.unwrap().default('reset'),
-    resource_class: z
-      .string('must begin with CUSTOM_')
-      .regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_')
-      .default('CUSTOM_QAT'),
+    resource_class: customName.default('CUSTOM_QAT'),
     traits,
   })
   .refine(({ services, virtual_functions: isDivided }) => !services || isDivided, {

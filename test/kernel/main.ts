@@ -29,15 +29,7 @@ import { Stage } from './stage.ts';
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
-  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, nvmeDevices, nic],
-  pci,
-  vgpu,
-  fpga,
-  discovery,
-  nvidia,
-  nvmeDevices,
-  nic,
-  qatCards,
+  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, nvmeDevices, nic, qatCards],
   reboot,
 ];
 
