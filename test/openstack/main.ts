@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
+import { CannotRun as NoVm } from '#test/kernel/packages.ts';
 import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
 import { novaConfiguration } from './guide.ts';
@@ -18,7 +19,7 @@ import { CannotRun, ensurePackages } from './packages.ts';
 import { debian, installRelease, type Release } from './releases.ts';
 import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
-import { hardware, hardwareHost } from './scenarios/hardware.ts';
+import { ensureHardware, hardware, hardwareHost } from './scenarios/hardware.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { killed } from './scenarios/killed.ts';
@@ -60,6 +61,7 @@ async function main(): Promise<void> {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   ensurePackages();
+  if (withHardware && !canHaveHardware()) return;
   step('the packages are installed');
   const release = wantedRelease();
   const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
@@ -101,6 +103,17 @@ async function startBeside(cloud: Cloud): Promise<Stage> {
   });
   closing.push(system.stop);
   return openStage(cloud, layout, system, answers);
+}
+
+function canHaveHardware(): boolean {
+  try {
+    ensureHardware();
+    return true;
+  } catch (error) {
+    if (!(error instanceof NoVm)) throw error;
+    console.log(`SKIPPED: test:openstack --hardware cannot run on this machine: ${error.message}.`);
+    return false;
+  }
 }
 
 function settingsFor(plan: CloudPlan): Record<string, string> {

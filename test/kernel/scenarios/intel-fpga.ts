@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { imageOf, interfaceUuid } from '../dfl-images.ts';
 import { errorOf, type Guest, type GuestProcess } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
 import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
@@ -15,19 +15,8 @@ const engine = `${device}/fpga_region/region0`;
 const hostname = 'kernel-fpga.example';
 const provider = `${hostname}_${card}_region0`;
 const blankFile = '/var/lib/cyborg-agent/blank.gbs';
-/** As fake_dfl writes them into its registers. */
-const interfaceUuid = '99aabbcc-ddee-ff00-1122-334455667788';
 const running: { agent?: GuestProcess } = {};
 
-/** An image whose last word makes the function of the region. */
-function imageOf(word: number): { readonly functionUuid: string; readonly bytes: Buffer } {
-  const hex = word.toString(16).padStart(8, '0');
-  const functionUuid = `11112222-3333-4444-aaaa-bbbb${hex}`;
-  const head = aGbs({ interfaceUuid, functionUuid, bitstream: '' });
-  const bitstream = Buffer.alloc(100_000);
-  bitstream.writeUInt32LE(word, bitstream.length - 4);
-  return { functionUuid, bytes: Buffer.concat([head, bitstream]) };
-}
 const blank = imageOf(0xb1a4b1a4);
 const wanted = imageOf(0x12345678);
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { hostCloud } from '#test/kernel/cloud.ts';
+import { fetchNewerQemu } from '#test/kernel/debian-qemu.ts';
 import { ensureImage } from '#test/kernel/image.ts';
 import { ensurePackages } from '#test/kernel/packages.ts';
 import { Stage as Host } from '#test/kernel/stage.ts';
@@ -26,10 +27,26 @@ const cache = join(root, '.local', 'kernel');
 const withinSeconds = 240;
 
 const classNames = Object.keys(hardwareClasses);
-const settings = {
-  drivers: Object.values(hardwareClasses).map(({ driver }) => driver),
-  ...Object.fromEntries(Object.values(hardwareClasses).map((each) => [each.driver, each.settings])),
-};
+/** In the guest, whose port leads to S3: images come from the address that their signature has. */
+const imagesProxy = ['busybox', 'nc', '10.0.2.100', '9326'];
+
+/** Before OpenStack is started. @throws CannotRun where the VM cannot run */
+export function ensureHardware(): void {
+  ensurePackages();
+  lockDirectory(cache);
+  fetchNewerQemu(cache);
+}
+
+async function startAgent(host: Host): Promise<void> {
+  const port = String(host.hosts.imagesPort);
+  await host.guest.start('images', ['busybox', 'nc', '-ll', '-p', port, '-e', ...imagesProxy]);
+  const classes = Object.values(hardwareClasses);
+  await host.startAgent({
+    drivers: classes.map(({ driver }) => driver),
+    image_source: `http://127.0.0.1:${port}/`,
+    ...Object.fromEntries(classes.map((each) => [each.driver, each.settings])),
+  });
+}
 
 export function hardware(): {
   readonly scenarios: readonly Scenario[];
@@ -71,15 +88,18 @@ export function hardware(): {
       name: 'hardware: a compute node with real drivers joins the cloud',
       run: async (stage) => {
         host = await startHost(stage);
-        await host.startAgent(settings);
+        await startAgent(host);
         await stage.cloud.startCompute(hardwareHost);
         await eventually(
           () => stage.admin.nova.ask('GET', '/os-hypervisors'),
           ({ body }) => body.hypervisors.length === 2,
         );
         await scheduleOnlyTo(stage, hardwareHost);
-        for (const [name, { resourceClass, group }] of Object.entries(hardwareClasses)) {
-          await offer(stage, name, [{ [`resources:${resourceClass}`]: '1', ...group }]);
+        for (const [name, { resourceClass, group, image }] of Object.entries(hardwareClasses)) {
+          const id = image && (await upload(stage, name, image));
+          const programmed = id && { 'accel:bitstream_id': id };
+          const resources = { [`resources:${resourceClass}`]: '1' };
+          await offer(stage, name, [{ ...resources, ...group, ...programmed }]);
         }
         const wanted = Object.values(hardwareClasses).map((each) => each.resourceClass);
         const found = await eventually(
@@ -100,7 +120,7 @@ export function hardware(): {
         const startedAt = performance.now();
         await node().powerOff();
         await node().boot();
-        await node().startAgent(settings);
+        await startAgent(node());
         for (const [name, { id, arq }] of servers) {
           const [now] = await eventually(
             () => arqsOf(stage, id),
@@ -137,19 +157,25 @@ export function hardware(): {
 }
 
 async function startHost({ layout }: Stage): Promise<Host> {
-  ensurePackages();
-  lockDirectory(cache);
   execFileSync(process.execPath, ['infra/bundle-agent.ts'], { cwd: root });
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
   const image = await ensureImage(cache);
   const group = {
-    ...{ name: 'hardware', hostname: hardwareHost, scenarios: [] },
+    ...{ name: 'hardware', hostname: hardwareHost, networkCard: true as const, scenarios: [] },
     prepare: ({ guest }: Host) => prepareHardware(guest),
   };
-  const host = new Host({ group, image, directory, hosts: hostCloud(layout) });
+  const qemu = fetchNewerQemu(cache);
+  const host = new Host({ group, image, directory, qemu, hosts: hostCloud(layout) });
   await host.boot();
   return host;
+}
+
+async function upload({ admin }: Stage, name: string, content: Buffer): Promise<string> {
+  const form = { visibility: 'public', disk_format: 'raw', container_format: 'bare' };
+  const { body } = await admin.glance.ask('POST', '/v2/images', { name, ...form });
+  await admin.glance.ask('PUT', `/v2/images/${body.id}/file`, new Uint8Array(content));
+  return body.id;
 }
 
 /** The resource classes of the providers below the compute node. */
