@@ -2,7 +2,7 @@
 // or with virtual functions, one each. A card is programmed without virtual functions, as Intel
 // demands (OPAE Intel FPGA Linux Device Driver Architecture Guide, Partial Reconfiguration).
 
-import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { type PciFunction, readIfReadable, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { HostChange } from './driver.ts';
 import {
@@ -40,6 +40,7 @@ export async function planFunctions(
   fn: PciFunction,
 ): Promise<readonly HostChange[]> {
   const { context } = deps;
+  if (fn.boundDriver === undefined) return [unboundChange(deps, fn)];
   const engine = await readEngine(context, fn);
   if (!engine) return [];
   const existing = virtualFunctionsOf(context, fn);
@@ -60,6 +61,25 @@ export async function planFunctions(
       },
     },
   ];
+}
+
+/** As an agent leaves the card that dies while it binds the card anew. */
+function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
+  const { address } = fn;
+  const after = hostDriverOf(context, fn);
+  return {
+    ...{ address, what: 'driver', before: 'none', after },
+    apply: () => bindFunction(context, address, after),
+  };
+}
+
+/** What the card was told to take, if it is one of them; else the one that is loaded. */
+function hostDriverOf({ sysfs }: DriverContext, { path }: PciFunction): string {
+  const all: readonly string[] = Object.values(hostDrivers);
+  const override = readIfReadable(sysfs, `${path}/driver_override`) ?? '';
+  if (all.includes(override)) return override;
+  const loaded = all.find((each) => sysfs.list(`bus/pci/drivers/${each}`) !== undefined);
+  return loaded ?? hostDrivers.dfl;
 }
 
 async function refusalOf(
@@ -159,8 +179,10 @@ export async function withPorts<T>(
 async function withDrivers({ context }: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { address, path } = fn;
   const { boundDriver } = readPciFunctionAt(context.sysfs, address) ?? {};
-  if (boundDriver !== undefined && hasLostPort(context, fn)) {
-    // The driver of the card makes all its ports anew.
+  if (boundDriver === undefined) await bindFunction(context, address, hostDriverOf(context, fn));
+  else if (hasLostPort(context, fn)) {
+    // The driver of the card makes all its ports anew. An agent that dies here finds the override.
+    await context.hardware.writeText(address, `${path}/driver_override`, `${boundDriver}\n`);
     await context.hardware.writeText(address, `${path}/driver/unbind`, address);
     await bindFunction(context, address, boundDriver);
   }
@@ -174,11 +196,7 @@ async function engineOf(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { context } = deps;
   const { address } = fn;
   if (!Object.values(hostDrivers).some((each) => each === fn.boundDriver)) {
-    const { sysfs } = context;
-    const [driver = hostDrivers.dfl] = Object.values(hostDrivers).filter(
-      (each) => sysfs.list(`bus/pci/drivers/${each}`) !== undefined,
-    );
-    await bindFunction(context, address, driver);
+    await bindFunction(context, address, hostDriverOf(context, fn));
   }
   return await withDrivers(deps, fn);
 }

@@ -173,6 +173,17 @@ describe('the set-up of an FPGA card', () => {
     ]);
   });
 
+  it('binds a card without a driver to the one that it was told to take', async () => {
+    await host.start();
+    host.kernel.bind(address, 'dfl-pci');
+    await host.kernel
+      .hardware()
+      .writeText(address, `bus/pci/devices/${address}/driver/unbind`, address);
+    expect(Object.keys(await host.discover())).toEqual([address]);
+    expect(host.driverOf(address)).toBe('dfl-pci');
+    expect(host.setUpEnd.applied.map(({ what }) => what)).toContain('driver');
+  });
+
   it('says that a card cannot have so many virtual functions', async () => {
     host.host.tree.write(`${host.host.tree.pathOf(address)}/sriov_totalvfs`, '0\n');
     await host.start();
