@@ -24,10 +24,10 @@ export const customName = z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must be
 /** Beside the traits that the driver itself finds. */
 export const customTraits = z.array(customName).max(32).default([]);
 
-/** The driver that functions are bound to, so that guests can have them. */
+/** The driver that functions are bound to, so that guests can have them; also `xe-vfio-pci`. */
 export const vfioDriver = z
   .string()
-  .regex(/^[a-z0-9_]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci');
+  .regex(/^[a-z0-9_-]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci');
 
 /** Of a program or a file that the driver uses. */
 export const absolutePath = z

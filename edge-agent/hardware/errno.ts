@@ -25,6 +25,9 @@ const codes: readonly (readonly [text: string, code: string])[] = [
   ['Cannot allocate memory', 'ENOMEM'],
   ['Out of memory', 'ENOMEM'],
   ['Bad address', 'EFAULT'],
+  ['Operation not supported', 'EOPNOTSUPP'],
+  ['Not supported', 'EOPNOTSUPP'],
+  ['Structure needs cleaning', 'EUCLEAN'],
 ];
 
 /** The code of the last line that ends with a known text, else EIO. */

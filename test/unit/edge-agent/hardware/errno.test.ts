@@ -19,6 +19,8 @@ describe("the kernel's code", () => {
     ['helper: the image: Connection timed out', 'ETIMEDOUT'],
     ['helper: the image: Cannot allocate memory', 'ENOMEM'],
     ['helper: the image: Bad address', 'EFAULT'],
+    ["dd: error writing '/sys/x': Operation not supported", 'EOPNOTSUPP'],
+    ["head: error reading '/sys/x': Structure needs cleaning", 'EUCLEAN'],
   ])('of %j is %s', (message, code) => expect(codeOf(message)).toBe(code));
 
   it('is that of the line that names it, whatever dd prints after it', () => {
