@@ -10,6 +10,8 @@ import { createFakeGpuDriver } from './fake-gpu.ts';
 import type { FakeHardwareDeps } from './fake-hardware.ts';
 import { createFpgaManagerDriver } from './fpga-manager.ts';
 import { fpgaManagerName, fpgaManagerSettings } from './fpga-manager-settings.ts';
+import { createGpuVfDriver } from './gpu-vf.ts';
+import { gpuVfName, gpuVfSettings } from './gpu-vf-settings.ts';
 import { inspurFpgas } from './inspur-fpgas.ts';
 import { createIntelFpgaDriver } from './intel-fpga.ts';
 import { intelFpgaName, intelFpgaSettings } from './intel-fpga-settings.ts';
@@ -55,6 +57,7 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({ name: nvidiaName, settings: nvidiaSettings, create: createNvidiaDriver }),
   defineModelDriver(aiChips),
   defineModelDriver(inspurFpgas),
+  defineDriver({ name: gpuVfName, settings: gpuVfSettings, create: createGpuVfDriver }),
   defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
   defineDriver({ name: 'nic', settings: nicSettings, create: createNicDriver }),
   defineDriver({ name: intelFpgaName, settings: intelFpgaSettings, create: createIntelFpgaDriver }),

@@ -1,0 +1,88 @@
+// How a divided GPU is reported.
+
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { DriverContext } from './define-driver.ts';
+import { gpuVendors } from './gpu-vf-models.ts';
+import { profileName } from './gpu-vf-settings.ts';
+import { type GpuCard, nameOf, type SharesFound } from './gpu-vf-shares.ts';
+import { aerHealth } from './pci-health.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** @param drift what another program has changed, as a clause about the card */
+export function healthOf(
+  context: DriverContext,
+  fn: PciFunction,
+  since: string,
+  drift?: string,
+): ReportedDevice['health'] {
+  const { sysfs } = context;
+  const { path } = fn;
+  const has = (name: string) => listed(context, path).includes(name);
+  // Linux Documentation/gpu/xe: the file exists while only a flash of the firmware can help.
+  if (has('survivability_mode')) {
+    const reason = 'is in survivability mode: its firmware must be flashed';
+    return { state: 'unhealthy', reason, since };
+  }
+  // Linux Documentation/ABI/testing/sysfs-driver-intel-xe-ras, since 7.3.
+  const told = readIfReadable(sysfs, `${path}/gpu_health`);
+  if (told === 'critical') return { state: 'unhealthy', reason: 'has gpu_health critical', since };
+  const counted = aerHealth(context.sysfs, fn, since);
+  if (counted) return counted;
+  if (told === 'warning') return { state: 'degraded', reason: 'has gpu_health warning', since };
+  return drift === undefined ? undefined : { state: 'degraded', reason: drift, since };
+}
+
+function listed({ sysfs }: DriverContext, path: string): readonly string[] {
+  try {
+    return sysfs.list(path) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+/** The device with the names of Nova's specification of vGPUs, and what is read of its shares. */
+export function describedGpu(
+  { sysfs }: DriverContext,
+  device: ReportedDevice,
+  { fn, given }: GpuCard,
+  { values, found }: SharesFound,
+  health: ReportedDevice['health'],
+): ReportedDevice {
+  const { vendorId, productId } = fn;
+  const vendor = gpuVendors[vendorId];
+  const profile = profileName(given);
+  const part = profile.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
+  const ids = [vendorId, ...(vendor ? [vendor.name] : [])];
+  const traits = ids.map((each) => `CUSTOM_${each}_${productId}_${part}`.toUpperCase());
+  const shown = Object.fromEntries(
+    values
+      .filter(({ number = 1 }) => number === 1)
+      .flatMap((value) => {
+        const text = found.get(nameOf(value));
+        if (text === undefined) return [];
+        const isSize = value.key.endsWith('_mib');
+        return [[value.key, isSize ? String(Math.floor(Number(text) / mebibyte)) : text]];
+      }),
+  );
+  const total = readIfReadable(sysfs, `${fn.path}/sriov_totalvfs`) ?? '';
+  return {
+    ...device,
+    model: vendor?.models[productId] ?? device.model,
+    ...(health && { health }),
+    attributes: {
+      ...shown,
+      profile,
+      ...(fn.boundDriver && { kernel_driver: fn.boundDriver.slice(0, 64) }),
+      ...(/^\d{1,5}$/.test(total) && { total_virtual_functions: total }),
+    },
+    ...(device.offers && {
+      offers: {
+        ...device.offers,
+        pool: profile,
+        traits: [...new Set([...traits, ...device.offers.traits])],
+      },
+    }),
+  };
+}
