@@ -16,6 +16,7 @@ import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
 import { fpgaManager } from './scenarios/fpga-manager.ts';
+import { gpuVf } from './scenarios/gpu-vf.ts';
 import { intelFpga } from './scenarios/intel-fpga.ts';
 import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
@@ -29,8 +30,8 @@ import { Stage } from './stage.ts';
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
-  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, nvmeDevices, nic, qatCards],
-  reboot,
+  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
+  ...[nic, qatCards, reboot],
 ];
 
 /** The suite takes three minutes; a machine may be busy with others. */
