@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { interfacesOf } from '#agent/device-tree.ts';
+import { ImageRefused } from '#agent/image-check.ts';
+import { checkXclbin, readXclbin, shownUuid } from '#agent/xclbin.ts';
+import {
+  aDeviceTree,
+  anXclbin,
+  imageUuid,
+  shellInterface,
+  shellPlatform,
+} from '#test/support/xclbin.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'xclbin-'));
+const path = join(folder, 'image.xclbin');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function read(bytes: Buffer) {
+  writeFileSync(path, bytes);
+  return readXclbin(path);
+}
+
+/** The image with some bytes changed. */
+function changed(change: (bytes: Buffer) => void): Buffer {
+  const bytes = anXclbin();
+  change(bytes);
+  return bytes;
+}
+
+const other = 'ffffffff000040008000000000000001';
+
+describe('an xclbin file', () => {
+  it('tells its uuid, its platform and the interfaces that it needs', async () => {
+    expect(await read(anXclbin())).toEqual({
+      ...{ uuid: imageUuid, platform: shellPlatform, interfaces: [shellInterface] },
+    });
+    const both = anXclbin({ metadata: [shellInterface, shownUuid(other)] });
+    expect((await read(both)).interfaces).toEqual([shellInterface, other]);
+    const none = anXclbin({ interfaceUuid: '0'.repeat(32), metadata: [other] });
+    expect((await read(none)).interfaces).toEqual([other]);
+  });
+
+  it('may be signed, and may have a PDI of a Versal card in place of a bitstream', async () => {
+    expect((await read(anXclbin({ signature: 512 }))).uuid).toBe(imageUuid);
+    expect((await read(anXclbin({ kind: 18 }))).uuid).toBe(imageUuid);
+  });
+
+  it('is checked for the interface of a region, in either spelling', async () => {
+    writeFileSync(path, anXclbin());
+    expect((await checkXclbin(path, shownUuid(shellInterface).toUpperCase())).uuid).toBe(imageUuid);
+    await expect(checkXclbin(path, shownUuid(other))).rejects.toThrow(
+      `The image is for interface ${shellInterface}, the region has ${shownUuid(other)}.`,
+    );
+  });
+
+  it('is refused at each length below its own', async () => {
+    const whole = anXclbin({ metadata: [shellInterface] });
+    // In its header, its section headers, its bitstream, its metadata, and before its last byte.
+    for (const length of [0, 7, 8, 303, 455, 456, 500, 575, 576, 2000, 4688, whole.length - 1]) {
+      await expect(read(whole.subarray(0, length)), String(length)).rejects.toThrow(ImageRefused);
+    }
+    await expect(read(Buffer.concat([whole, Buffer.from('x')]))).rejects.toThrow(
+      `The image has ${whole.length + 1} bytes, and its header says ${whole.length}.`,
+    );
+  });
+
+  it.each([
+    ['is not an xclbin file', (bytes) => bytes.write('xclbin1\0', 0)],
+    ['is for an emulator', (bytes) => bytes.writeUInt16LE(4, 332)],
+    ['names no platform', (bytes) => bytes.fill(0, 352, 416)],
+    ['names no platform', (bytes) => bytes.fill(0x41, 352, 416)],
+    ['has no uuid', (bytes) => bytes.fill(0, 416, 432)],
+    ['names no interface', (bytes) => bytes.fill(0, 336, 352)],
+    ['claims 0 sections', (bytes) => bytes.writeUInt32LE(0, 448)],
+    ['claims 4294967295 sections', (bytes) => bytes.writeUInt32LE(0xffffffff, 448)],
+    ['ends within its section headers', (bytes) => bytes.writeUInt32LE(1000, 448)],
+    ['Section 0 of the image is outside', (bytes) => bytes.writeBigUInt64LE(8n, 456 + 24)],
+    ['Section 2 of the image is outside', (bytes) => bytes.writeBigUInt64LE(2n ** 63n, 496 + 32)],
+    ['Section 0 of the image is outside', (bytes) => bytes.writeInt32LE(64, 8)],
+    ['has no bitstream', (bytes) => bytes.writeUInt32LE(6, 456)],
+  ] as const satisfies readonly (readonly [string, (bytes: Buffer) => unknown])[])(
+    'that %s is refused',
+    async (message, change) => {
+      await expect(read(changed(change))).rejects.toThrow(message);
+    },
+  );
+
+  it('is refused with partition metadata that is not a device tree', async () => {
+    const bytes = anXclbin({ metadata: [other] });
+    const at = bytes.indexOf(Buffer.from('d00dfeed', 'hex'));
+    bytes.writeUInt32BE(0, at);
+    await expect(read(bytes)).rejects.toThrow('partition metadata cannot be read');
+  });
+});
+
+describe('a device tree', () => {
+  it('tells its interfaces', () => {
+    expect(interfacesOf(aDeviceTree([]))).toEqual([]);
+    expect(interfacesOf(aDeviceTree([other, shellInterface]))).toEqual([other, shellInterface]);
+  });
+
+  it('is refused at each length below its own, and with an interface that is not a uuid', () => {
+    const whole = aDeviceTree([other]);
+    const structure = whole.readUInt32BE(12);
+    for (let length = 0; length < structure; length += 1) {
+      expect(interfacesOf(whole.subarray(0, length)) ?? [], String(length)).toEqual([]);
+    }
+    expect(interfacesOf(aDeviceTree(['../../etc/passwd']))).toBeUndefined();
+    const endless = Buffer.from(whole);
+    endless.writeUInt32BE(0xfffffff0, 40 + 8 + 8 + 4);
+    expect(interfacesOf(endless)).toBeUndefined();
+  });
+});
