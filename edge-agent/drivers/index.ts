@@ -28,6 +28,8 @@ import { createPciDriver } from './pci.ts';
 import { pciAllowList } from './pci-allow-list.ts';
 import { createQatDriver } from './qat.ts';
 import { qatSettings } from './qat-settings.ts';
+import { createXilinxDriver } from './xilinx-fpga.ts';
+import { xilinxName, xilinxSettings } from './xilinx-settings.ts';
 
 const pciSettings = z.strictObject({
   allow_list: pciAllowList.refine(
@@ -58,6 +60,7 @@ export const ownDrivers: readonly DriverModule[] = [
   defineModelDriver(aiChips),
   defineModelDriver(inspurFpgas),
   defineDriver({ name: gpuVfName, settings: gpuVfSettings, create: createGpuVfDriver }),
+  defineDriver({ name: xilinxName, settings: xilinxSettings, create: createXilinxDriver }),
   defineDriver({ name: 'nvme', settings: nvmeSettings, create: createNvmeDriver }),
   defineDriver({ name: 'nic', settings: nicSettings, create: createNicDriver }),
   defineDriver({ name: intelFpgaName, settings: intelFpgaSettings, create: createIntelFpgaDriver }),
