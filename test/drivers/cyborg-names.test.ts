@@ -16,6 +16,7 @@ import { fixture as nvme } from './nvme.fixture.ts';
 import { fixture as pci } from './pci.fixture.ts';
 import { fixture as qat } from './qat.fixture.ts';
 import { Trial } from './trial.ts';
+import { fixture as xilinx } from './xilinx-fpga.fixture.ts';
 
 const documented = readFileSync(new URL('../../docs/device-profiles.md', import.meta.url), 'utf8');
 
@@ -95,6 +96,11 @@ it.each<Named>([
   {
     ...{ cyborg: 'intel_qat_driver', fixture: qat, provider: 'cmp1_0000:6b:00.0' },
     ...{ resourceClass: 'CUSTOM_QAT', traits: ['OWNER_CYBORG', 'CUSTOM_QAT_C62X'] },
+  },
+  {
+    ...{ cyborg: 'xilinx_fpga_driver', fixture: xilinx, provider: 'cmp1_0000:d8:00.0_region0' },
+    resourceClass: 'FPGA',
+    traits: ['OWNER_CYBORG', 'CUSTOM_FPGA_XILINX', 'CUSTOM_FPGA_PRODUCT_ID_5004'],
   },
 ])('$provider of $cyborg has the same class and traits', async (named) => {
   const { cyborg, fixture, provider, resourceClass, traits } = named;

@@ -122,11 +122,13 @@ describe('the support matrix of README.md', () => {
     pci: { allow_list: { vendor_id: '10de' } },
     mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
     nvidia_gpu: { cards: [{ addresses: '0000:3b:00.0' }] },
+    gpu_vf: { cards: [{ addresses: '0000:3b:00.0', virtual_functions: 2 }] },
     ai_chip: { devices: [{ model: 'Ascend 310' }] },
     inspur_fpga: { devices: [{ model: 'F10A' }] },
     nvme: { devices: ['0000:c1:00.0'] },
     nic: { cards: [{ addresses: '0000:3d:00.0' }] },
     intel_fpga: { cards: ['0000:5e:00.0'] },
+    xilinx_fpga: { cards: [{ addresses: '0000:d8:00.0' }], data_may_stay: true },
     fpga_manager: {
       boards: [{ manager: 'fpga0', interface: '9926ab6d-6c92-5a68-aabc-a7d84c545738' }],
     },
