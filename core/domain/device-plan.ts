@@ -33,7 +33,7 @@ export interface DevicePlan {
   readonly addHandles: readonly AttachHandle[];
   /** Reported again after they were gone. If their row was deleted, it is written like this. */
   readonly reviveHandles: readonly AttachHandle[];
-  /** Stored already; the host prepares or cleans them otherwise, or they have another network. */
+  /** Stored already; the host prepares or cleans them otherwise, or Nova attaches them so. */
   readonly changeHandles: readonly AttachHandle[];
   readonly dropHandles: readonly AttachHandle[];
 }
@@ -106,7 +106,9 @@ export function planDevice(
     reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
     changeHandles: handles.filter((handle) => {
       const before = storedHandles.get(handle.uuid);
-      return before !== undefined && !(isSameCare(before, handle) && isSameNetwork(before, handle));
+      return (
+        before !== undefined && !(isSameCare(before, handle) && isAttachedAlike(before, handle))
+      );
     }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
   };
@@ -146,8 +148,9 @@ function isSameCare(one: HandleCare, other: HandleCare): boolean {
   return one.prepare === other.prepare && one.cleanSeconds === other.cleanSeconds;
 }
 
-function isSameNetwork(one: AttachHandle, other: AttachHandle): boolean {
-  return one.info.physical_network === other.info.physical_network;
+/** Not the whole info: the host may have chosen another object to carry the handle. */
+function isAttachedAlike({ info: one }: AttachHandle, { info: other }: AttachHandle): boolean {
+  return one.physical_network === other.physical_network && one.managed === other.managed;
 }
 
 interface WantedDeployable {

@@ -38,19 +38,22 @@ describe('planning a device', () => {
     expect(again).toMatchObject({ addHandles: [], dropHandles: [], reviveHandles: [] });
   });
 
-  it('keeps the handle of a network card when its physical network changes', () => {
-    const withNetwork = (physical_network: string) => {
+  it.each([
+    ['physical_network', 'physnet1', 'physnet2'],
+    ['managed', undefined, 'no'],
+  ])('keeps a handle whose %s changes, and stores the change', (key, one, other) => {
+    const withInfo = (value: string | undefined) => {
       const { type, info } = aHandle(1, 'PCI');
-      const handle = { type, info: { ...info, physical_network } };
+      const handle = { type, info: { ...info, ...(value !== undefined && { [key]: value }) } };
       const { offers, ...device } = aDevice({ handles: 1 });
       if (!offers) throw new Error('The device offers nothing.');
       return { ...device, offers: { ...offers, attach_handles: [handle] } };
     };
-    const before = stored(withNetwork('physnet1'));
-    const plan = planDevice('cmp1', before, discovered(withNetwork('physnet2')), now);
+    const before = stored(withInfo(one));
+    const plan = planDevice('cmp1', before, discovered(withInfo(other)), now);
     expect(plan).toMatchObject({ addHandles: [], dropHandles: [] });
-    expect(plan.changeHandles.map(({ info }) => info.physical_network)).toEqual(['physnet2']);
-    const again = planDevice('cmp1', before, discovered(withNetwork('physnet1')), now);
+    expect(plan.changeHandles.map(({ info }) => info[key])).toEqual([other]);
+    const again = planDevice('cmp1', before, discovered(withInfo(one)), now);
     expect(again.changeHandles).toEqual([]);
   });
 
