@@ -62,7 +62,9 @@ export async function tellCard(
       : undefined;
   if (sold === undefined || typeof sold === 'string') return sold;
   const existing = virtualFunctionsOf(context, fn);
-  if (engine && existing.length === (cards.virtual_functions ? engine.ports : 0)) {
+  // A guest with the whole card may replace its static region: the first one stays known.
+  const isComplete = existing.length === (cards.virtual_functions ? engine?.ports : 0);
+  if (engine && isComplete && (cards.virtual_functions || !before)) {
     await known.remember(fn, engine, existing);
   }
   const ports = engine ? await readPorts(context, fn) : [];

@@ -36,6 +36,8 @@ export interface KnownCards {
   /** Undefined for another card than the one that was seen there. */
   card(fn: PciFunction): Promise<KnownCard | undefined>;
   remember(fn: PciFunction, facts: CardFacts, functions?: readonly string[]): Promise<void>;
+  /** Forgets the facts of cards that the settings no longer name. */
+  keepOnly(isKept: (address: string) => boolean): Promise<void>;
   setAway(address: string, isAway: boolean): Promise<void>;
   /** What was written into the region in this boot; undefined if that is unknown. */
   content(address: string, port: number): Promise<Content | undefined>;
@@ -85,6 +87,11 @@ export function openKnownCards(directory: string, bootId: string): KnownCards {
           ...(same?.away && { away: same.away }),
         };
         return { ...known, cards: { ...known.cards, [fn.address]: after } };
+      }),
+    keepOnly: (isKept) =>
+      change((known) => {
+        const kept = Object.entries(known.cards).filter(([address]) => isKept(address));
+        return { ...known, cards: Object.fromEntries(kept) };
       }),
     setAway: (address, isAway) =>
       change((known) => {

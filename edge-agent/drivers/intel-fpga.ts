@@ -55,6 +55,7 @@ export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: Driv
     signature: () => pciSignature(sysfs),
     plan: () => plan(given),
     discover: async () => {
+      await given.known.keepOnly((address) => given.byAddress.has(address));
       const found = await pci.discover();
       const devices: Record<string, ReportedDevice> = {};
       const reasons = new Map((found.notOffered ?? []).map((each) => [each.address, each.reason]));

@@ -184,6 +184,24 @@ describe('cleaning of an FPGA card', () => {
     await expect(host.clean(address)).rejects.toThrow('shows catastrophic or fatal errors: 0x800.');
   });
 
+  it('fails for another static region also after discoveries that have seen it', async () => {
+    await host.start(whole);
+    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
+    await host.discover();
+    const reason = `The static region of ${address} is 0x666, and was ${staticRegion}.`;
+    await expect(host.clean(address)).rejects.toThrow(reason);
+    await host.start(whole);
+    await expect(host.clean(address)).rejects.toThrow(reason);
+  });
+
+  it('takes the static region of a card that was out of the settings as it is', async () => {
+    await host.start(whole);
+    await host.start({ cards: ['0000:5f:00.0'] });
+    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
+    await host.start(whole);
+    expect(await host.clean(address)).toMatchObject({ static_region: '0x666' });
+  });
+
   it('fails if a guest has replaced the static region', async () => {
     await host.start(whole);
     host.kernel.bind(address, 'vfio-pci');
