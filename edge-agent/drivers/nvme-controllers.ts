@@ -91,12 +91,11 @@ export interface KnownControllers {
   of(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
   /**
    * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
-   * a device that is offered stays as it was: a holder may have replaced it.
+   * a device stays as it was first seen: a holder may have replaced it.
+   *
+   * @param unnamed addresses that the settings no longer name: what was seen there is forgotten
    */
-  remember(
-    functions: readonly PciFunction[],
-    isOffered: (address: string) => boolean,
-  ): Promise<void>;
+  remember(functions: readonly PciFunction[], unnamed?: readonly string[]): Promise<void>;
 }
 
 const file = 'controllers.json';
@@ -113,11 +112,12 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
           return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
         }),
       ),
-    remember: async (functions, isOffered) => {
+    remember: async (functions, unnamed = []) => {
       if (!isRead) kept = readKnown(await files.read(file));
       isRead = true;
       const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each.facts]));
-      const now = { ...kept };
+      const named = Object.entries(kept).filter(([address]) => !unnamed.includes(address));
+      const now = Object.fromEntries(named);
       for (const fn of functions) {
         const found = shown.get(fn.address);
         if (!found) continue;
@@ -127,7 +127,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
           // Namespaces appear some time after their controller.
           ...(same?.gigabytes && { gigabytes: same.gigabytes }),
           ...found,
-          ...(same?.firmware && isOffered(fn.address) && { firmware: same.firmware }),
+          ...(same?.firmware && { firmware: same.firmware }),
           ids: idsOf(fn),
         };
       }

@@ -46,7 +46,12 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const remember = async () => {
     const functions = wantedOf(given);
     const idle = functions.filter(({ address }) => !busy.has(address));
-    await known.remember(idle, guards.isOffered);
+    const wanted = new Set(functions.map(({ address }) => address));
+    const others = readPciFunctions(sysfs, () => {}).filter(({ address }) => !wanted.has(address));
+    await known.remember(
+      idle,
+      others.map(({ address }) => address),
+    );
     return functions;
   };
   return {
@@ -158,7 +163,7 @@ async function clean(
   const until = context.clock.monotonicMs() + settings.clean_seconds * 1000 - wayBackMs;
   const address = addressOf(handle);
   await checked(given, address);
-  await given.known.remember([], () => true);
+  await given.known.remember([]);
   const facts = given.known.of(wantedOf(given));
   const expected = facts.get(address);
   const twin = twinsOf(facts).get(address);

@@ -58,6 +58,17 @@ describe('discovery of NVMe devices', () => {
     await expect(host.clean()).rejects.toThrow('has the same serial number as');
   });
 
+  it('keeps the firmware of a device that the host has open for a moment after a boot', async () => {
+    await host.start();
+    host.device.firmware = 'evil';
+    host.kernel.reboot();
+    host.host.proc.addProcess(31, { comm: 'smartd', open: ['/dev/nvme0'] });
+    expect(await host.start()).toEqual({});
+    rmSync(join(host.host.proc.root, '31'), { recursive: true });
+    expect(await host.discover()).toMatchObject({ [address]: { firmware: '1.0' } });
+    await expect(host.clean()).rejects.toThrow(`The firmware of ${address} is evil, and was 1.0.`);
+  });
+
   it('keeps the firmware of an offered device over a boot, because a holder may replace it', async () => {
     await host.start();
     host.device.firmware = 'evil';
@@ -66,6 +77,14 @@ describe('discovery of NVMe devices', () => {
     expect(device?.firmware).toBe('1.0');
     await expect(host.clean()).rejects.toThrow(`The firmware of ${address} is evil, and was 1.0.`);
     expect(host.changes()).toEqual([]);
+  });
+
+  it('takes the firmware of a device that was out of the settings as it is', async () => {
+    await host.start();
+    await host.start({ devices: [second] });
+    host.device.firmware = '2.0';
+    host.kernel.reboot();
+    expect(await host.start()).toMatchObject({ [address]: { firmware: '2.0' } });
   });
 
   it('takes another device in the slot for another one', async () => {
