@@ -78,7 +78,8 @@ async function discoverPci(deps: Named, serials: Serials) {
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
   const { wishes: all, refusals: unwanted } = readWishes(functions, allowList);
   // Before the guards, which note what they let pass as offered.
-  const { wishes, withheld } = withhold(all, deps.withheld?.() ?? new Map());
+  const reasons = deps.withheld?.() ?? new Map<string, string>();
+  const { wishes, withheld } = withhold(all, reasons);
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({
     driver: deps.name,
@@ -86,6 +87,9 @@ async function discoverPci(deps: Named, serials: Serials) {
     all: functions,
     isOurs: isOurs(deps, functions),
     ...(deps.busy && { busy: deps.busy }),
+    withheld: all
+      .flatMap((wish) => wish.functions.map(({ address }) => address))
+      .filter((address) => reasons.has(address)),
   });
   const chosen = choosePciFunctions(
     wishes.filter(({ physical }) => !dead.has(physical.address)),

@@ -20,6 +20,8 @@ export interface Asked {
   readonly isOurs: (fn: PciFunction) => boolean;
   /** Addresses at which the driver works itself, for example cleans: they stay offered. */
   readonly busy?: ReadonlySet<string>;
+  /** Addresses that the driver itself does not offer now: a guest may have had them before. */
+  readonly withheld?: readonly string[];
 }
 
 /** A clause for each function in use, which completes "The device at <address> ...". */
@@ -42,12 +44,13 @@ export interface Guards {
 export function openGuards(deps: GuardsDeps): Guards {
   const { sysfs, offeredBefore } = deps;
   return {
-    check: async ({ driver, wanted, all, isOurs, busy }) => {
+    check: async ({ driver, wanted, all, isOurs, busy, withheld = [] }) => {
       const facts = await readHostFacts(deps, wanted);
       const groups = groupsOf(all);
       const before = offeredBefore.of(driver);
       const refusals = new Map<string, string>();
-      const kept: string[] = [];
+      // A stopped guest has nothing open, and has its function nevertheless.
+      const kept = withheld.filter((address) => before.has(address));
       for (const fn of wanted) {
         const { address, iommuGroup = '' } = fn;
         const group = groups.get(iommuGroup) ?? [];

@@ -215,6 +215,18 @@ describe('the services of a card', () => {
     expect(host.kernel.at(card).state).toBe('up');
   });
 
+  it('are not changed after a discovery that could not read the card of a stopped guest', async () => {
+    const host = aHost();
+    await host.start({ cards: [divided] });
+    await host.start({ cards: [wanted] });
+    const { tree } = host.host;
+    tree.write(`${tree.pathOf(card)}/qat/state`, '\n');
+    expect(await host.discover()).toEqual({});
+    tree.write(`${tree.pathOf(card)}/qat/state`, 'up\n');
+    expect(await host.plan()).toMatchObject([{ refusal: `${first} is offered to guests` }]);
+    expect(Object.keys(await host.discover())).toEqual([card]);
+  });
+
   it('are not changed while a guest has a function open, and are afterwards', async () => {
     const host = aHost();
     await host.start({ cards: [divided] });
