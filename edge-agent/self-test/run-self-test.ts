@@ -48,8 +48,8 @@ export async function runSelfTest(
   } else {
     const address = parsePciAddress(erase);
     const { drivers } = await openHost(config, { files: inMemory(files), clock, log });
-    const mayBeOffered = await offeredEver(files, log);
     try {
+      const mayBeOffered = await offeredEver(files, log);
       await eraseDevice(
         { drivers, mayBeOffered, clock, tell },
         address ? printPciAddress(address) : erase,
@@ -69,7 +69,10 @@ export async function runSelfTest(
  * the agent has reported.
  */
 async function offeredEver(files: StateFiles, log: Log): Promise<(address: string) => boolean> {
-  const offered = await openOfferedBefore(inMemory(files), log);
+  const keepAside = async (name: string) => {
+    throw new EraseRefused(`${name}, the list of offered functions, is not valid.`);
+  };
+  const offered = await openOfferedBefore({ ...inMemory(files), keepAside }, log);
   const hasReported = (await files.read('sequence.json')) !== undefined;
   return (address) => offered.has(address) || (hasReported && !parsePciAddress(address));
 }

@@ -146,6 +146,18 @@ describe('self-test --erase', () => {
     expect(enable()).toBe('0');
   });
 
+  it('erases nothing while the list of offered functions cannot be read', async () => {
+    host.haveDriver('npu', cardDriver({ members: cleaning }));
+    mkdirSync(host.state);
+    writeFileSync(join(host.state, 'offered.json'), '{"version":1,"drivers":{"pci":["0000');
+    const { code, output } = await erase();
+    expect(output).toContain(
+      'Nothing is erased: offered.json, the list of offered functions, is not valid.\n',
+    );
+    expect(code).toBe(1);
+    expect(enable()).toBe('0');
+  });
+
   it('names the devices that it could erase, if no driver offers the address', async () => {
     host.haveDriver('npu', cardDriver({ members: cleaning }));
     const { code, output } = await erase('0000:aa:00.0');
