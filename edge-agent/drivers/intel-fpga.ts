@@ -1,6 +1,7 @@
 // Intel's FPGA cards (PAC, OFS) on the kernel's DFL drivers or OPAE's intel-fpga. Each port is a
 // region that takes images; a guest gets the virtual function of a port, or the whole card.
 
+import { createDeviceLocks, type DeviceLocks } from '#agent/device-locks.ts';
 import { checkImage } from '#agent/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
@@ -30,6 +31,8 @@ interface Given extends DiscoveryDeps {
   readonly byAddress: ReadonlyMap<string, IntelFpgaCards>;
   /** Addresses of cards, and of their functions, on which a job works. */
   readonly busy: Set<string>;
+  /** By card: the set-up and a job never move its ports at the same time. */
+  readonly locks: DeviceLocks;
   readonly pci: Driver;
 }
 
@@ -41,7 +44,7 @@ export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: Driv
     allowList: allowListOf(settings),
   });
   const given: Given = {
-    ...{ settings, context, busy, pci },
+    ...{ settings, context, busy, pci, locks: createDeviceLocks() },
     known: openKnownCards(context.directory, context.bootId),
     serials: createSerials(hardware),
     since: new Date(clock.wallMs()).toISOString(),
@@ -87,17 +90,30 @@ async function plan(given: Given): Promise<readonly HostChange[]> {
       const after = 'one for each port';
       return [{ address, what: 'number of virtual functions', before: 'unknown', after, refusal }];
     });
-    changes.push(...planned);
+    changes.push(...planned.map((change) => lockedChange(given, address, change)));
   }
   const bindings = (await pci.plan?.()) ?? [];
   return [...changes, ...bindings.map((change) => checkedBinding(given, change))];
+}
+
+/** A job may have begun since the change was planned. */
+function lockedChange({ busy, locks }: Given, card: string, change: HostChange): HostChange {
+  if (!('apply' in change)) return change;
+  return {
+    ...change,
+    apply: async () => {
+      if (busy.has(card)) throw new Error(`a job works on ${card}`);
+      await locks.hold([card], change.apply);
+    },
+  };
 }
 
 /** The binding of a virtual function, after its port was compared. */
 function checkedBinding(given: Given, change: HostChange): HostChange {
   if (!('apply' in change)) return change;
   const { address, after } = change;
-  return {
+  const card = readPciFunctionAt(given.context.sysfs, address)?.physicalFunction ?? address;
+  return lockedChange(given, card, {
     ...change,
     apply: async () => {
       const virtual = readPciFunctionAt(given.context.sysfs, address);
@@ -106,7 +122,7 @@ function checkedBinding(given: Given, change: HostChange): HostChange {
       const port = virtualFunctionsOf(given.context, physical).indexOf(address);
       await bindVirtual(given, physical, { address, port }, after);
     },
-  };
+  });
 }
 
 interface Card {
@@ -124,15 +140,17 @@ function cardAt({ byAddress, context }: Given, address: string): Card {
 }
 
 /** Keeps discovery and set-up away from the card meanwhile. */
-async function whileBusy<T>(given: Given, { fn }: Card, work: () => Promise<T>): Promise<T> {
-  const functions = (await given.known.card(fn))?.functions ?? [];
-  const all = [fn.address, ...functions, ...virtualFunctionsOf(given.context, fn)];
-  for (const each of all) given.busy.add(each);
-  try {
-    return await work();
-  } finally {
-    for (const each of all) given.busy.delete(each);
-  }
+function whileBusy<T>(given: Given, { fn }: Card, work: () => Promise<T>): Promise<T> {
+  return given.locks.hold([fn.address], async () => {
+    const functions = (await given.known.card(fn))?.functions ?? [];
+    const all = [fn.address, ...functions, ...virtualFunctionsOf(given.context, fn)];
+    for (const each of all) given.busy.add(each);
+    try {
+      return await work();
+    } finally {
+      for (const each of all) given.busy.delete(each);
+    }
+  });
 }
 
 async function write(

@@ -46,6 +46,8 @@ export class FpgaKernel {
   readonly ran: string[] = [];
   /** Called after a function was unbound. */
   onUnbind: (address: string) => void = () => {};
+  /** Called before the card takes an image. */
+  onProgram: () => Promise<void> = async () => {};
   readonly #pci: PciKernel;
   readonly #cards = new Map<string, SimulatedCard>();
 
@@ -275,6 +277,7 @@ export class FpgaKernel {
 
   async #program(address: string, port: number, path: string, offset: number): Promise<void> {
     const card = this.at(address);
+    await this.onProgram();
     const image = await readGbs(path);
     if (offset !== image.bitstreamAt) throw new HardwareError('EIO', 'the bitstream has a header');
     // What the guests' functions do meanwhile is not known, so the driver must not ask for it.

@@ -194,6 +194,19 @@ describe('cleaning of an FPGA card', () => {
     await expect(host.clean(address)).rejects.toThrow(reason);
   });
 
+  it('is not disturbed by a change that was planned before it', async () => {
+    await host.start();
+    await host.kernel.hardware().writeText(address, `bus/pci/devices/${address}/sriov_numvfs`, '0');
+    const [change] = (await host.driver?.plan?.()) ?? [];
+    if (!change || !('apply' in change)) throw new Error('No functions are planned.');
+    const said: string[] = [];
+    host.kernel.onProgram = async () => {
+      said.push(await change.apply().then(() => 'applied', String));
+    };
+    await host.clean();
+    expect(said).toEqual([`Error: a job works on ${address}`]);
+  });
+
   it('takes the static region of a card that was out of the settings as it is', async () => {
     await host.start(whole);
     await host.start({ cards: ['0000:5f:00.0'] });
