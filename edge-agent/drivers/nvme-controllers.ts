@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import type { Clock } from '#agent/clock.ts';
 import { ownerOf } from '#agent/guards/owner.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -184,4 +185,28 @@ export async function waitForController(
     }
     await clock.sleep(pollMs);
   }
+}
+
+/**
+ * Runs programs only while the name is that of the controller at the address: the kernel gives the
+ * name of a controller that has gone to the next one, which may be a disk of the host.
+ */
+export function onlyFor(
+  { sysfs, hardware }: { readonly sysfs: Sysfs; readonly hardware: Hardware },
+  address: string,
+  controller: string,
+): Hardware {
+  const check = () => {
+    if (ownerIfReadable(sysfs, `class/nvme/${controller}`) === address) return;
+    throw new Error(`${controller} is no longer the controller of ${address}.`);
+  };
+  return {
+    ...hardware,
+    exec: async (...given) => {
+      check();
+      const answer = await hardware.exec(...given);
+      if (answer.exitCode === 0) check();
+      return answer;
+    },
+  };
 }

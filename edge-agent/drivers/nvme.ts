@@ -10,6 +10,7 @@ import type { Driver, HandleWork } from './driver.ts';
 import {
   type ControllerFacts,
   type KnownControllers,
+  onlyFor,
   openKnownControllers,
   waitForController,
 } from './nvme-controllers.ts';
@@ -178,9 +179,9 @@ async function clean(
     const { name: controller, facts: shown } = await waitForController(context, address);
     // The host may have found a file system or a volume on the device, and have started it.
     await checked(given, address);
-    const { hardware, clock } = context;
+    const { clock } = context;
     const erasure = {
-      hardware,
+      hardware: onlyFor(context, address, controller),
       address,
       tool: settings.tool,
       controller,

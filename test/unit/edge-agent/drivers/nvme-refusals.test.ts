@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { address, NvmeHost, second } from '#test/support/nvme-host.ts';
@@ -61,6 +63,21 @@ describe('cleaning an NVMe device', () => {
     host.device.state = state;
     await expect(host.clean()).rejects.toThrow(reason);
     expect(host.kernel.ran).toEqual([]);
+    bindsBack();
+  });
+
+  it('sends nothing to another controller that has got the name', async () => {
+    host.kernel.add({ address: second, product: 'ffff' });
+    await host.start({ devices: [address] });
+    host.device.failing.add(4);
+    const { tree } = host.host;
+    host.kernel.during = async (verb) => {
+      if (verb !== 'sanitize-log' || host.changes().length === 0) return;
+      rmSync(join(tree.root, 'class/nvme/nvme0'));
+      tree.link('class/nvme/nvme0', `${tree.pathOf(second)}/nvme/nvme0`);
+    };
+    await expect(host.clean()).rejects.toThrow(`nvme0 is no longer the controller of ${address}.`);
+    expect(host.changes()).toEqual(['sanitize /dev/nvme0 --sanact=4']);
     bindsBack();
   });
 
