@@ -77,6 +77,9 @@ export async function setServices(
   await deps.hardware.writeText(fn.address, `${fn.path}/qat/cfg_services`, wanted.join(';'));
 }
 
+/** The file went with the card's driver, or debugfs is closed by lockdown. */
+const hidden: ReadonlySet<string> = new Set(['ENOENT', 'EPERM', 'EACCES']);
+
 /**
  * `0`: the card answers; `-1`: it does not. Reading it asks the card; the file is there while the
  * card is up, and the text ends with a zero byte.
@@ -91,8 +94,8 @@ export async function readHeartbeat(
   if (folder === undefined) return undefined;
   const file = `kernel/debug/${folder}/heartbeat/status`;
   const text = await hardware.readText(address, file).catch((error: HardwareError) => {
-    // A card that is asked and does not return is not alive either.
-    return error.code === 'ETIMEDOUT' || error.code === 'EIO' ? '-1' : '';
+    // A card that is asked and does not return, now or before, is not alive either.
+    return hidden.has(error.code) ? '' : '-1';
   });
   const [, status] = /^(0|-1)[\n\0]*$/.exec(text) ?? [];
   return status === '0' || status === '-1' ? status : undefined;

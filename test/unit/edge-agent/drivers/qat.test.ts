@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { chipOf } from '#agent/drivers/qat-card.ts';
+import { HardwareError } from '#agent/hardware/errno.ts';
 import { ownDriver } from '#test/drivers/own-driver.ts';
 import { DriverHost } from '#test/support/driver-host.ts';
 import { QatKernel, type SimulatedQat } from '#test/support/qat-kernel.ts';
@@ -12,9 +13,18 @@ const divided = { addresses: card, bind_to: 'vfio-pci' };
 
 class QatHost extends DriverHost {
   readonly kernel: QatKernel;
+  /** Code of a read of the heartbeat that fails. */
+  heartbeatFault: string | undefined;
 
   constructor(given: Partial<SimulatedQat> | null) {
-    super(ownDriver('qat'), () => this.kernel.hardware());
+    super(ownDriver('qat'), ({ hardware }) => ({
+      ...this.kernel.hardware(),
+      readText: async (device, path) => {
+        const fault = path.endsWith('/heartbeat/status') ? this.heartbeatFault : undefined;
+        if (fault !== undefined) throw new HardwareError(fault, path);
+        return await hardware.readText(device, path);
+      },
+    }));
     this.kernel = new QatKernel(this.host.tree);
     if (given) this.kernel.addCard({ address: card }, given);
   }
@@ -305,6 +315,29 @@ describe('cleaning', () => {
     host.host.tree.removeFunction(first);
     await expect(host.clean(card, first)).rejects.toThrow('no longer there');
   });
+
+  it.each(['ETIMEDOUT', 'EIO', 'EBUSY', 'EAGAIN'])(
+    'fails if the read of the heartbeat ends with %s, as while an earlier read hangs',
+    async (code) => {
+      const host = aHost(null);
+      host.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
+      host.kernel.heartbeat(card, '0', 'c6xx');
+      await host.start({ cards: [divided] });
+      host.heartbeatFault = code;
+      await expect(host.clean(card, first)).rejects.toThrow('does not answer');
+      expect((await host.discover())[card]?.health?.state).toBe('unhealthy');
+    },
+  );
+
+  it.each(['ENOENT', 'EPERM', 'EACCES'])(
+    'needs no heartbeat where the kernel does not show it: %s',
+    async (code) => {
+      const host = aHost();
+      await host.start({ cards: [divided] });
+      host.heartbeatFault = code;
+      expect(await host.clean(card, first)).not.toHaveProperty('heartbeat');
+    },
+  );
 
   it('fails while a process has the function open', async () => {
     const host = aHost();
