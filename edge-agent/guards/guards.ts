@@ -61,7 +61,8 @@ export function openGuards(deps: GuardsDeps): Guards {
         // Refused for another reason while a guest has it: after the reason has gone, the guest
         // still has it.
         const isOpen = facts.openByVfio.has(iommuGroup) || facts.openByVfio.has(address);
-        if (!refusal || stays || (mayBeHeld && isOpen)) kept.push(address);
+        const mayBeGuests = isOpen || facts.unknown.has(address);
+        if (!refusal || stays || (mayBeHeld && mayBeGuests)) kept.push(address);
       }
       await offeredBefore.replace(driver, kept);
       return refusals;

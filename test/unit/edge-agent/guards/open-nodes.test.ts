@@ -114,6 +114,14 @@ describe('a function that the agent has offered', () => {
     expect(await check()).toBeUndefined();
   });
 
+  it('is kept in mind while it is not known what uses it, as of a stopped guest', async () => {
+    await check();
+    host.addEntry('class/block/nvme0n1', address, 'nvme/nvme0/nvme0n1');
+    host.proc.write('self/mountinfo', '1 0 0:1 / /x rw - tmpfs tmpfs rw\n'.repeat(600_000));
+    expect(await check()).toContain('may be in use');
+    expect((await host.guards()).isOffered(address)).toBe(true);
+  });
+
   it('is refused once it is open, if the list of them is unreadable', async () => {
     await check();
     host.proc.write('state/offered.json', '{');
