@@ -115,7 +115,7 @@ async function blankImage(
 /** Addresses of what is sold, by port; undefined for a port whose function is refused. */
 function soldFunctions(
   { context }: DiscoveryDeps,
-  { offered }: Asked,
+  { offered, isBusy }: Asked,
   fn: PciFunction,
   { ports }: CardFacts,
   away: KnownCard | undefined,
@@ -126,7 +126,8 @@ function soldFunctions(
     if (away && away.functions.length === ports) return away.functions;
     return `has ${existing.length} virtual functions for ${ports} ports`;
   }
-  if (away && away.functions.length === ports) return away.functions;
+  // A job that died has left them away; what exists is for the guards to judge.
+  if (isBusy && away && away.functions.length === ports) return away.functions;
   if (!offered) return undefined;
   const handles = new Set(
     (offered.offers?.attach_handles ?? []).flatMap(({ info }) => {

@@ -207,6 +207,21 @@ describe('cleaning of an FPGA card', () => {
     expect(said).toEqual([`Error: a job works on ${address}`]);
   });
 
+  it('leaves no function offered that the guards refuse, after its agent died', async () => {
+    await host.start();
+    await new Promise<void>((resolve) => {
+      host.kernel.onProgram = () => {
+        resolve();
+        return new Promise(() => {});
+      };
+      host.clean();
+    });
+    expect(Object.keys(await host.start())).toEqual([address]);
+    host.host.tree.write(`${host.host.tree.pathOf(virtual)}/reset_method`, '\n');
+    expect(await host.discover()).toEqual({});
+    expect((await host.reasons())[virtual]).toContain('it has no reset method');
+  });
+
   it('takes the static region of a card that was out of the settings as it is', async () => {
     await host.start(whole);
     await host.start({ cards: ['0000:5f:00.0'] });
