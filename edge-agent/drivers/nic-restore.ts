@@ -42,6 +42,11 @@ export async function restoreFunction(
     if (attempt > 1) await deps.clock.sleep(pauseMs);
     // Names and numbers anew: the card may have been unbound and bound.
     const { fn, name, number, now } = await look(deps, cardAddress, address);
+    const hidden = hiddenOf(now, recorded);
+    if (hidden !== undefined) {
+      const what = `the setting ${hidden} of ${address}`;
+      throw new Error(`The card ${cardAddress} does not show ${what}, and did before.`);
+    }
     const left = differencesOf(now, wanted);
     const [first] = left;
     if (!first) return evidenceOf(now, changed, recorded !== undefined);
@@ -59,6 +64,12 @@ export async function restoreFunction(
     }
   }
   throw new Error(`The settings of ${address} cannot be restored.`);
+}
+
+/** What was recorded and is not shown now cannot be compared. */
+function hiddenOf(now: FunctionSettings, recorded: FunctionSettings | undefined) {
+  const shown = new Set(Object.keys(now));
+  return Object.keys(recorded ?? {}).find((name) => !shown.has(name));
 }
 
 async function look(deps: RestoreDeps, cardAddress: string, address: string) {

@@ -53,6 +53,15 @@ describe('cleaning a virtual function', () => {
     expect(host.kernel.functionAt(card, 0)).toEqual({ ...untouched, ...own });
   });
 
+  it('fails if the card no longer shows what it showed before the holder', async () => {
+    const host = aHost();
+    await host.start(divided);
+    Object.assign(host.kernel.functionAt(card, 0), { spoofchk: undefined });
+    await expect(host.clean(card, first)).rejects.toThrow(
+      `The card ${card} does not show the setting spoof_check of ${first}, and did before.`,
+    );
+  });
+
   it('sets nothing where nothing has changed', async () => {
     const host = aHost();
     await host.start(divided);
