@@ -24,11 +24,15 @@ const cards = z
     /** Of whole cards, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
   })
-  .superRefine(({ vgpu_type: type, reset, bind_to: driver }, context) => {
+  .superRefine(({ vgpu_type: type, reset, bind_to: driver, resource_class: sold }, context) => {
     const fault = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message });
     if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
     if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
+    if (type && sold === 'PGPU') fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');
+    if (!type && sold === 'VGPU') {
+      fault('resource_class', 'must be PGPU or CUSTOM_... without vgpu_type');
+    }
   });
 
 export const nvidiaSettings = z
