@@ -271,13 +271,16 @@ function readDriverSettings(given: unknown): { readonly settings: unknown } | { 
 
 function driverSentence(own: DriverModule, { path, message }: SettingFault): string {
   const place = path.length > 0 ? ` (at ${path.join('.')})` : '';
-  return `${prefix}${keyOf(own)}${place}: ${message}.`;
+  // Some messages end with the dots of CUSTOM_...
+  return `${prefix}${keyOf(own)}${place}: ${message}${message.endsWith('.') ? '' : '.'}`;
 }
 
 function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const [name, ...rest] = issue.path.map(String);
   if (issue.code === 'unrecognized_keys' && name === undefined) {
-    return issue.keys.map((key) => `${prefix}${key} is an unknown setting.`).join(' ');
+    const unknown = issue.keys.map((key) => `${prefix}${key}`).join(', ');
+    const allowed = Object.keys(settings.shape).join(', ').toLowerCase();
+    return `Unknown setting: ${unknown}; allowed are ${allowed}, and the names of drivers.`;
   }
   if (given[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
   const place = rest.length > 0 ? ` (at ${rest.join('.')})` : '';

@@ -8,6 +8,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Driver } from './driver.ts';
+import { readForm } from './setting-faults.ts';
 
 /** What the agent gives to a driver. */
 export interface DriverContext {
@@ -66,13 +67,9 @@ export function defineDriver<Settings = undefined>({
         return { name, create: (context) => create(undefined as Settings, context) };
       }
       // Without settings the form says what is missing.
-      const parsed = settings.safeParse(given ?? {});
-      if (parsed.success) return { name, create: (context) => create(parsed.data, context) };
-      const faults = parsed.error.issues.map(({ path, message }) => ({
-        path: path.map(String),
-        message,
-      }));
-      return { faults };
+      const read = readForm(settings, given ?? {});
+      if ('faults' in read) return read;
+      return { name, create: (context) => create(read.value, context) };
     },
   };
 }

@@ -13,21 +13,23 @@ export const hexadecimal = (pattern: RegExp, what: string) =>
     .string(`must be ${what}`)
     .toLowerCase()
     .transform((text) => text.replace(/^0x/, ''))
-    .pipe(z.string().regex(pattern, `must be ${what}`));
+    .pipe(z.string().regex(pattern, { error: `must be ${what}`, abort: true }));
 export const pciId = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
 export const classPrefix = hexadecimal(
   /^([0-9a-f]{2}){1,3}$/,
   'two, four or six digits of a class code',
 );
 
+const addressIs =
+  'must be a PCI address, with "*" for parts that may be anything, such as "*:0a:00.*"';
 /** Each part is a hexadecimal number or `*`; a missing part matches everything, as in Nova. */
 export const addressPattern = z
-  .string()
+  .string(addressIs)
   .toLowerCase()
-  .regex(
-    /^(([0-9a-f]{0,8}|\*):)?([0-9a-f]{0,2}|\*):([0-9a-f]{0,2}|\*)(\.([0-7]?|\*))?$/,
-    'must be a PCI address, with "*" for parts that may be anything, such as "*:0a:00.*"',
-  );
+  .regex(/^(([0-9a-f]{0,8}|\*):)?([0-9a-f]{0,2}|\*):([0-9a-f]{0,2}|\*)(\.([0-7]?|\*))?$/, {
+    error: addressIs,
+    abort: true,
+  });
 
 function isCount(given: unknown): given is boolean | number {
   return typeof given === 'boolean' || z.int().min(1).max(65535).safeParse(given).success;

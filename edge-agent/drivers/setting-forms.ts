@@ -3,11 +3,13 @@
 import * as z from 'zod';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 
+const addressIs = 'must be a PCI address, such as "0000:3b:00.0"';
+
 /** The address of one function, in the one form that the agent uses. */
-export const pciAddress = z.string().transform((text, context) => {
+export const pciAddress = z.string(addressIs).transform((text, context) => {
   const parsed = parsePciAddress(text);
   if (parsed) return printPciAddress(parsed);
-  context.addIssue({ code: 'custom', message: 'must be a PCI address, such as "0000:3b:00.0"' });
+  context.addIssue({ code: 'custom', message: addressIs });
   return z.NEVER;
 });
 
@@ -19,15 +21,15 @@ export function oneOrMany<Address extends z.ZodType>(address: Address, max: numb
   );
 }
 
-export const customName = z.string().regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, 'must begin with CUSTOM_');
+const nameIs = 'must be CUSTOM_ and capital letters, digits or "_"';
+export const customName = z.string(nameIs).regex(/^CUSTOM_[A-Z0-9_]{1,248}$/, nameIs);
 
 /** Beside the traits that the driver itself finds. */
 export const customTraits = z.array(customName).max(32).default([]);
 
+const vfioIs = 'must be a VFIO driver, such as vfio-pci';
 /** The driver that functions are bound to, so that guests can have them; also `xe-vfio-pci`. */
-export const vfioDriver = z
-  .string()
-  .regex(/^[a-z0-9_-]*vfio[a-z0-9_-]*$/, 'must be a VFIO driver, such as vfio-pci');
+export const vfioDriver = z.string(vfioIs).regex(/^[a-z0-9_-]*vfio[a-z0-9_-]*$/, vfioIs);
 
 /** Of a program or a file that the driver uses. */
 export const absolutePath = z

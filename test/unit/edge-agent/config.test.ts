@@ -127,7 +127,14 @@ describe('wrong settings', () => {
       { CYBORG_AGENT_PCI: '{"allow_list":[]}' },
       'CYBORG_AGENT_PCI has no effect: CYBORG_AGENT_DRIVERS lacks pci.',
     ],
-    [{ CYBORG_AGENT_INTERVAL: '5' }, 'CYBORG_AGENT_INTERVAL is an unknown setting.'],
+    [
+      { CYBORG_AGENT_INTERVAL: '5' },
+      'Unknown setting: CYBORG_AGENT_INTERVAL; allowed are hostname, stage, endpoint, certificate,',
+    ],
+    [
+      pci({ allow_list: [{ vendor_id: '10de', resource_class: 'GPU' }] }),
+      'CYBORG_AGENT_PCI (at allow_list.0.resource_class): must be FPGA, PGPU or CUSTOM_...',
+    ],
   ])('%j is answered by a sentence', (environment, sentence) => {
     expect(faultOf(environment)).toContain(sentence);
   });

@@ -49,7 +49,7 @@ describe('the settings of driver nic', () => {
     [
       { cards: [{ addresses: card, resource_class: 'PGPU' }] },
       'cards.0.resource_class',
-      'must begin with CUSTOM_',
+      'must be CUSTOM_ and capital letters, digits or "_"',
     ],
   ])('%j: %s %s', (given, path, message) => {
     expect(faultsOf(given)).toEqual([[path, message]]);

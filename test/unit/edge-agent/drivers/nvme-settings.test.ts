@@ -59,7 +59,11 @@ describe('the settings of driver nvme', () => {
     [{ devices, tool: 'nvme' }, 'tool', 'must be an absolute path'],
     [{ devices, namespaces: 'all' }, 'namespaces', 'must be keep or reset'],
     [{ devices, boot_partitions: 'no' }, 'boot_partitions', 'must be zero, refuse or keep'],
-    [{ devices, resource_class: 'SSD' }, 'resource_class', 'must begin with CUSTOM_'],
+    [
+      { devices, resource_class: 'SSD' },
+      'resource_class',
+      'must be CUSTOM_ and capital letters, digits or "_"',
+    ],
   ])('%j has the fault of %s', (given, path, message) => {
     expect(faultsOf(given)).toEqual([[path, message]]);
   });

@@ -64,7 +64,7 @@ describe('an entry of the allow-list', () => {
     [{ class: '3' }, 'class code'],
     [{ vendor_id: '10de', device_type: 'TPU' }, 'GPU'],
     [{ vendor_id: '10de', resource_class: 'VCPU' }, 'must be FPGA, PGPU or CUSTOM_'],
-    [{ vendor_id: '10de', traits: ['HW_GPU'] }, 'must begin with CUSTOM_'],
+    [{ vendor_id: '10de', traits: ['HW_GPU'] }, 'must be CUSTOM_ and capital letters'],
     [{ vendor_id: '10de', devname: 'eth0' }, 'devname'],
     [{ vendor_id: '10de', virtual_functions: 0 }, 'must be true, false or a number from 1'],
     [{ vendor_id: '10de', virtual_functions: '4' }, 'must be true, false or a number from 1'],
