@@ -49,7 +49,7 @@ export async function tellCard(
   const engine = isBusy ? undefined : await readEngine(context, fn);
   const before = await known.card(fn);
   const facts = engine ?? before;
-  if (!facts) return 'shows no management engine: is it on its driver, such as dfl-pci?';
+  if (!facts) return 'shows no management engine, as on another driver than dfl-pci or intel-fpga';
   const refusal = settingRefusal(deps, cards, facts, engine);
   if (refusal !== undefined) return refusal;
   const blank = await blankImage(deps, facts);

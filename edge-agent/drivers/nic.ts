@@ -246,5 +246,7 @@ function reasonAt({ sysfs }: DriverContext, fn: PciFunction | undefined, card: N
   }
   if (!isByFunctions(card)) return 'is not offered';
   if (readIfReadable(sysfs, `${path}/sriov_totalvfs`) === undefined) return 'has no SR-IOV';
-  return 'has no virtual functions: set virtual_functions to a number, or make them otherwise';
+  return typeof card.virtual_functions === 'number'
+    ? 'has no virtual functions yet: the command plan prints why'
+    : 'has no virtual functions: set virtual_functions to a number, or make them otherwise';
 }

@@ -54,8 +54,8 @@ async function examineCard(context: DriverContext, address: string): Promise<Obs
   const { model, uuid, firmware } = await readCardFacts(context, fn);
   const told = [model, uuid, firmware && `video BIOS ${firmware}`].filter((each) => each);
   if (uuid) return { address, outcome: 'seen', what: `procfs tells of it: ${told.join(', ')}.` };
-  const driver = fn.boundDriver ?? 'no driver';
-  return { address, outcome: 'not seen', what: `procfs does not tell its uuid; it has ${driver}.` };
+  const what = `procfs does not tell its uuid; its driver is ${fn.boundDriver ?? 'none'}.`;
+  return { address, outcome: 'not seen', what };
 }
 
 /** How the card makes vGPUs, and in which form it lists their types. */

@@ -21,8 +21,10 @@ export async function examineNvme(
   for (const { address, boundDriver } of functions) {
     const controller = names.get(address);
     if (!controller) {
-      const driver = boundDriver ?? 'no driver';
-      const what = `It has ${driver}; only the kernel's driver nvme shows what it can do.`;
+      const what =
+        boundDriver === 'nvme'
+          ? "The kernel's driver nvme shows no controller of it."
+          : `Its driver is ${boundDriver ?? 'none'}; only the driver nvme shows what it can do.`;
       seen.push({ address, outcome: 'not seen', what });
       continue;
     }

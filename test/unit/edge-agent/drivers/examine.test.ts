@@ -34,7 +34,7 @@ describe('driver nvme', () => {
     expect(await host.driver?.examine?.()).toContainEqual({
       address,
       outcome: 'not seen',
-      what: "It has vfio-pci; only the kernel's driver nvme shows what it can do.",
+      what: 'Its driver is vfio-pci; only the driver nvme shows what it can do.',
     });
   });
 

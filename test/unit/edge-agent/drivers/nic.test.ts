@@ -109,6 +109,13 @@ describe('what driver nic does not offer', () => {
     expect(await host.reasons()).toEqual({ [card]: reason });
   });
 
+  it('is a card whose virtual functions the agent could not make', async () => {
+    const host = aHost(0);
+    await host.start({ cards: [{ addresses: card, virtual_functions: 300 }] });
+    const reason = 'has no virtual functions yet: the command plan prints why';
+    expect(await host.reasons()).toEqual({ [card]: reason });
+  });
+
   it('is a whole card with the default route of the host; its functions are offered', async () => {
     const host = aHost();
     host.route('ens1');
