@@ -94,10 +94,13 @@ export interface KnownControllers {
    * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
    * a device stays as it was first seen: a holder may have replaced it.
    *
-   * @param unnamed addresses that the settings no longer name: what was seen there is forgotten
+   * @param isNamed whether the settings name what was seen; the rest is forgotten
    */
-  remember(functions: readonly PciFunction[], unnamed?: readonly string[]): Promise<void>;
+  remember(functions: readonly PciFunction[], isNamed?: IsNamed): Promise<void>;
 }
+
+/** By address and ids, `vendor:product:subsystem`: a device that cannot be read counts, too. */
+export type IsNamed = (address: string, ids: string) => boolean;
 
 const file = 'controllers.json';
 
@@ -113,11 +116,11 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
           return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
         }),
       ),
-    remember: async (functions, unnamed = []) => {
+    remember: async (functions, isNamed = () => true) => {
       if (!isRead) kept = readKnown(await files.read(file));
       isRead = true;
       const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each.facts]));
-      const named = Object.entries(kept).filter(([address]) => !unnamed.includes(address));
+      const named = Object.entries(kept).filter(([address, { ids }]) => isNamed(address, ids));
       const now = Object.fromEntries(named);
       for (const fn of functions) {
         const found = shown.get(fn.address);

@@ -47,12 +47,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const remember = async () => {
     const functions = wantedOf(given);
     const idle = functions.filter(({ address }) => !busy.has(address));
-    const wanted = new Set(functions.map(({ address }) => address));
-    const others = readPciFunctions(sysfs, () => {}).filter(({ address }) => !wanted.has(address));
-    await known.remember(
-      idle,
-      others.map(({ address }) => address),
-    );
+    await known.remember(idle, (at, ids) => isNamed(allowList, at, ids));
     return functions;
   };
   return {
@@ -106,6 +101,14 @@ function wantedOf({ context, allowList }: Given): PciFunction[] {
   // What cannot be read is reported by discovery.
   const all = readPciFunctions(context.sysfs, () => {});
   return all.filter((fn) => !fn.physicalFunction && allowList.some((each) => matches(each, fn)));
+}
+
+/** Of a device as it was seen. */
+function isNamed(allowList: readonly AllowListEntry[], address: string, ids: string): boolean {
+  const [vendorId = '', productId = '', ...subsystem] = ids.split(':');
+  const subsystemId = subsystem.join(':');
+  const seen = { address, path: '', vendorId, productId, subsystemId, classCode: '010802' };
+  return allowList.some((entry) => matches(entry, seen));
 }
 
 /**
