@@ -44,7 +44,8 @@ export async function eraseDevice(deps: EraseDeps, address: string): Promise<voi
     if (chosen.prepare === 'at-bind') await prepare(driver, work, say);
     await clean(driver, work, chosen, say);
   } catch (error) {
-    say('failed', `The test of the handle ended: ${reasonOf(error)}.`);
+    const reason = reasonOf(error).replace(/\.$/, '');
+    say('failed', `The test of the handle ended: ${reason}.`);
   }
   const after = await deviceAt(deps, address).catch(() => undefined);
   const isSame = after && digestOf(after.device) === digestOf(device);
