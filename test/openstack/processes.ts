@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, readFileSync } from 'node:fs';
+import { openSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +37,7 @@ export interface Processes {
   start(command: Command): void;
   /** Resolves when it accepts connections. @throws if it ends before */
   listening(name: string, port: number): Promise<void>;
-  /** Runs the command to its end. @throws Error with the last lines of its output */
+  /** Runs the command to its end. Resolves to its output. @throws Error with its last lines */
   run(command: Command): Promise<string>;
   kill(name: string): Promise<void>;
   stop(): Promise<void>;
@@ -91,20 +91,26 @@ export function openProcesses(directory: string): Processes {
     },
 
     run: async (command) => {
+      // A command of this name may have run before; its output is in the same file.
+      const before = sizeOf(logFile(command.name));
       const child = spawnLogged(command);
       const [code] = await once(child, 'exit');
       running.delete(command.name);
       if (code !== 0) throw new Error(`${command.name} failed:\n${lastOf(command.name)}`);
-      return readFileSync(logFile(command.name), 'utf8');
+      return readFileSync(logFile(command.name)).subarray(before).toString();
     },
 
     kill,
 
     stop: async () => {
-      // Those that were started last use the others.
-      // Kill in reverse order: a later process uses earlier ones.
+      // In reverse order: a later process uses earlier ones.
+      for (const name of [...running.keys()].reverse()) await kill(name);
     },
   };
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function hasEnded(child: ChildProcess): boolean {
