@@ -109,6 +109,7 @@ async function discovered(
   for (const address of addresses) found.set(address, cardIfReadable(context, address));
   const cards = [...found.values()].filter((each) => typeof each !== 'string');
   const wanted = cards.flatMap(functionsOf);
+  const unread = addresses.filter((address) => typeof found.get(address) === 'string');
   // A card that hangs stays in the report; configuration space alone is read from the device.
   const heads = await hardware.readStarts(
     wanted.map(({ address, path }) => ({ device: address, path: `${path}/config` })),
@@ -118,13 +119,14 @@ async function discovered(
     const reason = deadReason(heads[index]);
     if (reason !== undefined) dead.set(address, reason);
   }
-  const alive = cards.filter((card) => functionsOf(card).every((fn) => !dead.has(fn.address)));
   const ours = new Set(wanted.map((fn) => fn.address));
   const refused = await guards.check({
-    ...{ driver: name, wanted: alive.flatMap(functionsOf) },
-    busy: new Set([...busy, ...(await interrupted(context, alive))]),
+    ...{ driver: name, wanted },
+    busy: new Set([...busy, ...(await interrupted(context, cards))]),
     all: readPciFunctions(sysfs, () => {}),
     isOurs: (fn: PciFunction) => ours.has(fn.address),
+    // A guest keeps a card that cannot be read for a moment.
+    withheld: presentInSlots(context, unread),
   });
   for (const card of cards) {
     const both = functionsOf(card).map((fn) => fn.address);
@@ -132,6 +134,13 @@ async function discovered(
     if (reason !== undefined) found.set(card.management.address, reason);
   }
   return found;
+}
+
+/** Addresses of all functions in the slots that the host lists now, readable or not. */
+function presentInSlots({ sysfs }: DriverContext, addresses: readonly string[]): string[] {
+  const slots = new Set(addresses.map((address) => address.slice(0, -1)));
+  const all = sysfs.list('bus/pci/devices') ?? [];
+  return all.filter((address) => slots.has(address.slice(0, -1)));
 }
 
 /**

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { xilinxSettings } from '#agent/drivers/xilinx-settings.ts';
 import { factsOf } from '#agent/drivers/xilinx-tools.ts';
@@ -123,6 +125,35 @@ describe('an Alveo card', () => {
     const driver = await on.driver();
     expect((await driver.setUp()).left.join()).toMatch(reason);
     expect((await driver.discover()).reasons).toEqual(['was not read by its drivers yet']);
+  });
+
+  it.each([
+    [
+      'its configuration space',
+      () => {
+        const config = join(on.host.tree.root, on.host.tree.pathOf(card), 'config');
+        const bytes = readFileSync(config);
+        writeFileSync(config, Buffer.alloc(bytes.length, 0xff));
+        return () => writeFileSync(config, bytes);
+      },
+    ],
+    [
+      'the uevent of its user function',
+      () => {
+        const file = join(on.host.tree.root, on.host.tree.pathOf(`${slot}.1`), 'uevent');
+        const text = readFileSync(file);
+        writeFileSync(file, '');
+        return () => writeFileSync(file, text);
+      },
+    ],
+  ])('stays with its guest while %s cannot be read once', async (_, fail) => {
+    const { driver } = await anOffered();
+    const group = on.host.sysfs.linkName(`bus/pci/devices/${card}/iommu_group`);
+    const mend = fail();
+    expect((await driver.discover()).device).toBeUndefined();
+    mend();
+    on.host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
+    expect((await driver.discover()).region?.attach_handles).toHaveLength(2);
   });
 
   it('whose errors on the link were fatal is unhealthy', async () => {
