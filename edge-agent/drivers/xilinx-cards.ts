@@ -3,6 +3,7 @@
 // VFIO driver a card shows nothing, so what was read before is kept in a file of the driver.
 
 import * as z from 'zod';
+import { createDeviceLocks } from '#agent/device-locks.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import {
   type PciFunction,
@@ -89,17 +90,24 @@ const file = 'cards.json';
 
 export function openKnownCards(directory: string): KnownCards {
   const files = openStateFiles(directory);
+  const locks = createDeviceLocks();
   let kept: z.infer<typeof known> | undefined;
   const load = async () => {
-    kept ??= readKnown(await files.read(file));
+    const read = kept ?? readKnown(await files.read(file));
+    // A change may have ended meanwhile: what it has written is newer.
+    kept ??= read;
     return kept;
   };
-  const change = async (address: string, next: CardFacts) => {
-    const before = await load();
-    if (JSON.stringify(before[address]) === JSON.stringify(next)) return;
-    kept = { ...before, [address]: next };
-    await files.replace(file, JSON.stringify(kept));
-  };
+  // Jobs on several cards write one file.
+  const change = (address: string, next: CardFacts) =>
+    locks.hold([file], async () => {
+      const before = await load();
+      if (JSON.stringify(before[address]) === JSON.stringify(next)) return;
+      const after = { ...before, [address]: next };
+      await files.replace(file, JSON.stringify(after));
+      // Not before it is on disk: a failed change is written by the next attempt.
+      kept = after;
+    });
   const of = async (card: Card) => {
     const found = (await load())[card.management.address];
     return found?.ids === idsOf(card) ? found : undefined;
