@@ -1,9 +1,10 @@
 // What is done to an Alveo card while no guest has it: its functions go to XRT's drivers, which
 // program and reset it, and back to the VFIO driver.
 
+import { HardwareError } from '#agent/hardware/errno.ts';
 import { ImageRefused } from '#agent/image-check.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { plainUuid, readXclbin, type Xclbin } from '#agent/xclbin.ts';
+import { plainUuid, readXclbin, shownUuid, type Xclbin } from '#agent/xclbin.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { DriverContext } from './define-driver.ts';
 import { bindFunction } from './pci-setup.ts';
@@ -87,9 +88,14 @@ async function untilReady({ card, context }: Work): Promise<void> {
     ['device_bad_state', 'has a kernel that hangs'],
   ] as const;
   for (const [name, what] of faults) {
-    if ((await read(user, name).catch(() => '0')) === '1') {
-      throw new Error(`The card ${management.address} ${what}.`);
-    }
+    const told = await read(user, name).catch((error: unknown) => {
+      // An older xocl has no such file; a file that cannot be read may hide the fault.
+      if (error instanceof HardwareError && error.code === 'ENOENT') return '0';
+      throw error;
+    });
+    if (told === '0') continue;
+    const shown = told === '1' ? what : `has an unknown ${name}`;
+    throw new Error(`The card ${management.address} ${shown}.`);
   }
 }
 
@@ -182,10 +188,23 @@ async function loaded(work: Work, uuid: string, imagePath: string): Promise<void
   );
 }
 
-/** One line for each slot that is loaded. */
+/** One line for each slot that is loaded; `(null)` or zeros for none (XRT, xocl_sysfs.c). */
 async function idsAt({ context, card }: Work, path: string): Promise<string[]> {
   const text = await context.hardware.readText(card.management.address, `${path}/xclbinuuid`);
-  return text.split('\n').map((line) => plainUuid(line.trim()));
+  const ids = text.split('\n').map((line) => plainUuid(line.trim()));
+  const told = ids.filter((id) => !/^(\(null\)|0*)$/.test(id));
+  if (told.some((id) => !/^[0-9a-f]{32}$/.test(id))) {
+    throw new Error(`The card ${card.management.address}: xclbinuuid is not a list of uuids.`);
+  }
+  return told;
+}
+
+/** The image of a holder in another slot would be left to the next one. */
+async function onlyShows(work: Work, uuid: string): Promise<void> {
+  const { management, user } = work.card;
+  const other = (await idsAt(work, user.path)).find((id) => id !== plainUuid(uuid));
+  if (other === undefined) return;
+  throw new Error(`The card ${management.address} still shows ${shownUuid(other)}.`);
 }
 
 /** Resets the card; then loads the blank image, if the settings name one. */
@@ -208,13 +227,14 @@ export async function clean(
     onProgress(60);
     if (image && blank !== undefined) {
       await loaded(work, image.uuid, blank);
+      await onlyShows(work, image.uuid);
       return {
         cleaned_by: 'reset and blank image',
         xclbin_uuid: image.uuid,
         shell_unchanged: true,
       };
     }
-    const left = (await idsAt(work, work.card.user.path)).filter((id) => id !== '');
-    return { cleaned_by: 'reset', xclbin_left: left.join(' ') || 'none', shell_unchanged: true };
+    const left = (await idsAt(work, work.card.user.path)).join(' ').slice(0, 255);
+    return { cleaned_by: 'reset', xclbin_left: left || 'none', shell_unchanged: true };
   });
 }

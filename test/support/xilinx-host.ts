@@ -2,7 +2,7 @@
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { createXilinxDriver } from '#agent/drivers/xilinx-fpga.ts';
@@ -45,7 +45,15 @@ export function aXilinxHost() {
       const driver = createXilinxDriver(settings, {
         ...{ directory: join(directory, 'state'), thing: 'test:cmp1', bootId, clock, log, sysfs },
         guards: await host.guards(),
-        hardware: { ...host.hardware, ...kernel.hardware() },
+        hardware: {
+          ...host.hardware,
+          ...kernel.hardware(),
+          readText: async (device, path) => {
+            const fault = kernel.faults.get(`read ${basename(path)}`);
+            if (fault instanceof Error) throw fault;
+            return typeof fault === 'string' ? fault : await host.hardware.readText(device, path);
+          },
+        },
         isPrepared: () => false,
       });
       return {

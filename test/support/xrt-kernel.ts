@@ -32,7 +32,10 @@ export class XrtKernel {
   readonly tree: SysfsTree;
   readonly #pci: PciKernel;
   readonly #cards = new Map<string, AlveoCard>();
-  /** By tool and verb, such as `xbutil reset`: another answer, output, or what the port throws. */
+  /**
+   * By tool and verb, such as `xbutil reset`, or `read` and the name of a file: another answer,
+   * output, or what the port throws.
+   */
   readonly faults = new Map<string, XrtFault>();
   /** Command lines. */
   readonly ran: string[] = [];

@@ -271,6 +271,46 @@ describe('a card is cleaned', () => {
     expect(on.drivers()).toEqual(vfio);
   });
 
+  it.each([
+    ['dev_offline', new HardwareError('EBUSY', 'busy'), 'EBUSY: busy'],
+    ['device_bad_state', new HardwareError('ETIMEDOUT', 'no answer'), 'ETIMEDOUT: no answer'],
+    // xocl prints the errno where it cannot tell.
+    ['dev_offline', '-19', `The card ${card} has an unknown dev_offline.`],
+    ['device_bad_state', '1', `The card ${card} has a kernel that hangs.`],
+  ])('not while its %s is unreadable, unknown or set: %s', async (file, fault, reason) => {
+    const { driver } = await anOffered();
+    on.kernel.faults.set(`read ${file}`, fault);
+    await expect(driver.clean()).rejects.toThrow(reason);
+    expect(on.drivers()).toEqual(vfio);
+  });
+
+  it('by an xocl without the file device_bad_state', async () => {
+    const { driver } = await anOffered();
+    on.kernel.faults.set('read device_bad_state', new HardwareError('ENOENT', 'absent'));
+    expect(await driver.clean()).toMatchObject({ cleaned_by: 'reset' });
+  });
+
+  it.each(['(null)', '00000000-0000-0000-0000-000000000000'])(
+    'by a reset that leaves no image, which xocl shows as %s',
+    async (text) => {
+      const { driver } = await anOffered();
+      on.kernel.faults.set('read xclbinuuid', text);
+      expect(await driver.clean()).toMatchObject({ xclbin_left: 'none' });
+    },
+  );
+
+  it('not while its loaded images cannot be told', async () => {
+    const { driver } = await anOffered();
+    on.kernel.faults.set('read xclbinuuid', 'x'.repeat(4000));
+    await expect(driver.clean()).rejects.toThrow('xclbinuuid is not a list of uuids');
+  });
+
+  it('not by a blank image beside the image of a holder', async () => {
+    const { driver } = await anOffered({ blank_image: on.blank });
+    on.kernel.faults.set('read xclbinuuid', `${imageUuid}\n${blankUuid}`);
+    await expect(driver.clean()).rejects.toThrow('still shows');
+  });
+
   it('not with a blank image for another shell, or that is missing', async () => {
     const { driver, state } = await anOffered({ blank_image: '/nowhere/blank.xclbin' });
     await expect(driver.clean()).rejects.toThrow('ENOENT');
