@@ -3,6 +3,7 @@
 
 const magic = 0xd00dfeed;
 const headerBytes = 40;
+const interfaceName = Buffer.from('interface_uuid\0', 'latin1');
 const [beginNode, endNode, property, nop, end] = [1, 2, 3, 4, 9];
 
 /** Values of the properties `interface_uuid`; undefined for what is not such a tree. */
@@ -27,7 +28,8 @@ export function interfacesOf(tree: Buffer): readonly string[] | undefined {
     const [length, nameAt] = [tree.readUInt32BE(at), tree.readUInt32BE(at + 4)];
     at += 8;
     if (length > tree.length - at) return undefined;
-    if (textOf(strings.subarray(nameAt)) === 'interface_uuid') {
+    // Only as many bytes as the name has: the strings of an image may be long.
+    if (strings.subarray(nameAt, nameAt + interfaceName.length).equals(interfaceName)) {
       const value = textOf(tree.subarray(at, at + length)) ?? '';
       if (!/^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(value)) return undefined;
       found.push(value);

@@ -124,11 +124,15 @@ async function neededBy(
 ): Promise<string[]> {
   const own = head.toString('hex', 336, 352);
   const found = /^0+$/.test(own) ? [] : [own];
+  // Sections may overlap: a limit of each alone would not bound the work.
+  const total = sections
+    .filter(({ kind }) => kind === partitionMetadata)
+    .reduce((sum, { size }) => sum + size, 0);
+  if (total > metadataBytesMax) {
+    throw new ImageRefused(`The image claims ${total} bytes of partition metadata.`);
+  }
   for (const { kind, offset, size } of sections) {
     if (kind !== partitionMetadata || size === 0) continue;
-    if (size > metadataBytesMax) {
-      throw new ImageRefused(`The image claims ${size} bytes of partition metadata.`);
-    }
     const tree = interfacesOf(await bytesAt(file, offset, size, 'its partition metadata'));
     if (!tree) throw new ImageRefused("The image's partition metadata cannot be read.");
     found.push(...tree.map(plainUuid));

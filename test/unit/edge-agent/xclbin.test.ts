@@ -31,6 +31,56 @@ function changed(change: (bytes: Buffer) => void): Buffer {
 
 const other = 'ffffffff000040008000000000000001';
 
+/** Properties with the name at 0, in strings of that many bytes without an end. */
+function aTreeOfLongNames(properties: number, nameBytes: number): Buffer {
+  const words = [1, 0, ...Array.from({ length: properties }, () => [3, 0, 0]).flat(), 2, 9];
+  const struct = Buffer.alloc(words.length * 4);
+  for (const [index, word] of words.entries()) struct.writeUInt32BE(word, index * 4);
+  const strings = Buffer.concat([Buffer.alloc(nameBytes, 0x61), Buffer.alloc(1)]);
+  const head = Buffer.alloc(40);
+  for (const [at, word] of [
+    [0, 0xd00dfeed],
+    [4, 40 + struct.length + strings.length],
+    [8, 40],
+    [12, 40 + struct.length],
+    [32, strings.length],
+  ] as const) {
+    head.writeUInt32BE(word, at);
+  }
+  return Buffer.concat([head, struct, strings]);
+}
+
+describe('partition metadata that is made to keep the agent busy', () => {
+  it('is read in time linear to its length', () => {
+    const tree = aTreeOfLongNames(40_000, 512 * 1024);
+    const began = performance.now();
+    expect(interfacesOf(tree)).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+
+  it('is refused where several sections together are too long', async () => {
+    const image = changedSections(600, 4096);
+    await expect(read(image)).rejects.toThrow('claims 2457600 bytes of partition metadata');
+  });
+});
+
+/** Many sections of metadata at one place, behind the bitstream. */
+function changedSections(count: number, size: number): Buffer {
+  const tree = Buffer.concat([aDeviceTree([shellInterface])], size);
+  const whole = anXclbin();
+  const head = Buffer.alloc(456 + (count + 1) * 40);
+  whole.copy(head, 0, 0, 456);
+  head.writeUInt32LE(count + 1, 448);
+  for (let index = 0; index <= count; index += 1) {
+    const at = 456 + index * 40;
+    head.writeUInt32LE(index === 0 ? 0 : 20, at);
+    head.writeBigUInt64LE(BigInt(head.length), at + 24);
+    head.writeBigUInt64LE(BigInt(size), at + 32);
+  }
+  head.writeBigUInt64LE(BigInt(head.length + size), 304);
+  return Buffer.concat([head, tree]);
+}
+
 describe('an xclbin file', () => {
   it('tells its uuid, its platform and the interfaces that it needs', async () => {
     expect(await read(anXclbin())).toEqual({
