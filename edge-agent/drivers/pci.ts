@@ -76,6 +76,10 @@ async function discoverPci(deps: Named, serials: Serials) {
   const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
+  // A guest keeps a function that, or whose physical function, cannot be read for a moment.
+  const unread = [...refusals.keys()].concat(
+    functions.flatMap((fn) => (refusals.has(fn.physicalFunction ?? '') ? [fn.address] : [])),
+  );
   const { wishes: all, refusals: unwanted } = readWishes(functions, allowList);
   // Before the guards, which note what they let pass as offered.
   const reasons = deps.withheld?.() ?? new Map<string, string>();
@@ -89,7 +93,8 @@ async function discoverPci(deps: Named, serials: Serials) {
     ...(deps.busy && { busy: deps.busy }),
     withheld: all
       .flatMap((wish) => wish.functions.map(({ address }) => address))
-      .filter((address) => reasons.has(address)),
+      .filter((address) => reasons.has(address))
+      .concat(unread),
   });
   const chosen = choosePciFunctions(
     wishes.filter(({ physical }) => !dead.has(physical.address)),

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf-gim.ts';
@@ -114,6 +114,26 @@ describe('virtual functions of xe', () => {
     expect(await driver.plan()).toMatchObject([
       { what: 'profile of virtual functions', refusal: '0000:3b:00.1 is offered to guests' },
     ]);
+  });
+
+  it.each([
+    ['their card', gpu],
+    ['one of them', '0000:3b:00.1'],
+  ])('stay after the uevent of %s could not be read once', async (_, unread) => {
+    on.kernel.add('xe', { address: gpu });
+    const one = { ...two, virtual_functions: 1 };
+    const driver = await on.driver({ ...one, profile: { vram_mib: 4096 } });
+    await driver.setUp();
+    expect((await driver.discover()).handles).toHaveLength(1);
+    const file = join(on.host.tree.root, on.host.tree.pathOf(unread), 'uevent');
+    const text = readFileSync(file);
+    writeFileSync(file, '');
+    expect((await driver.discover()).handles).toEqual([]);
+    writeFileSync(file, text);
+    // A guest that is stopped has nothing open.
+    const changed = await on.driver({ ...one, profile: { vram_mib: 2048 } });
+    expect((await changed.setUp()).left.join()).toContain('0000:3b:00.1 is offered to guests');
+    expect(on.kernel.shares(gpu, memory)).toEqual([`${4 * gibibyte}`]);
   });
 
   it('keep their time while a guest has one of them open', async () => {
