@@ -10,36 +10,33 @@ import { aerHealth } from './pci-health.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** @param drift what another program has changed, as a clause about the card */
-export function healthOf(
-  context: DriverContext,
+/**
+ * @param drift what another program has changed, as a clause about the card
+ * @throws if a file that tells a fault is there and cannot be read
+ */
+export async function healthOf(
+  { sysfs, hardware }: DriverContext,
   fn: PciFunction,
   since: string,
   drift?: string,
-): ReportedDevice['health'] {
-  const { sysfs } = context;
-  const { path } = fn;
-  const has = (name: string) => listed(context, path).includes(name);
+): Promise<ReportedDevice['health']> {
+  const { address, path } = fn;
+  const names = sysfs.list(path) ?? [];
   // Linux Documentation/gpu/xe: the file exists while only a flash of the firmware can help.
-  if (has('survivability_mode')) {
+  if (names.includes('survivability_mode')) {
     const reason = 'is in survivability mode: its firmware must be flashed';
     return { state: 'unhealthy', reason, since };
   }
   // Linux Documentation/ABI/testing/sysfs-driver-intel-xe-ras, since 7.3.
-  const told = readIfReadable(sysfs, `${path}/gpu_health`);
+  // The card's own controller answers, so that the read may block.
+  const told = names.includes('gpu_health')
+    ? await hardware.readText(address, `${path}/gpu_health`)
+    : undefined;
   if (told === 'critical') return { state: 'unhealthy', reason: 'has gpu_health critical', since };
-  const counted = aerHealth(context.sysfs, fn, since);
+  const counted = aerHealth(sysfs, fn, since);
   if (counted) return counted;
   if (told === 'warning') return { state: 'degraded', reason: 'has gpu_health warning', since };
   return drift === undefined ? undefined : { state: 'degraded', reason: drift, since };
-}
-
-function listed({ sysfs }: DriverContext, path: string): readonly string[] {
-  try {
-    return sysfs.list(path) ?? [];
-  } catch {
-    return [];
-  }
 }
 
 /** The device with the names of Nova's specification of vGPUs, and what is read of its shares. */

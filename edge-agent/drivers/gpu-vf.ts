@@ -77,7 +77,7 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
         const state = found.get(address);
         if (!state) continue;
         const [drift] = state.reasons;
-        const health = healthOf(context, state.card.fn, since, drift);
+        const health = await shownHealth(context, state.card.fn, since, drift);
         described[address] = describedGpu(context, device, state.card, state.shares, health);
       }
       const said = new Set(notOffered.map((each) => each.address));
@@ -169,6 +169,21 @@ function refusalOf(state: CardState | undefined, address: string): string | unde
   return state?.refusals.get(address) ?? first;
 }
 
+/** A card whose health cannot be read stays in the report. */
+async function shownHealth(
+  context: DriverContext,
+  fn: PciFunction,
+  since: string,
+  drift: string | undefined,
+): Promise<ReportedDevice['health']> {
+  try {
+    return await healthOf(context, fn, since, drift);
+  } catch (error) {
+    const reason = `has an unknown health (${reasonOf(error)})`.slice(0, 200);
+    return { state: 'degraded', reason, since };
+  }
+}
+
 /** The reset makes the PF driver erase the function's memory; its share must be the same after. */
 async function cleaned(
   context: DriverContext,
@@ -177,7 +192,7 @@ async function cleaned(
   reset: () => Promise<Evidence> | undefined,
 ): Promise<Evidence> {
   const address = addressOf(handle);
-  const health = healthOf(context, card.fn, new Date(context.clock.wallMs()).toISOString());
+  const health = await healthOf(context, card.fn, new Date(context.clock.wallMs()).toISOString());
   if (health?.state === 'unhealthy') {
     throw new Error(`The card ${card.fn.address} ${health.reason}.`);
   }

@@ -292,6 +292,27 @@ describe('health', () => {
 });
 
 describe('a function is cleaned', () => {
+  it('not while the health that its card tells cannot be read', async () => {
+    on.kernel.add('xe', { address: gpu });
+    const hardware = on.kernel.hardware();
+    on.kernel.hardware = () => ({
+      ...hardware,
+      readText: async (device, path) => {
+        if (path.endsWith('/gpu_health')) throw new HardwareError('ETIMEDOUT', 'no answer');
+        return hardware.readText(device, path);
+      },
+    });
+    const driver = await on.driver(two);
+    await driver.setUp();
+    await driver.discover();
+    on.host.tree.write(`${on.host.tree.pathOf(gpu)}/gpu_health`, 'ok\n');
+    await expect(driver.clean('1')).rejects.toThrow('ETIMEDOUT: no answer');
+    expect((await driver.discover()).device?.health).toMatchObject({
+      state: 'degraded',
+      reason: 'has an unknown health (ETIMEDOUT: no answer)',
+    });
+  });
+
   it('by a reset, and its share is read again', async () => {
     on.kernel.add('xe', { address: gpu });
     const driver = await on.driver({ ...two, profile: { vram_mib: 4096, exec_quantum_ms: 20 } });
