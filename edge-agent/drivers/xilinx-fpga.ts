@@ -2,6 +2,7 @@
 // management and its user function: both go to one guest, as in Cyborg. At rest both are on the
 // VFIO driver; for programming and cleaning they go to XRT's drivers.
 
+import { createDeviceLocks, type DeviceLocks } from '#agent/device-locks.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctions, readPlace } from '#agent/sysfs/pci.ts';
@@ -28,6 +29,8 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
   );
   /** Lost with the agent: the job begins anew. */
   const busy = new Set<string>();
+  /** By card: the set-up and a job never move its functions at the same time. */
+  const locks = createDeviceLocks();
   let since: string | undefined;
   const workOf = (card: Card): Work => ({ settings, context, known, card, busy });
   const mustHave = async (address: string) => {
@@ -47,7 +50,8 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       for (const address of byAddress.keys()) {
         const card = cardIfReadable(context, address);
         if (typeof card === 'string') continue;
-        changes.push(...(await planCard(workOf(card), (await known.of(card)) !== undefined)));
+        const planned = await planCard(workOf(card), (await known.of(card)) !== undefined);
+        changes.push(...planned.map((change) => lockedChange(locks, busy, card, change)));
       }
       return changes;
     },
@@ -75,16 +79,19 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       }
       return { devices, notOffered };
     },
-    clean: async ({ address }, onProgress) => {
-      const { given, facts, work } = await mustHave(address);
-      return await clean(work, facts, given.blank_image, onProgress);
-    },
+    clean: ({ address }, onProgress) =>
+      locks.hold([address], async () => {
+        const { given, facts, work } = await mustHave(address);
+        return await clean(work, facts, given.blank_image, onProgress);
+      }),
     images: {
       check: checkXclbin,
       write: async ({ address, region, imageId, imagePath }, onProgress) => {
         if (region !== regionName) throw new HardwareError('ENODEV', `no region ${region}`);
-        const { facts, work } = await mustHave(address);
-        await program(work, facts, { imagePath, imageId }, onProgress);
+        await locks.hold([address], async () => {
+          const { facts, work } = await mustHave(address);
+          await program(work, facts, { imagePath, imageId }, onProgress);
+        });
       },
     },
   };
@@ -186,12 +193,26 @@ async function planCard(work: Work, isKnown: boolean): Promise<HostChange[]> {
       ...{ before: boundDriver, after: settings.bind_to },
     };
     if (refusal !== undefined) return [{ ...difference, refusal }];
-    const apply = async () => {
-      if (busy.has(fn.address)) throw new Error(`${fn.address} is being programmed or cleaned`);
-      await bindFunction(context, fn.address, settings.bind_to);
-    };
+    const apply = () => bindFunction(context, fn.address, settings.bind_to);
     return [{ ...difference, apply }];
   });
+}
+
+/** A job may have begun since the change was planned. */
+function lockedChange(
+  locks: DeviceLocks,
+  busy: ReadonlySet<string>,
+  { management: { address } }: Card,
+  change: HostChange,
+): HostChange {
+  if (!('apply' in change)) return change;
+  return {
+    ...change,
+    apply: async () => {
+      if (busy.has(address)) throw new Error(`${address} is being programmed or cleaned`);
+      await locks.hold([address], change.apply);
+    },
+  };
 }
 
 /** Two cards with one serial number have no identity by it. */

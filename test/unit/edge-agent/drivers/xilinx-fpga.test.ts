@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { xilinxSettings } from '#agent/drivers/xilinx-settings.ts';
 import { factsOf } from '#agent/drivers/xilinx-tools.ts';
@@ -281,6 +282,36 @@ describe('a card is cleaned', () => {
     const { driver } = await anOffered();
     on.kernel.faults.set(`read ${file}`, fault);
     await expect(driver.clean()).rejects.toThrow(reason);
+    expect(on.drivers()).toEqual(vfio);
+  });
+
+  it('while the set-up applies what it planned before the job', async () => {
+    await anOffered();
+    on.kernel.reboot();
+    const reached = Promise.withResolvers<void>();
+    const hardware = on.kernel.hardware();
+    let cleaned: Promise<unknown> | undefined;
+    on.kernel.hardware = () => ({
+      ...hardware,
+      writeText: async (device, path, text) => {
+        // The set-up has made its checks; a job begins, and goes as far as it may.
+        if (!cleaned && path.endsWith('/driver_override')) {
+          cleaned = driver.clean();
+          await Promise.race([reached.promise, setTimeout(300)]);
+        }
+        await hardware.writeText(device, path, text);
+      },
+    });
+    const driver = await on.driver({}, 'boot-2');
+    const [change] = await driver.plan();
+    const applied = change && 'apply' in change ? change.apply() : undefined;
+    on.kernel.during = async () => {
+      reached.resolve();
+      await applied;
+      expect(on.drivers()).toEqual(['xclmgmt', 'xocl']);
+    };
+    await applied;
+    expect(await cleaned).toMatchObject({ cleaned_by: 'reset' });
     expect(on.drivers()).toEqual(vfio);
   });
 
