@@ -379,6 +379,10 @@ describe('settings', () => {
     [{ data_may_stay: true }, 'must list the cards that are sold'],
     [{ cards }, 'must be true: the next holder may read what is left in the memory of a card'],
     [{ cards: [...cards, ...cards], data_may_stay: true }, 'must not name a card more than once'],
+    [
+      { cards: [{ addresses: [card, `${slot}.1`] }], data_may_stay: true },
+      'must not name a card more than once',
+    ],
     [{ cards, data_may_stay: true, xbutil: 'xbutil' }, 'must be an absolute path'],
     [{ cards, data_may_stay: true, xbmgmt: '/opt/../bin/sh' }, 'must not go up'],
     [{ cards, data_may_stay: true, tool_seconds: 1 }, 'must be a number from 10 to 3600'],
