@@ -21,6 +21,14 @@ export interface ConsumerDeps extends Deps {
   readonly deadLetter: DeadLetter;
 }
 
+/** Whose word a consumer acts on; the others act for the service itself. */
+const actors: Readonly<Record<string, string>> = {
+  'inventory-reports': 'agent',
+  'job-events': 'agent',
+  'host-presence': 'agent',
+  sweep: 'sweep',
+};
+
 /** For one Lambda container, or one local process. */
 export function createConsumerDeps(
   service: string,
@@ -30,8 +38,10 @@ export function createConsumerDeps(
   const deps = createDeps(service, env, http);
   const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
   const sqs = new SQSClient();
+  const actor = actors[service];
   return {
     ...deps,
+    ...(actor && { actor }),
     clients: {
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),

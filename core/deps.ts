@@ -15,6 +15,7 @@ import { type AttributeStore, attributeStore } from './store/attributes.ts';
 import { type BindingStore, bindingStore } from './store/bindings.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { createDocuments, type DocumentClients } from './store/documents.ts';
+import { type HistoryReader, historyReader } from './store/history.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
@@ -29,6 +30,7 @@ export interface Deps {
   readonly store: Store;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings;
+  readonly history: HistoryReader;
   readonly clients: {
     readonly keystone: Keystone;
     readonly nova: Nova;
@@ -37,6 +39,8 @@ export interface Deps {
   readonly log: Log;
   /** The request that is answered, or that led to the current message. */
   readonly requestId?: string;
+  /** Who changes what is changed, as in a {@link ChangeNote}; absent for the service itself. */
+  readonly actor?: string;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
@@ -60,7 +64,7 @@ export interface Store {
 export function createStore(
   clients: DocumentClients,
   stage: string,
-): Pick<Deps, 'store' | 'listings'> {
+): Pick<Deps, 'store' | 'listings' | 'history'> {
   const arqs = tableName(stage, 'arqs');
   const inventory = tableName(stage, 'inventory');
   const profiles = tableName(stage, 'device-profiles');
@@ -76,6 +80,7 @@ export function createStore(
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
     listings: listings(clients.documents, { arqs, inventory, profiles }),
+    history: historyReader(clients.documents, tableName(stage, 'history')),
   };
 }
 

@@ -83,6 +83,8 @@ const environment = z.object({
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
   /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
+  /** How long records of the history are kept. */
+  CYBORG_HISTORY_DAYS: z.coerce.number().int().min(1).max(3650).default(400),
 
   KEYSTONE_URL: z.url(),
   /** The URL in 401 answers; the default is KEYSTONE_URL. */
@@ -116,6 +118,7 @@ export interface Settings {
   readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
   readonly unboundArqsMax: number;
+  readonly historyDays: number;
   readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
   readonly keystone: {
     readonly url: string;
@@ -183,6 +186,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
     unboundArqsMax: given.CYBORG_UNBOUND_ARQS_MAX,
+    historyDays: given.CYBORG_HISTORY_DAYS,
     staging: {
       bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
       usesPathStyle: given.CYBORG_S3_PATH_STYLE,

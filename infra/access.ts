@@ -115,7 +115,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
-  announcements: { announces: true, callsOpenStack: false },
+  // It adds to the history, and can neither read nor change it.
+  announcements: {
+    tables: { history: ['PutItem'], inventory: ['GetItem'] },
+    announces: true,
+    callsOpenStack: false,
+  },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: finishing },

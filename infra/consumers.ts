@@ -79,6 +79,7 @@ export class Consumers extends Construct {
     const consumer = this.#function(surroundings, name, streamTimeoutSeconds);
     consumer.allowDeadLettering(name, dead);
     for (const { name: table } of tableRows.filter((row) => row.hasStream)) {
+      if (patterns[table].length === 0) continue;
       consumer.addEventSource(
         // The CDK's own types contradict each other under exactOptionalPropertyTypes.
         new DynamoEventSource(tables[table] as ITable, {

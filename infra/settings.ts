@@ -66,6 +66,7 @@ const passedOn = {
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
   unboundArqsMax: 'CYBORG_UNBOUND_ARQS_MAX',
+  historyDays: 'CYBORG_HISTORY_DAYS',
   keystoneUrl: 'KEYSTONE_URL',
   keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',
   username: 'CYBORG_OS_USERNAME',

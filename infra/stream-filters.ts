@@ -34,8 +34,12 @@ const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
 export type ChangePatterns = Readonly<Record<StreamedTable, readonly ChangePattern[]>>;
 
-/** A change that matches any of a table's patterns invokes the function. Lambda allows five. */
+/**
+ * A change that matches any of a table's patterns invokes the function. Lambda allows five; a
+ * table without patterns is not read.
+ */
 export const followedChanges: ChangePatterns = {
+  'device-profiles': [],
   // The binding of an instance, and host work. Rows of ARQs change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, ...hostWork] } }),
@@ -65,13 +69,38 @@ export const followedChanges: ChangePatterns = {
   ],
 };
 
-/** Changes that are announced; see core/operations/outbox/events-of-change.ts. */
+const isAbsent = { pk: { S: [{ exists: false }] } };
+const arq = { pk: { S: [{ prefix: 'ARQ#' }] } };
+
+/**
+ * Changes that are announced, or that the history has; see
+ * core/operations/outbox/events-of-change.ts and core/domain/history-of-change.ts.
+ */
 export const announcedChanges: ChangePatterns = {
-  arqs: [changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }), endOfClaim],
-  inventory: [
-    changeTo({ sk: { S: [{ prefix: 'DEVICE#' }] } }),
-    changeTo({ ...handle, ...isQuarantined }),
+  arqs: [
+    changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }),
+    endOfClaim,
+    // Of ARQs their creation, and the end of those that have no instance.
+    { dynamodb: { NewImage: arq, OldImage: isAbsent } },
+    {
+      dynamodb: {
+        OldImage: { ...arq, bind_id: { S: [{ exists: false }] } },
+        NewImage: isAbsent,
+      },
+    },
   ],
+  inventory: [
+    changeTo({ sk: { S: [{ prefix: 'DEVICE#' }, { prefix: 'HANDLE#' }] } }),
+    {
+      dynamodb: {
+        OldImage: { sk: { S: [{ prefix: 'DEVICE#' }, { prefix: 'HANDLE#' }] } },
+        NewImage: isAbsent,
+      },
+    },
+    // Programs of operators.
+    changeTo({ sk: { S: [{ prefix: 'DEPLOYABLE' }] }, program_id: { S: [{ exists: true }] } }),
+  ],
+  'device-profiles': [changeTo({ pk: { S: [{ prefix: 'NAME#' }, { prefix: 'DELETED#' }] } })],
 };
 
 function changeTo(NewImage: ImagePattern): ChangePattern {

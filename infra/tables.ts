@@ -4,6 +4,7 @@ import {
   Billing,
   ProjectionType,
   StreamViewType,
+  TableClass,
   TableV2,
 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Construct } from 'constructs';
@@ -14,8 +15,8 @@ import type { DeploymentSettings } from './settings.ts';
 export type Tables = Readonly<Record<TableName, TableV2>>;
 
 /**
- * Time in seconds since 1970 after which DynamoDB deletes the row. Only our own token has it;
- * enabling it on a table in use would take up to an hour.
+ * Time in seconds since 1970 after which DynamoDB deletes the row. Enabling it on a table in use
+ * would take up to an hour.
  */
 const timeToLiveAttribute = 'expires_at';
 
@@ -47,6 +48,7 @@ function createTable(
     billing: Billing.onDemand(),
     ...(row.hasStream && { dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES }),
     timeToLiveAttribute,
+    ...(row.isSeldomRead && { tableClass: TableClass.STANDARD_INFREQUENT_ACCESS }),
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     deletionProtection: keepData,
     removalPolicy: keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,

@@ -64,6 +64,9 @@ export interface Arq {
   readonly binding?: ArqBinding;
   /** Why the last bind failed. */
   readonly failure?: string;
+  /** Who created it, as in a {@link ChangeNote}, and by which request. */
+  readonly createdBy?: string;
+  readonly requestId?: string;
   /** ISO 8601. */
   readonly createdAt: string;
   readonly updatedAt?: string;

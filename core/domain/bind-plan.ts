@@ -21,6 +21,7 @@ import {
   NoFreeHandle,
   ProviderNotFound,
 } from './errors.ts';
+import { type HandlePlace, handlePlaceOf } from './handle-claim.ts';
 import { handleStateOf, isClaimable, isWithheld } from './handle-state.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 import { type RegionRules, regionRules } from './region-kinds.ts';
@@ -43,6 +44,8 @@ export interface Claim {
   readonly arq: Arq;
   readonly target: BindTarget;
   readonly handle: AttachHandle;
+  /** Of the handle; the history has it. */
+  readonly place: HandlePlace;
 }
 
 export interface PlannedClaim extends Claim {
@@ -82,7 +85,7 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
     }
     taken.add(handle.uuid);
     const isShared = handlesShareContent(provider) && provider.handles.length > 1;
-    return { arq, target, handle, isShared };
+    return { arq, target, handle, place: handlePlaceOf(provider.deployable), isShared };
   });
 }
 

@@ -9,6 +9,11 @@ export interface Caller {
   readonly hasServiceToken: boolean;
 }
 
+/** As in a {@link ChangeNote}. */
+export function userActor({ userId }: Caller): string {
+  return `user:${userId}`;
+}
+
 export function isAdmin(caller: Caller): boolean {
   return caller.roles.includes('admin');
 }

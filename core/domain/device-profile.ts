@@ -1,5 +1,6 @@
 // Device profiles: named requests for accelerators, and the rules of their groups.
 
+import type { ChangeNote } from './change-note.ts';
 import { InvalidInput } from './errors.ts';
 import { type DeviceProfileUuid, isUuid } from './ids.ts';
 import { isOfferedClass, standardClasses } from './placement-names.ts';
@@ -15,8 +16,16 @@ export interface DeviceProfile {
   readonly groups: readonly Group[];
   /** The microversion of its creation is the version of its form. */
   readonly microversion: string;
+  /** Who created it, as in a {@link ChangeNote}, and by which request. */
+  readonly createdBy?: string;
+  readonly requestId?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
+}
+
+/** Which profiles one request deleted. Kept for a day, in which the streams' consumers read it. */
+export interface ProfileDeletion extends ChangeNote {
+  readonly names: readonly string[];
 }
 
 /** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */

@@ -2,17 +2,11 @@
 // handles, each of which gives a hypervisor one accelerator.
 
 import type { Attribute } from './attribute.ts';
+import type { ChangeNote } from './change-note.ts';
 import type { DeviceFacts } from './device-facts.ts';
+import type { HandleClaim } from './handle-claim.ts';
 import type { IdentityConflict } from './identity.ts';
-import type {
-  ArqUuid,
-  DeployableUuid,
-  DeviceUuid,
-  HandleUuid,
-  InstanceUuid,
-  ProviderUuid,
-  ReleaseId,
-} from './ids.ts';
+import type { DeployableUuid, DeviceUuid, HandleUuid, ProviderUuid, ReleaseId } from './ids.ts';
 import type { RegionKind } from './region-kinds.ts';
 
 export const attachTypes = ['PCI', 'MDEV', 'TEST_PCI'] as const;
@@ -131,6 +125,8 @@ export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly status: DeviceStatus;
   /** The last change; undefined if no operator has set the status. */
   readonly statusChange?: StatusChange;
+  /** The last time an operator released its handles by force. */
+  readonly forced?: ForceNote;
   /** From the last report that described it; see core/contracts/device-digest.ts. */
   readonly digest: string;
   /** Its providers in Placement, parents first, as they must be created. */
@@ -214,7 +210,7 @@ export interface AttachHandle extends HandleCare {
    * Grows with each release, program and restore; a claim holds only for the epoch that was read.
    */
   readonly epoch: number;
-  readonly claim?: { readonly arqUuid: ArqUuid; readonly instanceUuid: InstanceUuid };
+  readonly claim?: HandleClaim;
   /**
    * The release that its host has not confirmed: the previous holder's data may still be there.
    */
@@ -230,6 +226,8 @@ export interface AttachHandle extends HandleCare {
   readonly restoredAt?: string;
   /** The host no longer reports it. It is deleted when its claim ends. */
   readonly isGone: boolean;
+  /** Who claimed, released, cleaned or withheld it last; absent for a new handle. */
+  readonly lastChange?: ChangeNote;
 }
 
 export interface Host {

@@ -53,6 +53,10 @@ export function domainEventsOf(change: Change): DomainEvent[] {
     case 'job':
     case 'release':
     case 'program':
+    case 'arq':
+    case 'deployable':
+    case 'profile':
+    case 'profile-deletion':
       return [];
   }
 }

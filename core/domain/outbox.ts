@@ -1,8 +1,9 @@
 // The consequences of a committed change. The tables' streams are the outbox: operations only
 // write state; this file derives from the two images of a row what must happen.
 
-import type { InstanceBinding } from './arq.ts';
-import type { AttachHandle, Device } from './device.ts';
+import type { Arq, InstanceBinding } from './arq.ts';
+import type { AttachHandle, Deployable, Device } from './device.ts';
+import type { DeviceProfile, ProfileDeletion } from './device-profile.ts';
 import { handleStateOf, isUnheld } from './handle-state.ts';
 import type { HostProgram, HostRelease, JobNote, QueuedWorkKind } from './host-work.ts';
 import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
@@ -24,7 +25,12 @@ export type Change =
       /** The request that has just set the device's status. */
       readonly requestId?: string;
     } & Images<Device>)
-  | ({ readonly kind: 'handle' } & Images<AttachHandle>);
+  | ({ readonly kind: 'handle' } & Images<AttachHandle>)
+  // The history alone follows from these.
+  | ({ readonly kind: 'arq' } & Images<Arq>)
+  | ({ readonly kind: 'deployable' } & Images<Deployable>)
+  | ({ readonly kind: 'profile' } & Images<DeviceProfile>)
+  | ({ readonly kind: 'profile-deletion' } & Images<ProfileDeletion>);
 
 /** Host work to start, with what its message names. */
 export type StartedWork = {
@@ -69,6 +75,11 @@ export function followUps(change: Change): FollowUp[] {
       return syncOf(change.after?.providers[0], change.requestId);
     case 'handle':
       return handleFollowUps(change);
+    case 'arq':
+    case 'deployable':
+    case 'profile':
+    case 'profile-deletion':
+      return [];
   }
 }
 

@@ -23,6 +23,8 @@ const storedArq = z.object({
   group: z.string(),
   project_id: z.string(),
   failure: z.string().exactOptional(),
+  created_by: z.string().exactOptional(),
+  request_id: z.string().exactOptional(),
   created_at: z.string(),
   updated_at: z.string().exactOptional(),
 });

@@ -4,9 +4,12 @@
 
 import type { Arq, Attachment, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
+import { type ChangeNote, laterOf } from '../domain/change-note.ts';
 import type { AttachHandle } from '../domain/device.ts';
+import type { ClaimFacts } from '../domain/handle-claim.ts';
 import type { ArqUuid, BindId, ReleaseId } from '../domain/ids.ts';
 import { attachmentAttributes, bindingAttributes } from './arq-rows.ts';
+import { snakeNamed } from './row-fields.ts';
 import { arqKey, handleKey, instanceKey } from './rows.ts';
 import { duePartition } from './shards.ts';
 import { setting, type TransactItem } from './writes.ts';
@@ -57,12 +60,21 @@ function attachmentOf({ uuid, type, info, prepare, cleanSeconds }: AttachHandle)
   };
 }
 
-export function claimHandle(tables: BindingTables, { arq, target, handle }: Claim): TransactItem {
+export function claimHandle(
+  tables: BindingTables,
+  binding: InstanceBinding,
+  { arq, target, handle, place }: Claim,
+  change: ChangeNote,
+): TransactItem {
+  const at = laterOf(change.at, handle.lastChange?.at);
+  const { projectId } = binding;
+  const facts: ClaimFacts = { projectId, at, profileName: arq.deviceProfileName, ...place };
   return {
     Update: {
       TableName: tables.inventory,
       Key: handleKey(handle.providerUuid, handle.uuid),
-      UpdateExpression: 'SET arq_uuid = :arq, instance_uuid = :instance',
+      UpdateExpression:
+        'SET arq_uuid = :arq, instance_uuid = :instance, claim_facts = :facts, last_change = :change',
       // The epoch has grown if the handle was claimed and released since it was read, or is kept
       // for an operator's program.
       ConditionExpression:
@@ -73,6 +85,8 @@ export function claimHandle(tables: BindingTables, { arq, target, handle }: Clai
         ':arq': arq.uuid,
         ':instance': target.instanceUuid,
         ':epoch': handle.epoch,
+        ':facts': snakeNamed(facts),
+        ':change': snakeNamed({ ...change, at }),
       },
     },
   };
@@ -86,7 +100,7 @@ export function deleteArq(tables: BindingTables, arq: BoundArq): TransactItem {
 export function unbindArq(
   tables: BindingTables,
   arq: BoundArq,
-  { now, unboundUntil }: { readonly now: string; readonly unboundUntil: string },
+  { change, unboundUntil }: { readonly change: ChangeNote; readonly unboundUntil: string },
 ): TransactItem {
   const bound = Object.keys(bindingAttributes(arq.binding));
   return {
@@ -97,7 +111,7 @@ export function unbindArq(
       ExpressionAttributeNames: { '#state': 'state' },
       ExpressionAttributeValues: {
         ':unbound': 'Unbound',
-        ':now': now,
+        ':now': change.at,
         ':due': duePartition('arq', arq.projectId),
         ':until': unboundUntil,
       },
@@ -109,8 +123,9 @@ export function giveBackHandle(
   tables: BindingTables,
   key: Record<string, string>,
   release: ReleaseId | undefined,
+  change: ChangeNote,
 ): TransactItem {
-  const without = 'REMOVE arq_uuid, instance_uuid ADD epoch :one';
+  const without = 'REMOVE arq_uuid, instance_uuid, claim_facts ADD epoch :one';
   return {
     Update: {
       TableName: tables.inventory,
@@ -118,8 +133,12 @@ export function giveBackHandle(
       // A release takes the place of an earlier one that the claim was waiting behind: a consumer
       // may be about to ask the host for the bind, and the host must have heard first that it is
       // over.
-      UpdateExpression: release ? `SET release_id = :release ${without}` : without,
-      ExpressionAttributeValues: { ':one': 1, ...(release && { ':release': release }) },
+      UpdateExpression: `SET ${release ? 'release_id = :release, ' : ''}last_change = :change ${without}`,
+      ExpressionAttributeValues: {
+        ':one': 1,
+        ':change': snakeNamed(change),
+        ...(release && { ':release': release }),
+      },
     },
   };
 }

@@ -3,6 +3,7 @@
 
 import type { BindFailure, InstanceBinding } from '../domain/arq.ts';
 import type { Claim } from '../domain/bind-plan.ts';
+import { type ChangeNote, laterOf } from '../domain/change-note.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { HostRelease } from '../domain/host-work.ts';
 import type { ArqUuid, BindId } from '../domain/ids.ts';
@@ -35,7 +36,7 @@ export interface BindingStore {
   claim(
     binding: InstanceBinding,
     claims: readonly Claim[],
-    now: string,
+    change: ChangeNote,
     dueAt?: string,
   ): Promise<'claimed' | 'contended'>;
   /**
@@ -94,7 +95,7 @@ export interface Release {
   readonly left: readonly ArqUuid[];
   /** What the host has to clean up first; its handles are not free until it has. */
   readonly cleaning?: Cleaning;
-  readonly now: string;
+  readonly change: ChangeNote;
   /** Until when ARQs that are left unbound are kept. */
   readonly unboundUntil: string;
 }
@@ -107,11 +108,11 @@ export interface Cleaning {
 
 export function bindingStore(client: Documents, tables: BindingTables): BindingStore {
   return {
-    async claim(binding, claims, now, dueAt) {
+    async claim(binding, claims, change, dueAt) {
       const outcome = await transact(client, [
         ...claims.flatMap((claim) => [
-          claimArq(tables, binding, claim, now),
-          claimHandle(tables, claim),
+          claimArq(tables, binding, claim, change.at),
+          claimHandle(tables, binding, claim, change),
         ]),
         {
           Put: {
@@ -203,16 +204,17 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
     },
 
     async fail(binding, { cause, reason }, release) {
+      const { at: now } = release.change;
       const outcome = await transact(client, [
-        ...release.arqs.map((arq) => resolveArq(tables, arq, 'BindFailed', release.now, reason)),
+        ...release.arqs.map((arq) => resolveArq(tables, arq, 'BindFailed', now, reason)),
         ...giveBack(tables, release),
         resolveInstance(tables, binding, {
           state: 'BindFailed',
           failure: reason,
           failure_cause: cause,
-          resolved_at: release.now,
+          resolved_at: now,
           due: duePartition('binding', binding.instanceUuid),
-          due_at: new Date(Date.parse(release.now) + failedBindKeptMs).toISOString(),
+          due_at: new Date(Date.parse(now) + failedBindKeptMs).toISOString(),
         }),
       ]);
       return outcome === 'done';
@@ -232,7 +234,7 @@ function underBoot({ inventory }: BindingTables, hostname: string, bootId: strin
 }
 
 /** The handles of a release: free at once, or when their host has confirmed. */
-function giveBack(tables: BindingTables, { arqs, cleaning }: Release): TransactItem[] {
+function giveBack(tables: BindingTables, { arqs, cleaning, change }: Release): TransactItem[] {
   const handles = arqs.flatMap((arq) => {
     const { providerUuid, attachment } = arq.binding;
     if (!attachment) return [];
@@ -240,7 +242,10 @@ function giveBack(tables: BindingTables, { arqs, cleaning }: Release): TransactI
       ({ handleUuid }) => handleUuid === attachment.handleUuid,
     );
     const key = handleKey(providerUuid, attachment.handleUuid);
-    return [giveBackHandle(tables, key, isCleaned ? cleaning?.release.id : undefined)];
+    // The claim is at least as late as the ARQ's last change.
+    const at = laterOf(change.at, arq.updatedAt);
+    const release = isCleaned ? cleaning?.release.id : undefined;
+    return [giveBackHandle(tables, key, release, { ...change, at })];
   });
   if (!cleaning) return handles;
   const row = {

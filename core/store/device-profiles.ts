@@ -1,8 +1,15 @@
 // Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
 
+import type { ChangeNote } from '../domain/change-note.ts';
 import { type DeviceProfile, isProfileName } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
-import { profileNameKey, profileOf, profileRow, profileUuidKey } from './profile-rows.ts';
+import {
+  profileDeletionRow,
+  profileNameKey,
+  profileOf,
+  profileRow,
+  profileUuidKey,
+} from './profile-rows.ts';
 import { getRow, getRows } from './reads.ts';
 import { transact } from './writes.ts';
 
@@ -17,8 +24,8 @@ export interface DeviceProfileStore {
   byUuid(uuid: string): Promise<DeviceProfile | undefined>;
   /** All or none, at most 50. */
   create(profiles: readonly DeviceProfile[]): Promise<CreateOutcome>;
-  /** All or none, at most 50; false if one of them was deleted or recreated since it was read. */
-  delete(profiles: readonly DeviceProfile[]): Promise<boolean>;
+  /** All or none, at most 49; false if one of them was deleted or recreated since it was read. */
+  delete(profiles: readonly DeviceProfile[], change: ChangeNote): Promise<boolean>;
 }
 
 export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
@@ -60,10 +67,12 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
       return { taken: index % 2 === 0 ? 'name' : 'uuid', profile };
     },
 
-    async delete(profiles) {
-      const outcome = await transact(
-        client,
-        profiles.flatMap(({ name, uuid }) => [
+    async delete(profiles, change) {
+      const names = profiles.map(({ name }) => name);
+      const [first] = profiles;
+      if (!first) return true;
+      const outcome = await transact(client, [
+        ...profiles.flatMap(({ name, uuid }) => [
           {
             Delete: {
               TableName: table,
@@ -76,7 +85,8 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
           },
           { Delete: { TableName: table, Key: profileUuidKey(uuid) } },
         ]),
-      );
+        { Put: { TableName: table, Item: profileDeletionRow(first.uuid, { ...change, names }) } },
+      ]);
       return outcome === 'done';
     },
   };

@@ -56,6 +56,14 @@ const storedDevice = z.object({
       request_id: z.string().exactOptional(),
     })
     .exactOptional(),
+  forced: z
+    .object({
+      by: z.string(),
+      at: z.string(),
+      is_cleaned: z.boolean(),
+      reason: z.string().exactOptional(),
+    })
+    .exactOptional(),
   conflict_since: z.string().exactOptional(),
 });
 
@@ -107,7 +115,13 @@ const storedAttribute = z.object({
 });
 
 export function deviceRow(device: Device): Row {
-  const { status, statusChange: _change, conflictSince: _since, ...reported } = device;
+  const {
+    status,
+    statusChange: _change,
+    forced: _forced,
+    conflictSince: _since,
+    ...reported
+  } = device;
   return {
     ...deviceKey(device.hostname, device.uuid),
     kind: 'device',
@@ -121,11 +135,12 @@ export function deviceRow(device: Device): Row {
 
 export function deviceOf(row: Row): Device {
   const stored = parseRow(storedDevice, row);
-  const { device, status, status_change: change, conflict_since: conflictSince } = stored;
+  const { device, status, status_change: change, forced, conflict_since: conflictSince } = stored;
   return {
     ...camelNamed(device),
     status,
     ...(change && { statusChange: camelNamed(change) }),
+    ...(forced && { forced: camelNamed(forced) }),
     ...(conflictSince && { conflictSince }),
   };
 }

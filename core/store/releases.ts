@@ -2,6 +2,7 @@
 // waits for, and the confirmation of any other changes nothing.
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import type { ChangeNote } from '../domain/change-note.ts';
 import type { AttachHandle, Cleaning, Device, ForceNote } from '../domain/device.ts';
 import type { AwaitedWork, HandleRef, HostProgram, HostRelease } from '../domain/host-work.ts';
 import type { BindingTables } from './binding-items.ts';
@@ -37,6 +38,7 @@ export interface ReleaseStore {
    */
   confirm(
     work: AwaitedWork,
+    change: ChangeNote,
     some?: readonly HandleRef[],
     cleanings?: Readonly<Record<string, Cleaning>>,
   ): Promise<void>;
@@ -45,7 +47,7 @@ export interface ReleaseStore {
    *
    * @param retryAt when the host is asked again
    */
-  quarantine(work: AwaitedWork, reason: string, retryAt: string): Promise<void>;
+  quarantine(work: AwaitedWork, change: ChangeNote, reason: string, retryAt: string): Promise<void>;
   /** Sets when the host of quarantined handles is asked again. */
   postpone(work: AwaitedWork, retryAt: string): Promise<void>;
   /**
@@ -59,9 +61,9 @@ export interface ReleaseStore {
   /** Stores who released handles of the device by force. */
   noteForce(device: Device, note: ForceNote): Promise<void>;
   /** Makes a restored handle claimable; false if it has changed since it was read. */
-  reinstate(handle: AttachHandle): Promise<boolean>;
+  reinstate(handle: AttachHandle, change: ChangeNote): Promise<boolean>;
   /** The same for free handles that their host must clean first; all or none. */
-  reinstateWhenClean(release: HostRelease, dueAt: string): Promise<boolean>;
+  reinstateWhenClean(release: HostRelease, change: ChangeNote, dueAt: string): Promise<boolean>;
 }
 
 export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
@@ -120,19 +122,24 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       return row.pk === releaseKey(id).pk ? releaseOf(row) : programOf(row);
     },
 
-    async confirm(work, some, cleanings = {}) {
+    async confirm(work, change, some, cleanings = {}) {
       const { id, handles } = work;
-      const free = 'REMOVE release_id, quarantine';
+      const free = 'last_change = :change REMOVE release_id, quarantine';
       for (const handle of some ?? handles) {
         const cleaning = cleanings[handle.handleUuid];
-        const update = cleaning ? `SET last_cleaning = :cleaning ${free}` : free;
-        await eachHandle({ id, handles: [handle] }, update, cleaning && { ':cleaning': cleaning });
+        const update = cleaning ? `SET last_cleaning = :cleaning, ${free}` : `SET ${free}`;
+        await eachHandle({ id, handles: [handle] }, update, {
+          ':change': snakeNamed(change),
+          ...(cleaning && { ':cleaning': cleaning }),
+        });
       }
       if (!some) await deleteRow(work);
     },
 
-    async quarantine(work, reason, retryAt) {
-      const waiting = await eachHandle(work, 'SET quarantine = :reason', { ':reason': reason });
+    async quarantine(work, change, reason, retryAt) {
+      const update = 'SET quarantine = :reason, last_change = :change';
+      const values = { ':reason': reason, ':change': snakeNamed(change) };
+      const waiting = await eachHandle(work, update, values);
       if (waiting === 0) {
         // Later releases have replaced it.
         await deleteRow(work);
@@ -192,23 +199,27 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    reinstate({ providerUuid, uuid, restoredAt, claim }) {
+    reinstate({ providerUuid, uuid, restoredAt, claim }, change) {
       return updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, uuid),
-        UpdateExpression: 'REMOVE restored_at',
+        UpdateExpression: 'SET last_change = :change REMOVE restored_at',
         ConditionExpression: claim
           ? 'restored_at = :at AND arq_uuid = :arq'
           : 'restored_at = :at AND attribute_not_exists(arq_uuid)',
-        ExpressionAttributeValues: { ':at': restoredAt, ...(claim && { ':arq': claim.arqUuid }) },
+        ExpressionAttributeValues: {
+          ':at': restoredAt,
+          ':change': snakeNamed(change),
+          ...(claim && { ':arq': claim.arqUuid }),
+        },
       });
     },
 
-    reinstateWhenClean(release, dueAt) {
+    reinstateWhenClean(release, change, dueAt) {
       return begin([release], dueAt, ({ id }) => ({
-        UpdateExpression: 'SET release_id = :release REMOVE restored_at',
+        UpdateExpression: 'SET release_id = :release, last_change = :change REMOVE restored_at',
         ConditionExpression: 'attribute_exists(restored_at) AND attribute_not_exists(arq_uuid)',
-        ExpressionAttributeValues: { ':release': id },
+        ExpressionAttributeValues: { ':release': id, ':change': snakeNamed(change) },
       }));
     },
   };

@@ -13,6 +13,8 @@
 //                    RESTORED         RESTORED        the moment of the last restored backup
 //   device-profiles  NAME#<name>                      the profile
 //                    UUID#<uuid>                      its name; each uuid exists once, too
+//                    DELETED#<uuid>                   which profiles a request deleted; for a day
+//   history          <SUBJECT>#<key>  <time>#<id>     a record of a change; domain/history.ts
 //   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //
 // Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`
@@ -45,12 +47,14 @@ export interface IndexDefinition {
 
 export interface TableDefinition {
   /** Without the stage; see {@link tableName}. */
-  readonly name: 'arqs' | 'inventory' | 'device-profiles' | 'service-tokens';
+  readonly name: 'arqs' | 'inventory' | 'device-profiles' | 'history' | 'service-tokens';
   /** Key attributes are all strings: `pk` always, `sk` where a partition holds several rows. */
   readonly hasSortKey: boolean;
   readonly indexes: readonly IndexDefinition[];
   /** The stream carries both images of every change to the stream consumers. */
   readonly hasStream: boolean;
+  /** Written once and read seldom: DynamoDB stores it for less, and writes cost a quarter more. */
+  readonly isSeldomRead?: true;
 }
 
 const byDue = {
@@ -101,7 +105,14 @@ export const tables = [
     name: 'device-profiles',
     hasSortKey: false,
     indexes: [byKind('ALL'), byCreated],
+    hasStream: true,
+  },
+  {
+    name: 'history',
+    hasSortKey: true,
+    indexes: [],
     hasStream: false,
+    isSeldomRead: true,
   },
   {
     name: 'service-tokens',

@@ -4,23 +4,34 @@ import { createEvents } from '#core/clients/events.ts';
 import { createDeadLetter } from '#core/clients/queues.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
+import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { historyWriter } from '#core/store/history.ts';
+import { tableName } from '#core/store/tables.ts';
 import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 /**
- * The tables' streams → domain events for other services. It reads in parallel with `changes`: an
- * outage of EventBridge pauses it and delays no bind.
+ * The tables' streams → the history, and domain events for other services. It reads in parallel
+ * with `changes`: an outage of EventBridge pauses it and delays no bind. A stream allows two
+ * readers, so the history waits with the events then; the stream keeps both for a day.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
   return async (event) => {
     announcer ??= makeAnnouncer();
-    const { stage } = announcer;
-    const changes = await decideChanges(announcer, event.Records, (change, metadata) =>
-      eventsOfChange(change, { ...metadata, stage }),
+    const { stage, history } = announcer;
+    const changes = await decideChanges(announcer, event.Records, (change, metadata) => ({
+      change,
+      metadata,
+      events: eventsOfChange(change, { ...metadata, stage }),
+    }));
+    await writeHistory(
+      history,
+      changes.map(({ decision }) => decision),
     );
-    const events = changes.map(({ decision }) => decision);
+    const events = changes.map(({ decision }) => decision.events);
     const first = await announce(announcer, events);
     const failed = first === undefined ? undefined : changes[first];
     return {
@@ -32,11 +43,16 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
 export const handler = announcementsConsumer();
 
 function createAnnouncer(): Announcer {
-  const { stage, deadQueueUrls } = loadSettings(process.env);
+  const { stage, deadQueueUrls, historyDays } = loadSettings(process.env);
+  const log = createLog('announcements');
+  const { documents } = createDocuments();
+  const history = tableName(stage, 'history');
+  const inventory = tableName(stage, 'inventory');
   return {
     stage,
+    log,
+    history: historyWriter(documents, { history, inventory }, historyDays),
     events: createEvents(new EventBridgeClient(), stage),
-    log: createLog('announcements'),
     deadLetter: createDeadLetter(new SQSClient(), deadQueueUrls.announcements),
   };
 }

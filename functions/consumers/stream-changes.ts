@@ -6,10 +6,11 @@ import type { DeadLetter } from '#core/clients/queues.ts';
 import type { Device } from '#core/domain/device.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
-import { instanceOf } from '#core/store/arq-rows.ts';
+import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { deviceOf } from '#core/store/inventory-rows.ts';
+import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
+import { profileDeletionOf, profileOf } from '#core/store/profile-rows.ts';
 import type { Row } from '#core/store/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
@@ -57,6 +58,10 @@ function changeOf(record: DynamoDBRecord): Change[] {
   const after = imageOf(record.dynamodb?.NewImage);
   const key = String((after ?? before)?.pk);
   const sort = String((after ?? before)?.sk ?? '');
+  if (key.startsWith('ARQ#')) return [{ kind: 'arq', ...images(before, after, arqOf) }];
+  if (key.startsWith('NAME#')) return [{ kind: 'profile', ...images(before, after, profileOf) }];
+  if (key.startsWith('DELETED#'))
+    return [{ kind: 'profile-deletion', ...images(before, after, profileDeletionOf) }];
   if (key.startsWith('INSTANCE#'))
     return [{ kind: 'instance', ...images(before, after, instanceOf) }];
   if (key.startsWith('JOB#')) {
@@ -70,6 +75,8 @@ function changeOf(record: DynamoDBRecord): Change[] {
     const requestId = newRequest(device);
     return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
   }
+  if (sort === 'DEPLOYABLE')
+    return [{ kind: 'deployable', ...images(before, after, deployableOf) }];
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
   return [];
 }

@@ -17,7 +17,7 @@ import type {
   Context,
 } from 'aws-lambda';
 import { createDeps, type Deps } from '#core/deps.ts';
-import type { Caller } from '#core/domain/caller.ts';
+import { type Caller, userActor } from '#core/domain/caller.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
 import type { ActionName, Resource } from '../routes.ts';
@@ -226,7 +226,12 @@ async function run(
   if (!action) throw new TypeError(`${event.rawPath} has no action.`);
   const { schemas } = action;
   const reply = await action.run({
-    deps: { ...deps, log: exchange.log, requestId: exchange.requestId },
+    deps: {
+      ...deps,
+      log: exchange.log,
+      requestId: exchange.requestId,
+      ...(caller && { actor: userActor(caller) }),
+    },
     // Only open routes have no caller, and they do not use it.
     caller: caller as Caller,
     microversion: version,

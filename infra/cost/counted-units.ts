@@ -35,12 +35,12 @@ export const countedUnits = {
   /** A server with one accelerator, from Nova's GET of the profile to its DELETE. */
   pci: {
     requests: 5,
-    writes: 21,
+    writes: 31,
     reads: 9.5,
     messages: 1,
     ruled: 0,
     changes: 2,
-    announced: 2,
+    announced: 5,
     events: 2,
     metricLines: 3,
     traceable: 8,
@@ -51,12 +51,12 @@ export const countedUnits = {
   },
   vgpu: {
     requests: 5,
-    writes: 38,
-    reads: 25.5,
+    writes: 55,
+    reads: 26.5,
     messages: 5,
     ruled: 2,
     changes: 4,
-    announced: 3,
+    announced: 7,
     events: 2,
     metricLines: 3,
     traceable: 14,
@@ -68,12 +68,12 @@ export const countedUnits = {
   /** Its region is programmed with an image that is not staged yet, and reported. */
   fpga: {
     requests: 5,
-    writes: 59,
+    writes: 76,
     reads: 49.5,
     messages: 7,
     ruled: 2,
     changes: 6,
-    announced: 6,
+    announced: 10,
     events: 2,
     metricLines: 3,
     traceable: 14,
@@ -156,7 +156,7 @@ export const countedUnits = {
   /** A host boots and reprovisions the vGPU of one server. */
   boot: {
     requests: 0,
-    writes: 20,
+    writes: 30,
     reads: 23,
     messages: 4,
     ruled: 2,

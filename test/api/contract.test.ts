@@ -161,7 +161,8 @@ describe('the cases that need more than a YAML file', () => {
     const waiting = stored?.handles.find((handle) => handle.release);
     const release = await releases.awaited(waiting?.release ?? '');
     if (!stored || !release) throw new Error('The release is missing.');
-    await releases.quarantine(release, 'The host did not answer.', new Date().toISOString());
+    const at = new Date().toISOString();
+    await releases.quarantine(release, { at, by: 'sweep' }, 'The host did not answer.', at);
     const path = `/v2/devices/${stored.deployable.deviceUuid}/force_release`;
     const asked = await world.ask('POST', path, { body: { reason: 'looked at it' } });
     expect([asked.status, asked.json.cleaning]).toEqual([202, [waiting?.uuid]]);

@@ -6,8 +6,8 @@ import { jobDocument } from '#core/contracts/job-document.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { rules } from '#core/contracts/rules.ts';
 import { comesFrom } from '#core/domain/arq.ts';
-import { tables } from '#core/store/tables.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
+import { followedChanges } from '#infra/stream-filters.ts';
 import { operations, runOperation } from '#simulation/operations.ts';
 import { arqDrawing, handleDrawing, handleStatesTable } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';
@@ -68,8 +68,8 @@ describe('the sequence of a bind', () => {
   it('names existing functions and tables', () => {
     const functions = ['changes', ...routes.map(({ resource }) => resource)];
     expect(named('function').filter((name) => !functions.includes(name))).toEqual([]);
-    const streamed = tables.filter(({ hasStream }) => hasStream).map(({ name }) => name as string);
-    expect(named('tables').sort()).toEqual(streamed.sort());
+    const followed = Object.entries(followedChanges).filter(([, patterns]) => patterns.length > 0);
+    expect(named('tables').sort()).toEqual(followed.map(([name]) => name).sort());
   });
 
   it('calls existing routes with their statuses', () => {

@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/queues.ts';
-import type { createDeps } from '#core/deps.ts';
+import type { createLog } from '#core/log.ts';
 import type { createDocuments } from '#core/store/documents.ts';
 import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -17,13 +17,13 @@ import { runWorkload } from './every-privilege.ts';
 const asked = vi.hoisted(() => ({ all: new Set<string>(), by: '' }));
 
 // The function of a client is known while its dependencies are made.
-vi.mock('#core/deps.ts', async (original) => {
-  const deps = await original<{ createDeps: typeof createDeps }>();
-  const createNotedDeps: typeof createDeps = (service, ...rest) => {
+vi.mock('#core/log.ts', async (original) => {
+  const log = await original<{ createLog: typeof createLog }>();
+  const createNotedLog: typeof createLog = (service, ...rest) => {
     asked.by = service;
-    return deps.createDeps(service, ...rest);
+    return log.createLog(service, ...rest);
   };
-  return { ...deps, createDeps: createNotedDeps };
+  return { ...log, createLog: createNotedLog };
 });
 
 vi.mock('#core/clients/queues.ts', async (original) => {

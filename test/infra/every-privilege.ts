@@ -7,6 +7,7 @@ import type { JobEvent } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import { handlePlaceOf } from '#core/domain/handle-claim.ts';
 import type { HostWorkKind } from '#core/domain/host-work.ts';
 import {
   type ArqUuid,
@@ -199,8 +200,9 @@ async function forget(provider: ProviderUuid) {
   const { arqs, bindings, inventory } = world.deps.store;
   const [uuid] = await createArqs('vgpu');
   const arq = (await arqs.byUuids([uuid as ArqUuid])).get(uuid as ArqUuid);
-  const handle = (await inventory.provider(provider))?.handles[0];
-  if (!arq || !handle) throw new Error('The ARQ or its handle is missing.');
+  const stored = await inventory.provider(provider);
+  const [handle] = stored?.handles ?? [];
+  if (!arq || !stored || !handle) throw new Error('The ARQ or its handle is missing.');
   const past = '2020-01-01T00:00:00.000Z';
   const target = {
     ...aTarget(),
@@ -214,7 +216,9 @@ async function forget(provider: ProviderUuid) {
     arqUuids: [arq.uuid],
     startedAt: past,
   });
-  await bindings.claim(binding, [{ arq, target, handle }], past, past);
+  const place = handlePlaceOf(stored.deployable);
+  const change = { at: past, by: 'user:1' };
+  await bindings.claim(binding, [{ arq, target, handle, place }], change, past);
   await arqs.create([anArq()], past);
   await world.consumers?.sweep();
 }

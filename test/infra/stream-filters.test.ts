@@ -2,12 +2,13 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ReleaseId } from '#core/domain/ids.ts';
+import type { DeviceProfileUuid, ReleaseId } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { arqRow, instanceRow } from '#core/store/arq-rows.ts';
 import { handleRow } from '#core/store/handle-rows.ts';
 import { jobRow, workRow } from '#core/store/host-work-rows.ts';
 import { deployableRow, deviceRow } from '#core/store/inventory-rows.ts';
+import { profileDeletionRow, profileRow } from '#core/store/profile-rows.ts';
 import * as rows from '#core/store/rows.ts';
 import { hostKey, type Row } from '#core/store/rows.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
@@ -68,9 +69,13 @@ const job = fc
   .map(({ bootedHost, bootId }) =>
     jobRow(aJobUuid, { instances: ['instance-1'], bootId, ...(bootedHost && { bootedHost }) }),
   );
+const { bindId, instanceUuid, hostname } = aBinding();
+const anArqBinding = { bindId, instanceUuid, hostname, providerUuid: aProviderUuid };
 const arq = fc
-  .constantFrom('Initial', 'Bound', 'BindFailed')
-  .map((state) => arqRow(anArq({ state: state as 'Initial' })));
+  .record({ state: fc.constantFrom('Initial', 'Bound', 'BindFailed'), isBound: fc.boolean() })
+  .map(({ state, isBound }) =>
+    arqRow(anArq({ state: state as 'Initial', ...(isBound && { binding: anArqBinding }) })),
+  );
 const device = fc
   .record({ isGone: fc.boolean(), digest: fc.string({ maxLength: 3 }), hasProvider: fc.boolean() })
   .map(({ hasProvider, ...given }) =>
@@ -91,14 +96,37 @@ const handle = fc
     ...(isClaimed && { arq_uuid: 'arq-1', instance_uuid: 'instance-1' }),
   }));
 const deployable = fc.boolean().map((isGone) => deployableRow(aDeployable({ isGone })));
+const programmed = fc.constantFrom('started', 'done', 'failed').map((state) => ({
+  ...deployableRow(aDeployable()),
+  program_id: 'program-1',
+  program_note: { image: 'image-1', by: 'user-1', at: '2026-07-01T01:02:03.000Z', state },
+}));
+const aProfile = {
+  uuid: aJobUuid as DeviceProfileUuid,
+  groups: [],
+  microversion: '2.0',
+  createdAt: '2026-07-01T01:02:03.000Z',
+};
+const profile = fc.constantFrom('one', 'two').map((name) => profileRow({ ...aProfile, name }));
+const deletion = fc
+  .constantFrom('user:1', 'user:2')
+  .map((by) =>
+    profileDeletionRow(aJobUuid, { names: ['one'], by, at: '2026-07-01T01:02:03.000Z' }),
+  );
 const host = fc.nat(9).map((sequence) => ({ ...hostKey('cmp1'), sequence }));
 
-/** Events that the deployed consumer puts for a change. */
+/** Events that the deployed consumer puts for a change, and records that it adds. */
 async function eventsAfter({ before, after }: Change): Promise<number> {
   let put = 0;
   const announcer = {
     stage: 'test',
     log: silentLog,
+    history: {
+      add: async () => {
+        put += 1;
+      },
+      placeOf: async () => undefined,
+    },
     deadLetter: async () => {},
     events: {
       put: async (events: readonly unknown[]) => {
@@ -127,10 +155,11 @@ function changesOf(table: Table, row: fc.Arbitrary<Row>): fc.Arbitrary<Change> {
 }
 
 describe('the filters of the streams', () => {
-  it('pass every change that has a follow-up, is counted or announced', async () => {
+  it('pass every change that has a follow-up, is counted, announced or recorded', async () => {
     const any = fc.oneof(
       ...[instance, arq, job].map((row) => changesOf('arqs', row)),
-      ...[device, handle, deployable, host].map((row) => changesOf('inventory', row)),
+      ...[device, handle, deployable, programmed, host].map((row) => changesOf('inventory', row)),
+      ...[profile, deletion].map((row) => changesOf('device-profiles', row)),
     );
     await fc.assert(
       fc.asyncProperty(any, async (change) => {

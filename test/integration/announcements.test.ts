@@ -6,6 +6,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { streamConsumers } from '#core/contracts/queues.ts';
+import { handlePlaceOf } from '#core/domain/handle-claim.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -98,8 +99,9 @@ describe('EventBridge receives an event', () => {
     const { arqs, bindings, inventory } = world.deps.store;
     const uuid = await createArq();
     const arq = (await arqs.byUuids([uuid])).get(uuid);
-    const handle = (await inventory.provider(provider))?.handles[0];
-    if (!arq || !handle) throw new Error('The ARQ or a handle is missing.');
+    const stored = await inventory.provider(provider);
+    const [handle] = stored?.handles ?? [];
+    if (!arq || !stored || !handle) throw new Error('The ARQ or a handle is missing.');
     const instanceUuid = instanceOf(2) as InstanceUuid;
     const bindId = 'bbbbbbbb-0000-4000-8000-000000000001' as const;
     const binding = aBinding({
@@ -107,7 +109,9 @@ describe('EventBridge receives an event', () => {
       startedAt: new Date().toISOString(),
     });
     const target = aTarget({ arqUuid: uuid, instanceUuid });
-    await bindings.claim(binding, [{ arq, target, handle }], binding.startedAt);
+    const place = handlePlaceOf(stored.deployable);
+    const change = { at: binding.startedAt, by: 'user:1' };
+    await bindings.claim(binding, [{ arq, target, handle, place }], change);
     await failBind(world.deps, binding, { cause: 'image', reason: 'The image does not exist.' });
     await eventually(() => told('ARQ failed', uuid)).toMatchObject([
       { cause: 'image', reason: 'The image does not exist.' },

@@ -13,9 +13,9 @@ import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import type { createDeps } from '#core/deps.ts';
 import type { isSettling } from '#core/domain/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import type { createLog } from '#core/log.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
@@ -48,13 +48,13 @@ const {
 /** The function whose clients are being made; look-ups of the test itself are not counted. */
 const made = vi.hoisted(() => ({ by: '' }));
 
-vi.mock('#core/deps.ts', async (original) => {
-  const deps = await original<{ createDeps: typeof createDeps }>();
-  const createNotedDeps: typeof createDeps = (service, ...rest) => {
+vi.mock('#core/log.ts', async (original) => {
+  const log = await original<{ createLog: typeof createLog }>();
+  const createNotedLog: typeof createLog = (service, ...rest) => {
     made.by = service;
-    return deps.createDeps(service, ...rest);
+    return log.createLog(service, ...rest);
   };
-  return { ...deps, createDeps: createNotedDeps };
+  return { ...log, createLog: createNotedLog };
 });
 
 vi.mock('#core/store/documents.ts', async (original) => {

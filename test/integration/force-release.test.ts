@@ -7,6 +7,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument } from '#core/contracts/job-document.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
@@ -140,7 +141,7 @@ it('a device is cleaned by its host before it is freed by force', async () => {
   ]);
   const release = await deps.store.releases.awaited(held?.release ?? '');
   if (!release) throw new Error('The release is missing.');
-  await deps.store.releases.confirm(release);
+  await deps.store.releases.confirm(release, changeNoteOf(deps));
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
 
   // The host has still not cleaned up the other device.

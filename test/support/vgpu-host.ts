@@ -7,6 +7,7 @@ import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import type { AttachHandle, Presence } from '#core/domain/device.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
@@ -98,7 +99,7 @@ export class VgpuHost {
   async confirmReleases(): Promise<void> {
     for (const id of new Set((await this.handles()).flatMap(({ release }) => release ?? []))) {
       const work = await this.deps.store.releases.awaited(id);
-      if (work) await this.deps.store.releases.confirm(work);
+      if (work) await this.deps.store.releases.confirm(work, changeNoteOf(this.deps));
     }
   }
 

@@ -7,7 +7,7 @@ import {
   planBind,
   type StoredProvider,
 } from '../../domain/bind-plan.ts';
-import { type Caller, isAdmin, maySee } from '../../domain/caller.ts';
+import { type Caller, isAdmin, maySee, userActor } from '../../domain/caller.ts';
 import { workDueAt } from '../../domain/deadlines.ts';
 import {
   AgentAway,
@@ -79,7 +79,8 @@ async function bindOnce(
     requestId: caller.requestId,
   };
   const dueAt = isForHost ? workDueAt('bind', deps.settings, deps.clock()) : undefined;
-  if ((await deps.store.bindings.claim(binding, claims, now, dueAt)) === 'contended') {
+  const change = { at: now, by: userActor(caller), requestId: caller.requestId };
+  if ((await deps.store.bindings.claim(binding, claims, change, dueAt)) === 'contended') {
     await replaceOther(deps, instanceUuid, targets, arqs);
     return contended;
   }

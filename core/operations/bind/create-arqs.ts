@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { Arq } from '../../domain/arq.ts';
-import type { Caller } from '../../domain/caller.ts';
+import { type Caller, userActor } from '../../domain/caller.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import { arqCount } from '../../domain/device-profile.ts';
 import { DeviceProfileNotFound, TooManyUnbound } from '../../domain/errors.ts';
@@ -41,6 +41,8 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
         groupId,
         group,
         projectId: caller.projectId,
+        createdBy: userActor(caller),
+        requestId: caller.requestId,
         createdAt: new Date(now).toISOString(),
       }),
     ),

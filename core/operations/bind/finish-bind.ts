@@ -5,6 +5,7 @@ import { unboundUntil, workDueAt } from '../../domain/deadlines.ts';
 import type { BindId } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from '../release/new-release.ts';
 import { planCleaning } from '../release/plan-cleaning.ts';
@@ -76,7 +77,7 @@ export async function failBind(
       fate: 'unbound',
       left: [],
       ...(plan && { cleaning: newRelease(deps, plan) }),
-      now: nowOf(deps),
+      change: changeNoteOf(deps),
       unboundUntil: unboundUntil(deps.settings, deps.clock()),
     });
   });

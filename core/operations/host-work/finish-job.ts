@@ -15,6 +15,7 @@ import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { bindAgain, failBind, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { endProgram, quarantineProgram } from '../program/end-program.ts';
 import { cleanUnderBoot } from '../release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '../release/quarantine.ts';
@@ -59,7 +60,12 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
       return;
     }
     if (event.operation === 'succeeded') {
-      await deps.store.releases.confirm(release, undefined, cleaningsOf(deps, event));
+      await deps.store.releases.confirm(
+        release,
+        changeNoteOf(deps),
+        undefined,
+        cleaningsOf(deps, event),
+      );
       deps.log.info('Release confirmed.', namesOf(release));
       if (inventory) await noteSuccess(deps, inventory);
       return;

@@ -4,11 +4,13 @@ import type { CyborgEvent } from '../../contracts/events.ts';
 import type { Deps } from '../../deps.ts';
 import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { Change } from '../../domain/outbox.ts';
+import type { HistoryWriter } from '../../store/history.ts';
 import { type EventMetadata, eventsOf } from './events-of-change.ts';
 
 export interface Announcer {
   readonly stage: string;
   readonly events: Events;
+  readonly history: HistoryWriter;
   readonly log: Deps['log'];
   /** Dead-letters an event for an operator. */
   readonly deadLetter: DeadLetter;

@@ -7,6 +7,7 @@ import {
 } from '../../domain/device-profile.ts';
 import { DeviceProfileExists, InvalidInput } from '../../domain/errors.ts';
 import type { DeviceProfileUuid } from '../../domain/ids.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 
 export interface ProfileRequest {
   readonly name: string;
@@ -31,7 +32,7 @@ export async function createDeviceProfiles(
   if (requests.length > profilesMax) {
     throw new InvalidInput(`At most ${profilesMax} device profiles can be created at once.`);
   }
-  const createdAt = new Date(deps.clock()).toISOString();
+  const { at: createdAt, by: createdBy, requestId } = changeNoteOf(deps);
   const profiles = requests.map((request): DeviceProfile => {
     checkProfileName(request.name);
     if (request.uuid !== undefined) checkProfileUuid(request.uuid);
@@ -41,6 +42,8 @@ export async function createDeviceProfiles(
       ...(request.description !== undefined && { description: request.description }),
       groups: canonicalGroups(request.groups),
       microversion,
+      createdBy,
+      ...(requestId && { requestId }),
       createdAt,
     };
   });

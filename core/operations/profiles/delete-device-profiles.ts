@@ -1,8 +1,10 @@
 import type { Deps } from '../../deps.ts';
 import type { DeviceProfile } from '../../domain/device-profile.ts';
 import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '../../domain/errors.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 
-const profilesMax = 50;
+/** Two rows each and one for all, and a transaction takes a hundred. */
+const profilesMax = 49;
 
 /**
  * Deletes all these profiles or none. A profile in use is refused as far as the index shows. An
@@ -21,10 +23,11 @@ export async function deleteDeviceProfiles(
   for (const { name } of profiles) {
     if (await deps.listings.isProfileInUse(name)) throw new DeviceProfileInUse(name);
   }
-  if (await deps.store.profiles.delete(profiles)) return;
+  const change = changeNoteOf(deps);
+  if (await deps.store.profiles.delete(profiles, change)) return;
   // A profile was deleted or created again after it was read: read again.
   const left = await find();
-  if (!(await deps.store.profiles.delete(left))) {
+  if (!(await deps.store.profiles.delete(left, change))) {
     throw new DeviceProfileNotFound(left.map((profile) => profile.name).join(', '));
   }
 }

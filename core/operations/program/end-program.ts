@@ -1,5 +1,6 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { HostProgram } from '../../domain/host-work.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { quarantine } from '../release/quarantine.ts';
 
 /**
@@ -13,7 +14,7 @@ export async function endProgram(
   failure?: string,
 ): Promise<void> {
   await deps.store.regions.endProgram(program, failure ? 'failed' : 'done', failure);
-  await deps.store.releases.confirm(program);
+  await deps.store.releases.confirm(program, changeNoteOf(deps));
   if (failure) deps.log.error('Program failed.', { ...namesOf(program), reason: failure });
   else deps.log.info('Program done.', namesOf(program));
 }

@@ -1,5 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from './new-release.ts';
 import { waitingHandles } from './waiting-handles.ts';
@@ -17,7 +18,7 @@ export async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<voi
     roundsMax,
     async () => {
       const waiting = await waitingHandles(deps, work);
-      if (waiting.length === 0) return deps.store.releases.confirm(work);
+      if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
       const handles = waiting.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid }));
       const { release, dueAt } = newRelease(deps, { ...plan, handles });
       if (!(await deps.store.releases.replace(work, [release], dueAt))) return contended;

@@ -6,6 +6,7 @@ import { isWithheld, longestCleaning } from '../../domain/handle-state.ts';
 import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
 import { newRelease } from './new-release.ts';
 import { waitingHandles } from './waiting-handles.ts';
@@ -57,7 +58,8 @@ export async function forceRelease(
     ({ restoredAt, quarantine }) =>
       restoredAt !== undefined && (word.isCleaned || quarantine === undefined),
   );
-  if (word.isCleaned) for (const handle of restored) await deps.store.releases.reinstate(handle);
+  if (word.isCleaned)
+    for (const handle of restored) await deps.store.releases.reinstate(handle, changeNoteOf(deps));
   else await returnToPool(deps, device.hostname, restored);
   const forced = await outcomeFor(deps, device, held);
   if (held.length > 0) await note(deps, caller, device, word, forced);
@@ -99,14 +101,15 @@ async function cleanAgain(
     requestId: caller.requestId,
   });
   await deps.store.releases.cleanAgain(old, next, dueAt);
-  if (!(await isAwaitedElsewhere(deps, device, old))) await deps.store.releases.confirm(old);
+  if (!(await isAwaitedElsewhere(deps, device, old)))
+    await deps.store.releases.confirm(old, changeNoteOf(deps));
 }
 
 /** Confirms the work for this device; its handles on other devices go on waiting. */
 async function confirmHere(deps: Deps, device: Device, work: AwaitedWork): Promise<void> {
   const isElsewhere = await isAwaitedElsewhere(deps, device, work);
   const here = isElsewhere ? handlesHere(device, work) : undefined;
-  await deps.store.releases.confirm(work, here);
+  await deps.store.releases.confirm(work, changeNoteOf(deps), here);
 }
 
 function handlesHere({ providers }: Device, { handles }: AwaitedWork): readonly HandleRef[] {

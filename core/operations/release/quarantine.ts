@@ -8,6 +8,7 @@ import { cleaningRetryMs } from '../../domain/deadlines.ts';
 import type { Device } from '../../domain/device.ts';
 import type { AwaitedWork } from '../../domain/host-work.ts';
 import type { HostInventory } from '../../store/hosts.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 
 /** A report may be older than a failure that is as recent as this. */
 const settledMs = 60_000;
@@ -15,7 +16,7 @@ const settledMs = 60_000;
 /** Keeps handles from being claimed, and says when their host is asked again to clean up. */
 export async function quarantine(deps: Deps, work: AwaitedWork, reason: string): Promise<void> {
   const retryAt = timeIn(deps, cleaningRetryMs(work.retries ?? 0));
-  await deps.store.releases.quarantine(work, reason, retryAt);
+  await deps.store.releases.quarantine(work, changeNoteOf(deps), reason, retryAt);
 }
 
 /**

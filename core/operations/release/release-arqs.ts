@@ -4,6 +4,7 @@ import { unboundUntil } from '../../domain/deadlines.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
 import type { Release } from '../../store/bindings.ts';
 import { boundArqs } from '../bind/bound-arqs.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from './new-release.ts';
 import { planCleaning } from './plan-cleaning.ts';
@@ -51,14 +52,13 @@ async function releaseOnce(
     isWhole: left.length === 0,
     requestId: deps.requestId,
   });
-  const nowMs = deps.clock();
   const outcome = await deps.store.bindings.release(binding, {
     arqs,
     fate,
     left,
     ...(plan && { cleaning: newRelease(deps, plan) }),
-    now: new Date(nowMs).toISOString(),
-    unboundUntil: unboundUntil(deps.settings, nowMs),
+    change: changeNoteOf(deps),
+    unboundUntil: unboundUntil(deps.settings, deps.clock()),
   });
   if (outcome === 'contended') return contended;
   deps.log.info('Released.', {

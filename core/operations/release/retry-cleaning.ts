@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { cleaningRetryMs } from '../../domain/deadlines.ts';
 import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
 import { itemsPerReplacementMax } from '../../store/releases.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { askAboutJob, hasEnded, jobStatus } from '../host-work/ask-about-job.ts';
 import { newRelease, type ReleasePlan } from './new-release.ts';
 import { timeIn } from './quarantine.ts';
@@ -52,7 +53,7 @@ export async function retryCleaning(
     return;
   }
   const waiting = await waitingHandles(deps, work);
-  if (waiting.length === 0) return deps.store.releases.confirm(work);
+  if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
   const dueAt = timeIn(deps, cleaningRetryMs(retries));
   const next = byDevice(waiting).map(
     (handles) =>

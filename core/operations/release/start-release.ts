@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobStep } from '../../contracts/job-document.ts';
 import type { Deployable, Device } from '../../domain/device.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
 import { mustWait } from '../host-work/must-wait.ts';
@@ -27,7 +28,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   const steps = await stepsFor(deps, release, devices);
   const { bootId, form } = host;
   if (bootId === undefined || steps.length === 0) {
-    await deps.store.releases.confirm(release);
+    await deps.store.releases.confirm(release, changeNoteOf(deps));
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);

@@ -6,6 +6,7 @@ import { wantedImage } from '../../domain/device-profile.ts';
 import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { resolve } from '../bind/finish-bind.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
 import { cleanUnderBoot } from '../release/clean-under-boot.ts';
 
@@ -72,7 +73,7 @@ async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider
     }
     const isCleaned = work.kind === 'release' && work.cleanSeconds !== undefined;
     if (isCleaned) await cleanUnderBoot(deps, work);
-    else await deps.store.releases.confirm(work);
+    else await deps.store.releases.confirm(work, changeNoteOf(deps));
   }
 }
 

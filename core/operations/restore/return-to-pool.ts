@@ -2,6 +2,7 @@ import type { Deps } from '../../deps.ts';
 import type { AttachHandle } from '../../domain/device.ts';
 import { longestCleaning } from '../../domain/handle-state.ts';
 import { handlesPerReleaseMax } from '../../store/releases.ts';
+import { changeNoteOf } from '../change-note-of.ts';
 import { newRelease } from '../release/new-release.ts';
 
 /**
@@ -14,7 +15,7 @@ export async function returnToPool(
   restored: readonly AttachHandle[],
 ): Promise<void> {
   for (const handle of restored.filter((each) => !isDirty(each))) {
-    await deps.store.releases.reinstate(handle);
+    await deps.store.releases.reinstate(handle, changeNoteOf(deps));
   }
   const dirty = restored.filter(isDirty);
   await cleanUp(deps, hostname, dirty);
@@ -37,6 +38,6 @@ async function cleanUp(
       ...longestCleaning(some),
       handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
     });
-    await deps.store.releases.reinstateWhenClean(release, dueAt);
+    await deps.store.releases.reinstateWhenClean(release, changeNoteOf(deps), dueAt);
   }
 }

@@ -2,13 +2,22 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { handlePlaceOf } from '#core/domain/handle-claim.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import type { BoundArq } from '#core/store/binding-items.ts';
 import { type BindingStore, bindingStore } from '#core/store/bindings.ts';
 import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
-import { aBinding, anArq, aProviderUuid, aStoredHandle, aTarget } from '#test/support/builders.ts';
+import {
+  aBinding,
+  aDeployable,
+  anArq,
+  aProviderUuid,
+  aStoredHandle,
+  aTarget,
+} from '#test/support/builders.ts';
 
 const now = '2026-07-01T01:02:04.000Z';
+const change = { at: now, by: 'user:1', requestId: 'req-1' };
 let clients: DocumentClients;
 let dynamoDb: AwsClientStub<Documents>;
 let store: BindingStore;
@@ -41,7 +50,8 @@ function refusing(...codes: string[]) {
 }
 
 const handle = aStoredHandle({ epoch: 7 });
-const claim = { arq: anArq(), target: aTarget(), handle };
+const place = handlePlaceOf(aDeployable());
+const claim = { arq: anArq(), target: aTarget(), handle, place };
 const arqKey = { pk: `ARQ#${anArq().uuid}` };
 const handleKey = { pk: `RP#${aProviderUuid}`, sk: `HANDLE#${handle.uuid}` };
 const instanceKey = { pk: `INSTANCE#${aBinding().instanceUuid}` };
@@ -49,7 +59,7 @@ const instanceKey = { pk: `INSTANCE#${aBinding().instanceUuid}` };
 describe('a claim', () => {
   it('is one transaction over the ARQs, their handles and the instance', async () => {
     const second = { ...claim, arq: anArq({ uuid: 'arq-2' as ArqUuid }) };
-    expect(await store.claim(aBinding(), [claim, second], now)).toBe('claimed');
+    expect(await store.claim(aBinding(), [claim, second], change)).toBe('claimed');
     const [items, ...more] = transactions();
     expect(more).toEqual([]);
     expect(items?.map((item) => item.Update?.Key ?? item.Put?.Item?.pk)).toEqual([
@@ -62,7 +72,7 @@ describe('a claim', () => {
   });
 
   it('takes an ARQ only as it was read: unbound, in the same state', async () => {
-    await store.claim(aBinding(), [claim], now);
+    await store.claim(aBinding(), [claim], change);
     const update = transactions()[0]?.[0]?.Update;
     expect(update?.TableName).toBe('test-arqs');
     expect(update?.ConditionExpression).toBe('#state = :was');
@@ -72,7 +82,7 @@ describe('a claim', () => {
   });
 
   it('takes a handle only while it is free, under the epoch that was read', async () => {
-    await store.claim(aBinding(), [claim], now);
+    await store.claim(aBinding(), [claim], change);
     const update = transactions()[0]?.[1]?.Update;
     expect(update).toMatchObject({
       TableName: 'test-inventory',
@@ -90,7 +100,7 @@ describe('a claim', () => {
   });
 
   it('takes an instance only without a binding', async () => {
-    await store.claim(aBinding(), [claim], now);
+    await store.claim(aBinding(), [claim], change);
     expect(transactions()[0]?.[2]?.Put).toMatchObject({
       TableName: 'test-arqs',
       Item: { ...instanceKey, bind_id: aBinding().bindId },
@@ -100,12 +110,12 @@ describe('a claim', () => {
 
   it('that lost against another returns "contended", without an error', async () => {
     refusing('None', 'ConditionalCheckFailed', 'None');
-    expect(await store.claim(aBinding(), [claim], now)).toBe('contended');
+    expect(await store.claim(aBinding(), [claim], change)).toBe('contended');
   });
 
   it('that failed for any other reason throws', async () => {
     refusing('None', 'ValidationError', 'None');
-    await expect(store.claim(aBinding(), [claim], now)).rejects.toThrow('cancelled');
+    await expect(store.claim(aBinding(), [claim], change)).rejects.toThrow('cancelled');
   });
 });
 
@@ -122,7 +132,7 @@ describe('a release', () => {
     },
   };
   const unboundUntil = '2026-07-01T01:17:04.000Z';
-  const release = { arqs: [bound], fate: 'deleted', left: [], now, unboundUntil } as const;
+  const release = { arqs: [bound], fate: 'deleted', left: [], change, unboundUntil } as const;
 
   it('ends the claim of this binding, not of a later one', async () => {
     expect(await store.release(binding, release)).toBe('released');

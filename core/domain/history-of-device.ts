@@ -1,0 +1,80 @@
+// What a change of a device's row adds to the history.
+
+import type { Device } from './device.ts';
+import { isUnhealthy } from './device-facts.ts';
+import type { Draft } from './history.ts';
+
+/** What a host says of a device, which changes seldom. */
+const describedFields = [
+  'driver',
+  'type',
+  'vendor',
+  'product',
+  'model',
+  'firmware',
+  'identity',
+  'handleCount',
+] as const satisfies readonly (keyof Device)[];
+
+export function ofDevice(before: Device | undefined, after: Device | undefined): Draft[] {
+  const device = after ?? before;
+  if (!device) return [];
+  const common = { hostname: device.hostname, deviceUuid: device.uuid };
+  if (!after) return [{ kind: 'device.removed', ...common }];
+  const reported = { by: 'agent', at: after.updatedAt ?? after.createdAt, ...common };
+  if (!before) return [{ kind: 'device.added', to: after.status, ...reported }];
+  return [
+    ...statusDrafts(before, after, common),
+    ...healthDrafts(before, after, reported),
+    ...(before.isGone === after.isGone
+      ? []
+      : [{ kind: after.isGone ? 'device.gone' : 'device.added', ...reported } as const]),
+    ...changedDrafts(before, after, reported),
+  ];
+}
+
+function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostname'>): Draft[] {
+  const drafts: Draft[] = [];
+  const { statusChange: change, forced } = after;
+  if (change && change.at !== before.statusChange?.at) {
+    const { by, at, reason, requestId } = change;
+    drafts.push({
+      kind: 'device.status',
+      ...{ from: before.status, to: after.status, at, by: `user:${by}`, ...common },
+      ...(reason && { reason }),
+      ...(requestId && { requestId }),
+    });
+  }
+  if (forced && forced.at !== before.forced?.at) {
+    const { by, at, reason, isCleaned } = forced;
+    drafts.push({
+      kind: 'device.forced',
+      ...{ to: isCleaned ? 'free' : 'cleaning', at, by: `user:${by}`, ...common },
+      ...(reason && { reason }),
+    });
+  }
+  if (before.conflictSince === after.conflictSince) return drafts;
+  return after.conflictSince === undefined
+    ? [...drafts, { kind: 'device.conflict-ended', ...common }]
+    : [...drafts, { kind: 'device.conflict', at: after.conflictSince, by: 'agent', ...common }];
+}
+
+function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
+  if (isUnhealthy(before) === isUnhealthy(after)) return [];
+  return isUnhealthy(after)
+    ? [
+        {
+          kind: 'device.unhealthy',
+          ...reported,
+          ...(after.health?.reason && { reason: after.health.reason }),
+        },
+      ]
+    : [{ kind: 'device.healthy', ...reported }];
+}
+
+function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
+  const text = (value: unknown) => JSON.stringify(value) ?? '';
+  const changed = describedFields.filter((name) => text(before[name]) !== text(after[name]));
+  if (changed.length === 0) return [];
+  return [{ kind: 'device.changed', ...reported, reason: changed.join(', ') }];
+}

@@ -1,0 +1,136 @@
+// The history: an append-only record of each change of a device, an attach handle, an ARQ, a host
+// and a device profile. history-of-change.ts derives the records from the tables' streams.
+
+/** What happened. The part before the dot is what it happened to. */
+export const historyKinds = [
+  /** The ARQ was created; it has no device yet. */
+  'arq.created',
+  /** An ARQ that had no device was deleted by a request, or by the sweep after its time. */
+  'arq.deleted',
+  /** An ARQ took the handle: an accelerator is used from here on. */
+  'handle.claimed',
+  /** The ARQ gave the handle back: `since` says from when on it was used. */
+  'handle.released',
+  /** The host confirmed the cleaning, with its evidence; or there was nothing to clean. */
+  'handle.cleaned',
+  'handle.quarantined',
+  /** Handles of a restored backup that may be claimed again. */
+  'handle.reinstated',
+  'handle.added',
+  /** The host no longer reports it. */
+  'handle.gone',
+  'handle.returned',
+  'handle.removed',
+  /** The host has made ready what was claimed. A bind that needs no host is only claimed. */
+  'bind.bound',
+  'bind.failed',
+  /** The host has booted and makes ready again what the instance had. */
+  'bind.reprovisioning',
+  'device.added',
+  'device.gone',
+  'device.removed',
+  /** An operator enabled or disabled it. */
+  'device.status',
+  'device.unhealthy',
+  'device.healthy',
+  'device.conflict',
+  'device.conflict-ended',
+  /** Its host describes it otherwise; `reason` names the fields. */
+  'device.changed',
+  /** An operator released its handles by force. */
+  'device.forced',
+  /** An operator has a region programmed. */
+  'region.programmed',
+  'profile.created',
+  'profile.deleted',
+] as const;
+export type HistoryKind = (typeof historyKinds)[number];
+
+export interface HistoryRecord {
+  /** The same for each reading of the same change. */
+  readonly id: string;
+  /** ISO 8601, to the millisecond where the row has it, else to the second. */
+  readonly at: string;
+  readonly kind: HistoryKind;
+  readonly from?: string;
+  readonly to?: string;
+  /** ISO 8601: since when it was as in `from`. */
+  readonly since?: string;
+  readonly hostname?: string;
+  readonly deviceUuid?: string;
+  readonly providerUuid?: string;
+  readonly handleUuid?: string;
+  readonly resourceClass?: string;
+  readonly arqUuid?: string;
+  /** Of a bind, which is one change of all ARQs of an instance. */
+  readonly arqUuids?: readonly string[];
+  readonly instanceUuid?: string;
+  readonly projectId?: string;
+  readonly profileName?: string;
+  /** As in a {@link ChangeNote}. */
+  readonly by?: string;
+  readonly requestId?: string;
+  readonly reason?: string;
+  /** What the host verified after cleaning. */
+  readonly evidence?: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** A record before it has an id; without a time of its own it has the commit's. */
+export type Draft = Omit<HistoryRecord, 'id' | 'at'> & { readonly at?: string | undefined };
+
+/** The one of several subjects by which a history is read. */
+export const historySubjects = [
+  'arq',
+  'instance',
+  'device',
+  'host',
+  'project',
+  'profile',
+  'day',
+] as const;
+export type HistorySubject = (typeof historySubjects)[number];
+
+/** A partition of the history's table. */
+export interface HistoryPartition {
+  readonly subject: HistorySubject;
+  readonly key: string;
+}
+
+/**
+ * Where a record is stored, once in each: every copy costs one write, so an ARQ's creation is with
+ * the ARQ only, and a release is not repeated with the instance, whose claims name the ARQs.
+ * A device's records are with its host. `device` holds its first and last record, which name the
+ * host when the device's row is deleted.
+ */
+export function partitionsOf(record: HistoryRecord): HistoryPartition[] {
+  const { kind, hostname, projectId, instanceUuid, arqUuid, arqUuids, deviceUuid } = record;
+  const arqs = arqUuids ?? (arqUuid ? [arqUuid] : []);
+  const ofArqs = arqs.map((key) => ({ subject: 'arq', key }) as const);
+  if (kind === 'arq.created' || kind === 'arq.deleted') return ofArqs;
+  const isEnd = kind === 'device.added' || kind === 'device.removed';
+  return [
+    ...ofArqs,
+    ...partition('instance', kind === 'handle.released' ? undefined : instanceUuid),
+    ...partition('host', hostname),
+    ...partition('project', projectId),
+    ...partition('device', isEnd ? deviceUuid : undefined),
+    ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
+    { subject: 'day', key: dayOf(record.at, record.id) },
+  ];
+}
+
+function partition(subject: HistorySubject, key: string | undefined): HistoryPartition[] {
+  return key === undefined ? [] : [{ subject, key }];
+}
+
+const shards = [...'0123456789abcdef'];
+
+/** One of 16 parts of a day, so that a busy cloud does not write to one partition only. */
+function dayOf(at: string, id: string): string {
+  return `${at.slice(0, 10)}#${id.at(-1) ?? '0'}`;
+}
+
+/** All parts of a day in UTC, `YYYY-MM-DD`. */
+export function partsOfDay(day: string): HistoryPartition[] {
+  return shards.map((shard) => ({ subject: 'day', key: `${day}#${shard}` }));
+}

@@ -1,0 +1,39 @@
+import type { HandlePlace } from '../../domain/handle-claim.ts';
+import { partitionsOf } from '../../domain/history.ts';
+import { type ChangeMetadata, historyOf, needsPlace } from '../../domain/history-of-change.ts';
+import type { Change } from '../../domain/outbox.ts';
+import type { HistoryWriter } from '../../store/history.ts';
+import { forEachAtOnce } from '../for-each-at-once.ts';
+
+export interface CommittedChange {
+  readonly change: Change;
+  readonly metadata: ChangeMetadata;
+}
+
+/** A batch of the streams is at most a hundred changes, most of them with a few copies. */
+const writesAtOnce = 16;
+
+/**
+ * Adds committed changes to the history. The same changes again add nothing: a record has the same
+ * key at each reading.
+ */
+export async function writeHistory(
+  history: HistoryWriter,
+  changes: readonly CommittedChange[],
+): Promise<void> {
+  const places = new Map<string, Promise<HandlePlace | undefined>>();
+  const placeOf = async ({ change }: CommittedChange) => {
+    if (change.kind !== 'handle' || !needsPlace(change)) return undefined;
+    const provider = (change.after ?? change.before)?.providerUuid ?? '';
+    const place = places.get(provider) ?? history.placeOf(provider);
+    places.set(provider, place);
+    return place;
+  };
+  await forEachAtOnce(changes, writesAtOnce, async (each) => {
+    const place = await placeOf(each);
+    for (const record of historyOf(each.change, each.metadata, place)) {
+      const partitions = partitionsOf(record);
+      await Promise.all(partitions.map((partition) => history.add(record, partition)));
+    }
+  });
+}

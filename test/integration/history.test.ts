@@ -1,0 +1,177 @@
+// The history, through the streams and the deployed consumer.
+
+import { marshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type HistoryPartition, partsOfDay } from '#core/domain/history.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { arqRow } from '#core/store/arq-rows.ts';
+import type { HistoryPage } from '#core/store/history.ts';
+import { handler } from '#functions/consumers/announcements.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { anArq } from '#test/support/builders.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let isAway = false;
+const provider = providerUuid('cmp1_FakeDevice');
+
+beforeAll(async () => {
+  world = await startWorld({
+    consumers: true,
+    eventsFail: () => (isAway ? 'InternalFailure' : undefined),
+  });
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'cmp1' }),
+  });
+  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
+  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
+  await world.ask('POST', '/v2/device_profiles', { body });
+});
+afterAll(() => world.stop());
+
+async function boot(instance: string): Promise<string> {
+  const body = { device_profile_name: 'fpga' };
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
+  const arq = json.arqs[0].uuid;
+  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
+  expect([bound.status, bound.text]).toEqual([202, '']);
+  return arq;
+}
+
+const end = (instance: string) =>
+  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+
+const instanceOf = (number: number) => `aaaaaaaa-0000-4000-8000-00000000000${number}`;
+
+async function read(partition: HistoryPartition, page: Partial<HistoryPage> = {}) {
+  const whole = { limit: 100, order: 'oldest-first', filter: {}, ...page } as const;
+  return (await world.deps.history.read(partition, whole)).records;
+}
+
+const kindsOf = async (partition: HistoryPartition, page?: Partial<HistoryPage>) =>
+  (await read(partition, page)).map(({ kind }) => kind);
+
+it('is with an ARQ, in order, and with its project, host and day', async () => {
+  const arq = await boot(instanceOf(1));
+  await end(instanceOf(1));
+  await eventually(() => kindsOf({ subject: 'arq', key: arq })).toHaveLength(3);
+  const records = await read({ subject: 'arq', key: arq });
+  expect(records).toMatchObject([
+    { kind: 'arq.created', to: 'Initial', by: expect.stringMatching(/^user:/) },
+    { kind: 'handle.claimed', from: 'free', to: 'claimed', instanceUuid: instanceOf(1) },
+    { kind: 'handle.released', from: 'claimed', to: 'free', since: records[1]?.at },
+  ]);
+  for (const { requestId } of records) expect(requestId).toMatch(/^req-/);
+  const { projectId = '', deviceUuid = '', at = '' } = records[1] ?? {};
+  const both = ['handle.claimed', 'handle.released'];
+  expect(await kindsOf({ subject: 'project', key: projectId })).toEqual(both);
+  const filter = { device_uuid: deviceUuid, arq_uuid: arq };
+  expect(await kindsOf({ subject: 'host', key: 'cmp1' }, { filter })).toEqual(both);
+  const parts = await Promise.all(partsOfDay(at.slice(0, 10)).map((part) => read(part)));
+  expect(parts.flat().filter(({ arqUuid }) => arqUuid === arq)).toHaveLength(2);
+  expect(await kindsOf({ subject: 'instance', key: instanceOf(1) })).toEqual(['handle.claimed']);
+});
+
+it('has the device from its first report on, and the profile', async () => {
+  const host = { subject: 'host', key: 'cmp1' } as const;
+  await eventually(() => kindsOf(host)).toContain('device.added');
+  const added = await read(host, { filter: { kind: 'handle.added' } });
+  expect(added).toHaveLength(4);
+  const [device] = await read(host, { filter: { kind: 'device.added' } });
+  for (const { deviceUuid } of added) expect(deviceUuid).toBe(device?.deviceUuid);
+  await eventually(() => read({ subject: 'profile', key: 'fpga' })).toMatchObject([
+    { kind: 'profile.created', by: expect.stringMatching(/^user:/) },
+  ]);
+});
+
+it('has who deleted a device profile', async () => {
+  const body = [{ name: 'brief', groups: [{ 'resources:FPGA': '1' }] }];
+  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.ask('DELETE', '/v2/device_profiles?value=brief');
+  await eventually(() => read({ subject: 'profile', key: 'brief' })).toMatchObject([
+    { kind: 'profile.created' },
+    { kind: 'profile.deleted', by: expect.stringMatching(/^user:/) },
+  ]);
+});
+
+it('is written while EventBridge is away', async () => {
+  isAway = true;
+  const arq = await boot(instanceOf(2));
+  await eventually(() => kindsOf({ subject: 'arq', key: arq })).toContain('handle.claimed');
+  isAway = false;
+  await end(instanceOf(2));
+});
+
+describe('a stream record that is delivered again', () => {
+  const arq = anArq();
+  const record = {
+    eventID: 'a-record-of-a-stream',
+    dynamodb: {
+      NewImage: marshall(arqRow(arq), { removeUndefinedValues: true }),
+      ApproximateCreationDateTime: 1_780_000_000,
+    },
+  } as DynamoDBRecord;
+
+  it('adds nothing', async () => {
+    const event: DynamoDBStreamEvent = { Records: [record] };
+    for (let delivery = 0; delivery < 3; delivery++) await handler(event, {} as never);
+    expect(await kindsOf({ subject: 'arq', key: arq.uuid })).toEqual(['arq.created']);
+  });
+});
+
+describe('a reader', () => {
+  const partition = { subject: 'profile', key: 'paged' } as const;
+  const times = [1, 2, 3, 4, 5].map((second) => `2026-07-01T00:00:0${second}.000Z`);
+  const at = (...seconds: number[]) => seconds.map((second) => times[second - 1]);
+  const page = (given: Partial<HistoryPage>) =>
+    world.deps.history.read(partition, { limit: 2, order: 'oldest-first', filter: {}, ...given });
+  const timesOf = async (given: Partial<HistoryPage>) =>
+    (await page(given)).records.map((each) => each.at);
+
+  beforeAll(async () => {
+    const records = times.map((time, index) => ({
+      eventID: `paged-${index}`,
+      dynamodb: {
+        NewImage: marshall({
+          ...{ pk: `DELETED#${index}`, names: ['paged'], at: time },
+          by: index % 2 === 0 ? 'user:even' : 'user:odd',
+        }),
+      },
+    })) as unknown as DynamoDBRecord[];
+    await handler({ Records: records }, {} as never);
+  });
+
+  it.each(['oldest-first', 'newest-first'] as const)('gets all pages, %s', async (order) => {
+    const found: string[] = [];
+    let after: string | undefined;
+    do {
+      const { records, next } = await page({ order, ...(after && { after }) });
+      expect(records.length).toBeLessThanOrEqual(2);
+      found.push(...records.map((each) => each.at));
+      after = next;
+    } while (after);
+    expect(found).toEqual(order === 'oldest-first' ? times : [...times].reverse());
+  });
+
+  it('gets a range of time, with its beginning and without its end', async () => {
+    expect(await timesOf({ limit: 9, from: times[1] as string, to: times[3] as string })).toEqual(
+      at(2, 3),
+    );
+  });
+
+  it('gets full pages of the records that pass a filter', async () => {
+    const filter = { by: 'user:even' };
+    const first = await page({ filter });
+    expect(first.records.map((each) => each.at)).toEqual(at(1, 3));
+    expect(await timesOf({ filter, after: first.next ?? '' })).toEqual(at(5));
+  });
+});

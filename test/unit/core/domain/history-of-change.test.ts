@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import type { HistoryRecord } from '#core/domain/history.ts';
+import { historyKinds, partitionsOf } from '#core/domain/history.ts';
+import { historyOf, needsPlace } from '#core/domain/history-of-change.ts';
+import type { ArqUuid, DeviceProfileUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
+import type { Change } from '#core/domain/outbox.ts';
+import {
+  aBinding,
+  aDeployable,
+  anArq,
+  aStoredDevice,
+  aStoredHandle,
+} from '#test/support/builders.ts';
+
+const metadata = { id: 'stream-1', at: Date.parse('2026-07-01T01:02:03.000Z') };
+const user = { at: '2026-07-01T01:02:04.500Z', by: 'user:1', requestId: 'req-1' };
+const facts = {
+  ...{ projectId: 'project-1', at: user.at, profileName: 'fpga' },
+  ...{ hostname: 'cmp1', deviceUuid: aStoredDevice().uuid, resourceClass: 'FPGA' },
+};
+const free = aStoredHandle();
+const claimed = aStoredHandle({
+  claim: { arqUuid: 'arq-1' as ArqUuid, instanceUuid: 'instance-1' as InstanceUuid, facts },
+  lastChange: user,
+});
+const releasing = aStoredHandle({ release: 'release-1' as ReleaseId, lastChange: user });
+const cleaned = aStoredHandle({
+  lastCleaning: { at: '2026-07-01T01:02:09.000Z', evidence: { reset: 'function' } },
+  lastChange: { at: '2026-07-01T01:02:09.000Z', by: 'agent' },
+});
+
+const of = (change: Change) => historyOf(change, metadata);
+const kindsOf = (change: Change) => of(change).map(({ kind }) => kind);
+
+describe('the history of an attach handle', () => {
+  it('has who claimed it, for which ARQ, instance and project, and where it is', () => {
+    expect(of({ kind: 'handle', before: free, after: claimed })).toMatchObject([
+      {
+        ...{ kind: 'handle.claimed', from: 'free', to: 'claimed', at: user.at, by: 'user:1' },
+        ...{ requestId: 'req-1', arqUuid: 'arq-1', instanceUuid: 'instance-1' },
+        ...{ projectId: 'project-1', profileName: 'fpga', hostname: 'cmp1' },
+        ...{ deviceUuid: facts.deviceUuid, resourceClass: 'FPGA', handleUuid: free.uuid },
+      },
+    ]);
+  });
+
+  it('has since when a released handle was in use', () => {
+    const later = { ...user, at: '2026-07-01T02:00:00.000Z' };
+    expect(
+      of({ kind: 'handle', before: claimed, after: { ...releasing, lastChange: later } }),
+    ).toMatchObject([
+      {
+        ...{ kind: 'handle.released', from: 'claimed', to: 'releasing', since: user.at },
+        ...{ at: later.at, arqUuid: 'arq-1', projectId: 'project-1' },
+      },
+    ]);
+  });
+
+  it('has the evidence of a cleaning', () => {
+    expect(of({ kind: 'handle', before: releasing, after: cleaned })).toMatchObject([
+      { kind: 'handle.cleaned', by: 'agent', to: 'free', evidence: { reset: 'function' } },
+    ]);
+  });
+
+  it.each([
+    ['new', undefined, free, ['handle.added']],
+    ['deleted', free, undefined, ['handle.removed']],
+    ['gone', free, aStoredHandle({ isGone: true }), ['handle.gone']],
+    ['back', aStoredHandle({ isGone: true }), free, ['handle.returned']],
+    ['quarantined', releasing, { ...releasing, quarantine: 'no' }, ['handle.quarantined']],
+    ['restored', aStoredHandle({ restoredAt: user.at }), free, ['handle.reinstated']],
+    ['changed otherwise', free, aStoredHandle({ cleanSeconds: 5 }), []],
+  ] as const)('has what happened to a handle that is %s', (_what, before, after, kinds) => {
+    const change = { kind: 'handle', ...(before && { before }), ...(after && { after }) } as const;
+    expect(kindsOf(change)).toEqual(kinds);
+  });
+
+  it('takes the place of a handle that no one holds from its deployable', () => {
+    const change = { kind: 'handle', before: releasing, after: cleaned } as const;
+    expect(needsPlace(change)).toBe(true);
+    expect(needsPlace({ kind: 'handle', before: free, after: claimed })).toBe(false);
+    const place = { hostname: 'cmp1', deviceUuid: facts.deviceUuid };
+    expect(historyOf(change, metadata, place)).toMatchObject([place]);
+  });
+});
+
+describe('the history of an instance', () => {
+  const started = aBinding({ state: 'BindStarted' });
+
+  it.each([
+    ['Bound', 'bind.bound'],
+    ['BindFailed', 'bind.failed'],
+    ['provisioning', 'bind.reprovisioning'],
+  ] as const)('has a bind that is %s, and all of its ARQs', (state, kind) => {
+    const after = aBinding({ state, failure: 'no power', failureCause: 'deadline' });
+    expect(of({ kind: 'instance', before: started, after })).toMatchObject([
+      { kind, from: 'BindStarted', to: state, arqUuids: after.arqUuids },
+    ]);
+  });
+
+  it('leaves the beginning and the end of a bind to the claims', () => {
+    expect(of({ kind: 'instance', after: started })).toEqual([]);
+    expect(of({ kind: 'instance', before: started })).toEqual([]);
+  });
+});
+
+describe('the history of an ARQ', () => {
+  it('has who created it', () => {
+    const arq = anArq({ createdBy: 'user:1', requestId: 'req-1' });
+    expect(of({ kind: 'arq', after: arq })).toMatchObject([
+      { kind: 'arq.created', to: 'Initial', by: 'user:1', requestId: 'req-1', arqUuid: arq.uuid },
+    ]);
+  });
+
+  it('has its deletion only if it had no device', () => {
+    const binding = { ...aBinding(), providerUuid: aDeployable().providerUuid };
+    expect(kindsOf({ kind: 'arq', before: anArq() })).toEqual(['arq.deleted']);
+    expect(kindsOf({ kind: 'arq', before: anArq({ state: 'Bound', binding }) })).toEqual([]);
+  });
+});
+
+describe('the history of a device', () => {
+  const device = aStoredDevice();
+  const health = { state: 'unhealthy', reason: 'fell off the bus', since: user.at } as const;
+
+  it.each([
+    ['new', undefined, device, ['device.added']],
+    ['deleted', device, undefined, ['device.removed']],
+    ['gone', device, aStoredDevice({ isGone: true }), ['device.gone']],
+    ['unhealthy', device, aStoredDevice({ health }), ['device.unhealthy']],
+    ['healthy again', aStoredDevice({ health }), device, ['device.healthy']],
+    ['in conflict', device, aStoredDevice({ conflictSince: user.at }), ['device.conflict']],
+    ['updated', device, aStoredDevice({ firmware: '2.0' }), ['device.changed']],
+    ['reported again', device, aStoredDevice({ digest: 'other' }), []],
+  ] as const)('has that it is %s', (_what, before, after, kinds) => {
+    const change = { kind: 'device', ...(before && { before }), ...(after && { after }) } as const;
+    expect(kindsOf(change)).toEqual(kinds);
+  });
+
+  it('has which operator disabled it, and why', () => {
+    const statusChange = { status: 'maintaining', by: '7', at: user.at, reason: 'fan' } as const;
+    const after = aStoredDevice({ status: 'maintaining', statusChange });
+    expect(of({ kind: 'device', before: device, after })).toMatchObject([
+      { kind: 'device.status', from: 'enabled', to: 'maintaining', by: 'user:7', reason: 'fan' },
+    ]);
+  });
+
+  it('has which operator released its handles by force', () => {
+    const forced = { by: '7', at: user.at, isCleaned: true, reason: 'replaced' };
+    expect(of({ kind: 'device', before: device, after: aStoredDevice({ forced }) })).toMatchObject([
+      { kind: 'device.forced', by: 'user:7', to: 'free', reason: 'replaced' },
+    ]);
+  });
+
+  it('has the programs of its regions', () => {
+    const program = { image: 'image-1', by: '7', at: user.at, state: 'started' } as const;
+    const after = aDeployable({ program });
+    expect(of({ kind: 'deployable', before: aDeployable(), after })).toMatchObject([
+      { kind: 'region.programmed', to: 'started', by: 'user:7', reason: 'image image-1' },
+    ]);
+    const done = aDeployable({ program: { ...program, state: 'done' } });
+    expect(of({ kind: 'deployable', before: after, after: done })).toMatchObject([
+      { kind: 'region.programmed', from: 'started', to: 'done', by: 'agent' },
+    ]);
+  });
+});
+
+it('has who created and who deleted a device profile', () => {
+  const profile = {
+    ...{ uuid: 'profile-1' as DeviceProfileUuid, name: 'fpga', groups: [], microversion: '2.0' },
+    ...{ createdAt: user.at, createdBy: 'user:1' },
+  };
+  expect(of({ kind: 'profile', after: profile })).toMatchObject([
+    { kind: 'profile.created', profileName: 'fpga', by: 'user:1' },
+  ]);
+  const after = { ...user, names: ['fpga', 'gpu'] };
+  const deleted = of({ kind: 'profile-deletion', after });
+  expect(deleted).toMatchObject([
+    { kind: 'profile.deleted', profileName: 'fpga', by: 'user:1' },
+    { kind: 'profile.deleted', profileName: 'gpu', by: 'user:1' },
+  ]);
+  expect(new Set(deleted.map(({ id }) => id)).size).toBe(2);
+});
+
+it('gives the same ids for the same stream record', () => {
+  const change = { kind: 'handle', before: free, after: claimed } as const;
+  expect(of(change)).toEqual(of(change));
+  const [other] = historyOf(change, { ...metadata, id: 'stream-2' });
+  expect(other?.id).not.toBe(of(change)[0]?.id);
+});
+
+describe('a record is stored', () => {
+  const record = (given: Partial<HistoryRecord>): HistoryRecord => ({
+    ...{ id: 'f', at: user.at, kind: 'handle.claimed', hostname: 'cmp1', projectId: 'project-1' },
+    ...{ arqUuid: 'arq-1', instanceUuid: 'instance-1', ...given },
+  });
+  const subjectsOf = (given: Partial<HistoryRecord>) =>
+    partitionsOf(record(given)).map(({ subject }) => subject);
+
+  it('with each of its subjects; ten copies for a server with one accelerator', () => {
+    expect(subjectsOf({ kind: 'arq.created' })).toEqual(['arq']);
+    expect(subjectsOf({})).toEqual(['arq', 'instance', 'host', 'project', 'day']);
+    expect(subjectsOf({ kind: 'handle.released' })).toEqual(['arq', 'host', 'project', 'day']);
+  });
+
+  it.each(historyKinds)('at least once, if its kind is %s', (kind) => {
+    const partitions = partitionsOf(record({ kind })).map(
+      ({ subject, key }) => `${subject} ${key}`,
+    );
+    expect(partitions.length).toBeGreaterThan(0);
+    expect(new Set(partitions).size).toBe(partitions.length);
+  });
+});
