@@ -30,6 +30,7 @@ import {
 } from './database/memory-database.ts';
 import { createFaults, type Faults, type Rates } from './faults.ts';
 import { noGuardStripped, type Strip } from './guards.ts';
+import { createHistoryCheck } from './history-check.ts';
 import { createHost, type Host } from './host.ts';
 import { createInterrupts, type Interrupt } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
@@ -153,6 +154,7 @@ export function createWorld(
     CYBORG_OS_PASSWORD: 'secret',
   });
   const transitions = createTransitions(violate);
+  const checkHistory = createHistoryCheck(violate);
   const database = createMemoryDatabase({
     stage,
     now: timeline.now,
@@ -164,6 +166,7 @@ export function createWorld(
       trace?.(`${' '.repeat(13)}${differences(change)}`);
       transitions.see(change);
       checkChange(change, database, violate);
+      checkHistory(change);
       streams.add(change);
     },
   });
