@@ -6,7 +6,7 @@
 
 import type { PolicyRule } from '#core/domain/policy.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Without a rule the route is open to all, without a token. */
 type Row = readonly [action: string, policy: PolicyRule | undefined, success: number];
@@ -72,6 +72,13 @@ const table = {
     '/v2/attributes/{id}': {
       GET: ['get-one', 'cyborg:attribute:get_one', 200],
       DELETE: ['delete', 'cyborg:attribute:delete', 204],
+    },
+  },
+  // Beside Cyborg's API, and without microversions.
+  operator: {
+    '/operator/v1/hosts': { GET: ['get-hosts', 'cyborg:operator:host:get_all', 200] },
+    '/operator/v1/hosts/{id}': {
+      GET: ['get-host', 'cyborg:operator:host:get_one', 200],
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;

@@ -113,6 +113,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
+  operator: {
+    indexes: { inventory: ['by-kind'] },
+    tables: { inventory: ['GetItem', 'BatchGetItem', 'Query'] },
+    callsOpenStack: true,
+  },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   announcements: { announces: true, callsOpenStack: false },
@@ -132,12 +137,13 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      // The summary of a host is written on the condition of the host's row.
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: finishing }, callsOpenStack: false },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.

@@ -32,6 +32,8 @@ export const policies = {
   'cyborg:attribute:get_one': manager,
   'cyborg:attribute:create': admin,
   'cyborg:attribute:delete': admin,
+  'cyborg:operator:host:get_all': manager,
+  'cyborg:operator:host:get_one': manager,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -8,6 +8,7 @@ import { takesLong } from '../domain/handle-state.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { handleRow } from './handle-rows.ts';
+import { type HostSummaryStore, hostSummaryStore } from './host-summaries.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { deployableRow, deviceRow } from './inventory-rows.ts';
 import { type ProviderReads, providerReads } from './provider-reads.ts';
@@ -24,7 +25,7 @@ import {
   updateIf,
 } from './writes.ts';
 
-export interface InventoryStore extends HostStore, ProviderReads {
+export interface InventoryStore extends HostStore, HostSummaryStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
@@ -70,6 +71,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
   return {
     ...hostStore(client, table),
+    ...hostSummaryStore(client, table),
     ...providerReads(client, table),
 
     putDevice,

@@ -7,6 +7,7 @@ import { type Deployable, type Device, vendorId } from '../domain/device.ts';
 import type { DeviceProfile } from '../domain/device-profile.ts';
 import { arqOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
+import { type HostListings, hostListings } from './host-listings.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
 import { deployableOf, deviceOf } from './inventory-rows.ts';
 import { profileOf } from './profile-rows.ts';
@@ -20,7 +21,7 @@ export interface DeviceFilter {
   readonly vendor?: string;
 }
 
-export interface Listings {
+export interface Listings extends HostListings {
   arqs(page: Page, filter: { projectId?: string }): Promise<Arq[]>;
   devices(page: Page, filter: DeviceFilter): Promise<Device[]>;
   deployables(page: Page): Promise<Deployable[]>;
@@ -113,6 +114,8 @@ export function listings(client: Documents, tables: ListingTables): Listings {
   };
 
   return {
+    ...hostListings(client, tables.inventory),
+
     async arqs(page, { projectId }) {
       const found: Arq[] = [];
       let marker = page.marker;

@@ -54,6 +54,8 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /v2/attributes': '--nnnnnynn',
   'GET /v2/attributes/{id}': '--nnnnyynn',
   'DELETE /v2/attributes/{id}': '--nnnnnynn',
+  'GET /operator/v1/hosts': '--nnnnyynn',
+  'GET /operator/v1/hosts/{id}': '--nnnnyynn',
 };
 
 let world: World;

@@ -132,6 +132,7 @@ async function inventoryAndProfiles() {
   await eventually(() => listed('devices')).toHaveLength(2);
   await browse('devices');
   await browse('deployables');
+  await operatorsCalls();
   await describeDeployable();
   const asking = (resource: string, count: string) => [{ [`resources:${resource}`]: count }];
   const profiles = {
@@ -237,4 +238,12 @@ async function hostsEnd() {
   await eventually(() => placement.getProvider(providerUuid('cmp1_FakeDevice'))).toBeDefined();
   await publish('inventory-reports', aReport([mdevs], { ...booted, sequence: 3 }));
   await eventually(() => listed('devices')).toHaveLength(1);
+}
+
+/** The operator's API; the host is online. */
+async function operatorsCalls() {
+  const get = (path: string) => world.ask('GET', `/operator/v1${path}`);
+  expect(await get('/hosts?limit=1')).toMatchObject({ status: 200 });
+  expect(await get(`/hosts?marker=${host}`)).toMatchObject({ status: 200 });
+  expect(await get(`/hosts/${host}`)).toMatchObject({ status: 200 });
 }

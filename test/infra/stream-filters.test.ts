@@ -209,6 +209,7 @@ describe('the filters of the streams', () => {
       'RESTORED',
       'HOST',
       'NOT_OFFERED',
+      'SUMMARY',
       'DEPLOYABLE',
       'NAME#',
       'UUID#',

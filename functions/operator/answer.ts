@@ -1,0 +1,60 @@
+import * as z from 'zod';
+import { deviceStatuses, deviceTypes } from '#core/domain/device.ts';
+import { handleStates } from '#core/domain/handle-state.ts';
+import { hostStates } from '#core/domain/host-state.ts';
+import { collection, time, uuid } from '../http/answers.ts';
+
+const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
+
+export const hostAnswer = z.strictObject({
+  hostname,
+  state: z.enum(hostStates),
+  state_since: time.nullable(),
+  agent_version: z.string().nullable(),
+  boot_id: z.string().nullable(),
+  last_report_at: time.nullable(),
+  devices: z.int(),
+  not_offered: z
+    .int()
+    .meta({ description: 'devices that its settings name and it does not offer' }),
+  paused: z
+    .strictObject({ failed_jobs: z.int(), last_at: time, reason: z.string(), until: time })
+    .nullable()
+    .meta({ description: 'until when no bind that needs a job is given to the host' }),
+});
+
+export const hostsAnswer = collection('hosts', hostAnswer);
+
+const hostDevice = z.strictObject({
+  uuid,
+  address: z.string(),
+  type: z.enum(deviceTypes),
+  driver: z.string(),
+  model: z.string(),
+  status: z.enum(deviceStatuses),
+  reason: z.string().nullable().meta({ description: 'why an operator set the status' }),
+  health: z.string().nullable().meta({ description: 'why it is unhealthy; null if it is not' }),
+  handles: z
+    .partialRecord(z.enum(handleStates), z.int())
+    .meta({ description: 'its attach handles by their state' }),
+});
+
+export const hostDetailAnswer = hostAnswer.extend({
+  devices: z.array(hostDevice),
+  not_offered: z.array(
+    z.strictObject({ address: z.string(), driver: z.string(), reason: z.string() }),
+  ),
+  conflict: z
+    .strictObject({
+      since: time,
+      boots: z.array(
+        z.strictObject({
+          boot_id: z.string(),
+          booted_at: time.nullable(),
+          last_report_at: time,
+        }),
+      ),
+    })
+    .nullable()
+    .meta({ description: 'the boots that report as this host, while there are two agents' }),
+});
