@@ -115,7 +115,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   operator: {
     indexes: { inventory: ['by-kind'] },
-    tables: { inventory: ['GetItem', 'BatchGetItem', 'Query'] },
+    // A host that is gone for good is forgotten; no host confirms its releases.
+    tables: {
+      inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
+      arqs: ['BatchGetItem', 'DeleteItem'],
+    },
+    jobs: ['CreateJob'],
     callsOpenStack: true,
   },
 
@@ -157,7 +162,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
-    indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
+    indexes: { arqs: ['by-due'], inventory: ['by-kind', 'by-due'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

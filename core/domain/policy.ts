@@ -34,6 +34,10 @@ export const policies = {
   'cyborg:attribute:delete': admin,
   'cyborg:operator:host:get_all': manager,
   'cyborg:operator:host:get_one': manager,
+  'cyborg:operator:host:forget': admin,
+  'cyborg:operator:host:rediscover': admin,
+  'cyborg:operator:host:drain': admin,
+  'cyborg:operator:host:resume': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -56,6 +56,10 @@ const matrix: Readonly<Record<string, string>> = {
   'DELETE /v2/attributes/{id}': '--nnnnnynn',
   'GET /operator/v1/hosts': '--nnnnyynn',
   'GET /operator/v1/hosts/{id}': '--nnnnyynn',
+  'DELETE /operator/v1/hosts/{id}': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
 };
 
 let world: World;
