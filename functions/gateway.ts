@@ -17,7 +17,7 @@ export interface GatewayRoute {
   readonly resource: Resource;
 }
 
-/** Collections of the API, e.g. `/v2/device_profiles`, and their resources. */
+/** Collections of the API, e.g. `/v2/device_profiles`, and their resources; and `/operator/v1`. */
 const collections = new Map(
   routes
     .filter((row) => row.resource !== 'versions')
@@ -27,7 +27,7 @@ const collections = new Map(
 export const gatewayRoutes: readonly GatewayRoute[] = [
   ...mounts.flatMap((mount) =>
     [...collections].flatMap(([collection, resource]) =>
-      ['', '/', '.json', '/{proxy+}'].map((rest) => ({
+      restsOf(collection).map((rest) => ({
         path: `${mount}${collection}${rest}`,
         resource,
       })),
@@ -35,6 +35,12 @@ export const gatewayRoutes: readonly GatewayRoute[] = [
   ),
   { path: '$default', resource: 'versions' },
 ];
+
+/** What may follow a collection's path; each route takes its share of the account's quota. */
+function restsOf(collection: string): string[] {
+  const isServed = routes.some(({ path }) => path === collection);
+  return [...(isServed ? ['', '/', '.json'] : []), '/{proxy+}'];
+}
 
 /**
  * The function that API Gateway calls: an exact route comes before a greedy one, and that before

@@ -6,7 +6,7 @@
 
 import type { PolicyRule } from '#core/domain/policy.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Without a rule the route is open to all, without a token. */
 type Row = readonly [action: string, policy: PolicyRule | undefined, success: number];
@@ -72,6 +72,25 @@ const table = {
     '/v2/attributes/{id}': {
       GET: ['get-one', 'cyborg:attribute:get_one', 200],
       DELETE: ['delete', 'cyborg:attribute:delete', 204],
+    },
+  },
+  // Beside Cyborg's API, and without microversions.
+  operator: {
+    '/operator/v1/hosts': { GET: ['get-hosts', 'cyborg:operator:host:get_all', 200] },
+    '/operator/v1/hosts/{id}': {
+      GET: ['get-host', 'cyborg:operator:host:get_one', 200],
+      DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
+    },
+    '/operator/v1/history': { GET: ['get-history', 'cyborg:operator:history:get_all', 200] },
+    '/operator/v1/usage': { GET: ['get-usage', 'cyborg:operator:usage:get_all', 200] },
+    '/operator/v1/hosts/{id}/rediscover': {
+      POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
+    },
+    '/operator/v1/hosts/{id}/drain': {
+      POST: ['drain-host', 'cyborg:operator:host:drain', 200],
+    },
+    '/operator/v1/hosts/{id}/resume': {
+      POST: ['resume-host', 'cyborg:operator:host:resume', 200],
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;

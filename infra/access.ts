@@ -113,6 +113,18 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: { inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
+  operator: {
+    // Usage counts what ended, by the history, and what lasts, by the ARQs.
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
+    // A host that is gone for good is forgotten; no host confirms its releases.
+    tables: {
+      inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
+      arqs: ['BatchGetItem', 'DeleteItem'],
+      history: ['Query'],
+    },
+    jobs: ['CreateJob'],
+    callsOpenStack: true,
+  },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   // It adds to the history, and can neither read nor change it.
@@ -137,12 +149,13 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      // The summary of a host is written on the condition of the host's row.
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: finishing }, callsOpenStack: false },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.
@@ -156,7 +169,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
-    indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
+    indexes: { arqs: ['by-due'], inventory: ['by-kind', 'by-due'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

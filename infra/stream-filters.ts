@@ -70,6 +70,9 @@ export const followedChanges: ChangePatterns = {
 };
 
 const isAbsent = { pk: { S: [{ exists: false }] } };
+const recorded = {
+  sk: { S: [{ prefix: 'DEVICE#' }, { prefix: 'HANDLE#' }, { prefix: 'SUMMARY' }] },
+};
 const arq = { pk: { S: [{ prefix: 'ARQ#' }] } };
 
 /**
@@ -90,10 +93,10 @@ export const announcedChanges: ChangePatterns = {
     },
   ],
   inventory: [
-    changeTo({ sk: { S: [{ prefix: 'DEVICE#' }, { prefix: 'HANDLE#' }] } }),
+    changeTo(recorded),
     {
       dynamodb: {
-        OldImage: { sk: { S: [{ prefix: 'DEVICE#' }, { prefix: 'HANDLE#' }] } },
+        OldImage: recorded,
         NewImage: isAbsent,
       },
     },

@@ -55,6 +55,7 @@ export function domainEventsOf(change: Change): DomainEvent[] {
     case 'program':
     case 'arq':
     case 'deployable':
+    case 'host':
     case 'profile':
     case 'profile-deletion':
       return [];

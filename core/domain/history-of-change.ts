@@ -7,6 +7,7 @@ import type { HandleClaim, HandlePlace } from './handle-claim.ts';
 import { type HandleState, handleStateOf } from './handle-state.ts';
 import type { Draft, HistoryRecord } from './history.ts';
 import { ofDevice } from './history-of-device.ts';
+import { ofHost } from './history-of-host.ts';
 import { derivedUuid } from './ids.ts';
 import type { Change } from './outbox.ts';
 
@@ -46,6 +47,8 @@ function draftsOf(change: Change): Draft[] {
       return ofDevice(change.before, change.after);
     case 'deployable':
       return ofRegion(change);
+    case 'host':
+      return ofHost(change.before, change.after);
     case 'profile':
       return ofProfile(change);
     case 'profile-deletion':

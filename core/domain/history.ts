@@ -41,6 +41,17 @@ export const historyKinds = [
   'device.forced',
   /** An operator has a region programmed. */
   'region.programmed',
+  'host.added',
+  'host.booted',
+  'host.connected',
+  'host.disconnected',
+  /** Its agent reports another version. */
+  'host.upgraded',
+  /** Two agents report as this host. */
+  'host.conflict',
+  'host.conflict-ended',
+  /** An operator said that it is gone for good. */
+  'host.forgotten',
   'profile.created',
   'profile.deleted',
 ] as const;

@@ -5,6 +5,7 @@ import type { Arq, InstanceBinding } from './arq.ts';
 import type { AttachHandle, Deployable, Device } from './device.ts';
 import type { DeviceProfile, ProfileDeletion } from './device-profile.ts';
 import { handleStateOf, isUnheld } from './handle-state.ts';
+import type { HostSummary } from './host-summary.ts';
 import type { HostProgram, HostRelease, JobNote, QueuedWorkKind } from './host-work.ts';
 import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
@@ -29,6 +30,7 @@ export type Change =
   // The history alone follows from these.
   | ({ readonly kind: 'arq' } & Images<Arq>)
   | ({ readonly kind: 'deployable' } & Images<Deployable>)
+  | ({ readonly kind: 'host' } & Images<HostSummary>)
   | ({ readonly kind: 'profile' } & Images<DeviceProfile>)
   | ({ readonly kind: 'profile-deletion' } & Images<ProfileDeletion>);
 
@@ -77,6 +79,7 @@ export function followUps(change: Change): FollowUp[] {
       return handleFollowUps(change);
     case 'arq':
     case 'deployable':
+    case 'host':
     case 'profile':
     case 'profile-deletion':
       return [];

@@ -32,6 +32,15 @@ export const policies = {
   'cyborg:attribute:get_one': manager,
   'cyborg:attribute:create': admin,
   'cyborg:attribute:delete': admin,
+  // A tenant sees what is its project's.
+  'cyborg:operator:history:get_all': reader,
+  'cyborg:operator:usage:get_all': reader,
+  'cyborg:operator:host:get_all': manager,
+  'cyborg:operator:host:get_one': manager,
+  'cyborg:operator:host:forget': admin,
+  'cyborg:operator:host:rediscover': admin,
+  'cyborg:operator:host:drain': admin,
+  'cyborg:operator:host:resume': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -9,10 +9,12 @@ import type {
   NotOffered,
   Presence,
 } from '../domain/device.ts';
+import type { HostSummary } from '../domain/host-summary.ts';
 import type { IdentityConflict } from '../domain/identity.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { hostOf, leaseOf, notOfferedOf } from './host-rows.ts';
+import { type HostSummaryStore, hostSummaryStore, summaryIn } from './host-summaries.ts';
 import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
@@ -24,13 +26,15 @@ export interface HostInventory {
   readonly devices: readonly Device[];
   /** What the host's settings name and the host does not offer. */
   readonly notOffered: readonly NotOffered[];
+  /** Undefined until the first report or connection is recorded in it. */
+  readonly summary?: HostSummary;
   /** The last holder of the lease. While it is unchanged, no other consumer has had the lease. */
   readonly holder?: string;
   /** When the lease ends, if it was not given back; ISO 8601. */
   readonly leasedUntil?: string;
 }
 
-export interface HostStore {
+export interface HostStore extends HostSummaryStore {
   /** A host that has never reported is returned with empty fields. */
   host(hostname: string): Promise<HostInventory>;
   /** The host without its devices: a read of one row. */
@@ -109,6 +113,8 @@ export function hostStore(client: Documents, table: string): HostStore {
     });
   };
   return {
+    ...hostSummaryStore(client, table),
+
     async host(hostname) {
       const rows = await queryPartition(client, table, `HOST#${hostname}`);
       const hostRow = rows.find((row) => row.sk === 'HOST');
@@ -116,6 +122,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         host: hostOf(hostname, hostRow),
         devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
         notOffered: notOfferedOf(rows.find((row) => row.sk === notOfferedKey(hostname).sk)),
+        ...summaryIn(rows),
         ...leaseOf(hostRow),
       };
     },

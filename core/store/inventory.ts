@@ -10,6 +10,7 @@ import type { Documents } from './documents.ts';
 import { handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { deployableRow, deviceRow } from './inventory-rows.ts';
+import { type MaintenanceStore, maintenanceStore } from './maintenance.ts';
 import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
 import { parseRow, snakeNamed } from './row-fields.ts';
@@ -24,7 +25,7 @@ import {
   updateIf,
 } from './writes.ts';
 
-export interface InventoryStore extends HostStore, ProviderReads {
+export interface InventoryStore extends HostStore, MaintenanceStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
@@ -70,6 +71,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
   return {
     ...hostStore(client, table),
+    ...maintenanceStore(client, table),
     ...providerReads(client, table),
 
     putDevice,
@@ -109,7 +111,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
           Update: {
             TableName: table,
             Key,
-            UpdateExpression: 'SET #status = :status, status_change = :change',
+            UpdateExpression: 'SET #status = :status, status_change = :change REMOVE due, due_at',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeNames: { '#status': 'status' },
             ExpressionAttributeValues: { ':status': change.status, ':change': snakeNamed(change) },

@@ -11,6 +11,8 @@ export const reaperKey = () => ({ pk: 'REAPER' });
 export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });
 export const instanceKey = (uuid: string) => ({ pk: `INSTANCE#${uuid}` });
 export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOST' });
+/** What changes seldom of a host; hosts are listed by it. */
+export const hostSummaryKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'SUMMARY' });
 /** What the host does not offer; it changes less often than the host's own row. */
 export const notOfferedKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'NOT_OFFERED' });
 export const deviceKey = (hostname: string, uuid: string) => ({

@@ -7,6 +7,7 @@
 //                    PROGRAM#<program id>             a region that an operator has programmed
 //                    REAPER                           how far the reaper has come
 //   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
+//                    HOST#<hostname>  SUMMARY         what changes seldom of the host
 //                    HOST#<hostname>  DEVICE#<uuid>   a device
 //                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
 //                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release

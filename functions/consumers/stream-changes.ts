@@ -8,10 +8,11 @@ import type { Change } from '#core/domain/outbox.ts';
 import type { Log } from '#core/log.ts';
 import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
+import { summaryOf } from '#core/store/host-summaries.ts';
 import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-rows.ts';
 import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { profileDeletionOf, profileOf } from '#core/store/profile-rows.ts';
-import type { Row } from '#core/store/rows.ts';
+import { hostSummaryKey, type Row } from '#core/store/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
 export interface RecordMetadata {
@@ -75,6 +76,8 @@ function changeOf(record: DynamoDBRecord): Change[] {
     const requestId = newRequest(device);
     return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
   }
+  if (sort === hostSummaryKey('').sk)
+    return [{ kind: 'host', ...images(before, after, summaryOf) }];
   if (sort === 'DEPLOYABLE')
     return [{ kind: 'deployable', ...images(before, after, deployableOf) }];
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];

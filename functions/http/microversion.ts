@@ -2,12 +2,18 @@
 // https://specs.openstack.org/openstack/api-sig/guidelines/microversion_specification.html
 
 import { NotAcceptable } from '#core/domain/errors.ts';
+import type { RouteRow } from '../routes.ts';
 
 export const microversions = ['2.0', '2.1', '2.2', '2.3'] as const;
 export type Microversion = (typeof microversions)[number];
 
 export const minimum: Microversion = '2.0';
 export const maximum: Microversion = '2.3';
+
+/** Cyborg's API has microversions; the operator's API beside it has none. */
+export function hasMicroversions(row: Pick<RouteRow, 'resource'> | undefined): boolean {
+  return row?.resource !== 'operator';
+}
 
 const header = 'openstack-api-version';
 

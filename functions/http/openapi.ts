@@ -6,16 +6,17 @@ import { type Resource, type RouteRow, routes } from '../routes.ts';
 import type { Action } from './action.ts';
 import { fault, serverFault, tokenFault } from './answers.ts';
 import { exampleBody } from './examples.ts';
-import { maximum, microversions, minimum } from './microversion.ts';
+import { hasMicroversions, maximum, microversions, minimum } from './microversion.ts';
 
 export type Actions = Readonly<Partial<Record<Resource, Readonly<Record<string, Action>>>>>;
 type Json = Readonly<Record<string, unknown>>;
 
 /** Error statuses that any route may answer; some depend on a policy or a body. */
-export function refusalsOf({ policy }: RouteRow, { schemas }: Action): number[] {
+export function refusalsOf(row: RouteRow, { schemas }: Action): number[] {
   return [
     400,
-    ...(policy ? [401, 403, 406] : []),
+    ...(row.policy ? [401, 403] : []),
+    ...(row.policy && hasMicroversions(row) ? [406] : []),
     ...(schemas.body ? [413, 415] : []),
     ...(schemas.refuses ?? []),
   ].sort();
@@ -34,10 +35,16 @@ export function openApi(actions: Actions, base: string): Json {
     info: {
       title: 'Accelerator API v2',
       version: maximum,
-      description: `OpenStack Cyborg's API, microversions ${minimum} to ${maximum}.`,
+      description:
+        `OpenStack Cyborg's API, microversions ${minimum} to ${maximum}; ` +
+        "and below /operator/v1 the operator's API, without microversions.",
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${base}/accelerator` }],
+    tags: [...new Set(routes.map(({ resource }) => resource))].map((name) => ({
+      name,
+      description: name === 'operator' ? "The operator's API" : "Cyborg's API",
+    })),
     paths,
     components: {
       schemas: {
@@ -90,8 +97,8 @@ function queryParameters(query: z.ZodType): Json[] {
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
 }
 
-function headers({ policy }: RouteRow): Json[] {
-  if (!policy) return [];
+function headers(row: RouteRow): Json[] {
+  if (!row.policy || !hasMicroversions(row)) return [];
   const versions = [...microversions, 'latest'].map((version) => `accelerator ${version}`);
   return [
     { name: 'OpenStack-API-Version', in: 'header', schema: { type: 'string', examples: versions } },

@@ -4,7 +4,8 @@
 //   faults         every error thrown inside becomes an answer in Cyborg's envelope
 //   token          before routing, as in keystonemiddleware: without a token no path is revealed
 //   routing        404, and 405 with Allow
-//   microversion   406; its headers are on every answer from here inwards
+//   microversion   406; its headers are on every answer from here inwards; the operator's API has
+//                  none
 //   policy         whether the caller may
 //   validation     query and body
 //
@@ -27,6 +28,7 @@ import { faultBody, faultOf, HttpFault } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
 import {
+  hasMicroversions,
   type Microversion,
   microversionHeaders,
   rangeHeaders,
@@ -191,6 +193,7 @@ function routing(resource: Resource): Layer {
 function microversion(deps: () => Deps): Layer {
   return {
     before: ({ event }) => {
+      if (!hasMicroversions(event.exchange.route?.row)) return;
       const { defaultMicroversion } = deps().settings;
       event.exchange.microversion = requestedMicroversion(event.headers, defaultMicroversion);
     },
@@ -245,7 +248,7 @@ async function run(
   });
   return {
     statusCode: reply.status ?? route.row.success,
-    headers: microversionHeaders(version),
+    ...(exchange.microversion && { headers: microversionHeaders(version) }),
     ...(reply.body !== undefined && { body: JSON.stringify(reply.body) }),
   };
 }

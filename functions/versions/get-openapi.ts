@@ -7,6 +7,7 @@ import { actions as devices } from '../devices/handler.ts';
 import { type Action, action } from '../http/action.ts';
 import { type Actions, openApi } from '../http/openapi.ts';
 import { noQuery } from '../http/query.ts';
+import { actions as operator } from '../operator/handler.ts';
 import { getRoot } from './get-root.ts';
 import { getV2 } from './get-v2.ts';
 
@@ -25,6 +26,7 @@ export function allActions(): Actions {
     devices,
     deployables,
     attributes,
+    operator,
   };
 }
 

@@ -9,6 +9,7 @@ import { handler as deviceProfiles } from '#functions/device-profiles/handler.ts
 import { handler as devices } from '#functions/devices/handler.ts';
 import { resourceFor } from '#functions/gateway.ts';
 import type { HttpHandler } from '#functions/http/resource-handler.ts';
+import { handler as operator } from '#functions/operator/handler.ts';
 import type { Resource } from '#functions/routes.ts';
 import { handler as versions } from '#functions/versions/handler.ts';
 import type { ListenOptions } from '../process/ports.ts';
@@ -22,6 +23,7 @@ const handlers: Readonly<Record<Resource, HttpHandler>> = {
   devices,
   deployables,
   attributes,
+  operator,
 };
 
 /** @throws PortTaken */

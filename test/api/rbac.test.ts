@@ -54,6 +54,15 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /v2/attributes': '--nnnnnynn',
   'GET /v2/attributes/{id}': '--nnnnyynn',
   'DELETE /v2/attributes/{id}': '--nnnnnynn',
+  // Tenants see their own.
+  'GET /operator/v1/history': '--nnyyyyyy',
+  'GET /operator/v1/usage': '--nnyyyyyy',
+  'GET /operator/v1/hosts': '--nnnnyynn',
+  'GET /operator/v1/hosts/{id}': '--nnnnyynn',
+  'DELETE /operator/v1/hosts/{id}': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
 };
 
 let world: World;

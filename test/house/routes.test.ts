@@ -12,6 +12,7 @@ import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts
 import { actions as devices } from '#functions/devices/handler.ts';
 import { apiPath, gatewayRoutes, matchPath, resourceFor } from '#functions/gateway.ts';
 import type { Action } from '#functions/http/action.ts';
+import { actions as operator } from '#functions/operator/handler.ts';
 import { type Resource, routes } from '#functions/routes.ts';
 import { actions as versions } from '#functions/versions/handler.ts';
 
@@ -22,6 +23,7 @@ const actions: Readonly<Record<Resource, Readonly<Record<string, Action>>>> = {
   devices,
   deployables,
   attributes,
+  operator,
 };
 
 const root = join(import.meta.dirname, '../..');

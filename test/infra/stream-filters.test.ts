@@ -238,6 +238,7 @@ describe('the filters of the streams', () => {
       'RESTORED',
       'HOST',
       'NOT_OFFERED',
+      'SUMMARY',
       'DEPLOYABLE',
       'NAME#',
       'UUID#',

@@ -30,7 +30,7 @@ describe('throttling', () => {
     for (const settings of Object.values(special)) {
       expect(settings).toEqual({ ThrottlingRateLimit: 2000, ThrottlingBurstLimit: 1000 });
     }
-    expect(usual).toEqual({ ThrottlingRateLimit: 20, ThrottlingBurstLimit: 10 });
+    expect(usual).toEqual({ ThrottlingRateLimit: 16, ThrottlingBurstLimit: 8 });
   });
 
   it('leaves Nova its share of the account while every other route is at its limit', () => {

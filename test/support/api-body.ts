@@ -5,6 +5,12 @@ import type { attributeAnswer } from '#functions/attributes/answer.ts';
 import type { deployableAnswer } from '#functions/deployables/answer.ts';
 import type { profileAnswer } from '#functions/device-profiles/answer.ts';
 import type { deviceAnswer, freedAnswer } from '#functions/devices/answer.ts';
+import type {
+  hostAnswer,
+  hostDetailAnswer,
+  recordAnswer,
+  usageAnswer,
+} from '#functions/operator/answer.ts';
 
 type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
 type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };
@@ -31,6 +37,13 @@ export interface ApiBody {
   readonly rp_uuid: string;
   readonly program: z.infer<typeof deployableAnswer>['program'];
   readonly attributes: OneOrMore<typeof attributeAnswer>;
+  readonly hosts: OneOrMore<typeof hostAnswer>;
+  readonly hosts_links?: Links;
+  readonly not_offered: z.infer<typeof hostDetailAnswer>['not_offered'];
+  readonly history: OneOrMore<typeof recordAnswer>;
+  readonly history_links?: Links;
+  readonly usage: z.infer<typeof usageAnswer>['usage'];
+  readonly to: string;
   readonly error: string;
   readonly error_message: string;
 }

@@ -19,6 +19,8 @@ import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
+import { countsAfter, keepSummary } from './keep-summary.ts';
+import { logOutcome } from './log-outcome.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevices, retireDevices } from './put-devices.ts';
 import { withholdMoved } from './withhold-moved.ts';
@@ -101,6 +103,7 @@ async function noteHeartbeat(
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
+  await keep(deps, { ...inventory, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
   await retryAfterReport(deps, { host, devices }, report);
   return true;
@@ -136,7 +139,8 @@ async function applyUnderLease(
     return;
   }
   const isNewBoot = plan.isNewBoot && plan.standing === 'newer';
-  const host = isNewBoot ? await noteBoot(deps, inventory, report, receivedAtMs) : known;
+  const read = isNewBoot ? await noteBoot(deps, inventory, report, receivedAtMs) : inventory;
+  const { host } = read;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
   if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
@@ -154,11 +158,24 @@ async function applyUnderLease(
   if (isTold) await reprovisionHost(deps, host, undescribed);
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
+  await keep(deps, { ...read, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
   if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
   // Only a part of a large report is followed by other parts; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
+}
+
+/** After the host's row, on which the summary depends. */
+async function keep(
+  deps: LeaseDeps,
+  inventory: HostInventory,
+  plan: ReportPlan,
+  report: AcceptedReport,
+): Promise<void> {
+  const told = plan.standing === 'newer' ? report.not_offered : undefined;
+  const counts = countsAfter(inventory, plan, told);
+  await keepSummary(deps, inventory, { ...counts, holder: deps.holder });
 }
 
 /** Whether the report names other devices as not offered than the one before. */
@@ -229,10 +246,14 @@ function reported(
  */
 async function noteBoot(
   deps: LeaseDeps,
-  { host: known, devices }: HostInventory,
+  inventory: HostInventory,
   report: AcceptedReport,
   receivedAtMs: number,
-): Promise<StoredHost> {
+): Promise<HostInventory> {
+  const { host: known, devices } = inventory;
+  const applied = { ...countsAfter(inventory), holder: deps.holder };
+  // Each boot is a change of the summary, also one whose consumer has died.
+  const summary = known.bootId ? await keepSummary(deps, inventory, applied) : inventory.summary;
   const host: StoredHost = {
     ...known,
     bootId: report.boot_id,
@@ -250,7 +271,8 @@ async function noteBoot(
     wanted: {},
   };
   if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
-  return host;
+  const kept = await keepSummary(deps, { host, ...(summary && { summary }) }, applied);
+  return { ...inventory, host, ...(kept && { summary: kept }) };
 }
 
 /** Asks the agent to report all devices: a part that the manifest names was lost on its way. */
@@ -262,36 +284,6 @@ async function askForReport(
   const { boot_id: bootId, sequence } = report;
   const uuid = derivedUuid('rediscover', hostname, bootId, String(sequence));
   await askHost(deps, 'rediscover', { uuid, hostname, bootId, form: report.form }, {});
-}
-
-function logOutcome(
-  deps: ConsumerDeps,
-  hostname: string,
-  report: AcceptedReport,
-  { put, retire, wanted }: ReportPlan,
-): void {
-  const fields = { host: hostname, sequence: report.sequence };
-  if (put.length > 0 || retire.length > 0) {
-    deps.log.info('Inventory changed.', {
-      ...fields,
-      put: put.map((device) => device.address),
-      retired: retire.map((device) => device.address),
-    });
-  }
-  const refused = Object.keys(report.refused ?? {});
-  if (refused.length > 0) {
-    deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
-    deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
-  }
-  if (report.failed_drivers.length > 0 && !report.is_hello) {
-    deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
-  }
-  if (Object.keys(wanted).length > 0) {
-    deps.log.warn('Devices of the manifest are not described yet.', {
-      ...fields,
-      addresses: Object.keys(wanted),
-    });
-  }
 }
 
 function nowOf(deps: Deps): string {

@@ -3,6 +3,7 @@ import type { Device } from '../../domain/device.ts';
 import { type BootReport, conflictOf, withSighting } from '../../domain/identity.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
+import { keepSummary } from './keep-summary.ts';
 
 /**
  * Marks a host as in conflict, because two agents report as it: no report is applied, its binds
@@ -13,9 +14,10 @@ import type { HostInventory } from '../../store/hosts.ts';
  */
 export async function beginConflict(
   deps: ConsumerDeps & { readonly holder: string },
-  { host, devices }: HostInventory,
+  inventory: HostInventory,
   report: BootReport,
 ): Promise<boolean> {
+  const { host, devices } = inventory;
   const conflict = conflictOf(host, report, new Date(deps.clock()).toISOString());
   if (!(await deps.store.inventory.putConflict(host, conflict, deps.holder))) return false;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
@@ -23,6 +25,7 @@ export async function beginConflict(
     host: host.hostname,
     boots: conflict.boots.map(({ bootId }) => bootId),
   });
+  await keepSummary(deps, { ...inventory, host: { ...host, conflict } });
   await markConflict(deps, devices, conflict.since);
   return true;
 }
@@ -33,9 +36,10 @@ export async function beginConflict(
  */
 export async function noteSighting(
   deps: ConsumerDeps,
-  { host, devices }: HostInventory,
+  inventory: HostInventory,
   report: BootReport,
 ): Promise<void> {
+  const { host, devices } = inventory;
   const { hostname, conflict } = host;
   if (!conflict) return;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
@@ -45,6 +49,7 @@ export async function noteSighting(
   });
   const seen = withSighting(conflict, report);
   if (seen) await deps.store.inventory.putSighting(hostname, seen);
+  await keepSummary(deps, inventory);
   await markConflict(deps, devices, conflict.since);
 }
 

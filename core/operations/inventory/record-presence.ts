@@ -3,6 +3,7 @@ import type { PresenceEvent } from '../../contracts/queue-messages.ts';
 import type { Presence } from '../../domain/device.ts';
 import { supersedes } from '../../domain/presence.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { keepSummary } from './keep-summary.ts';
 
 /**
  * Stores that a host's agent connected or disconnected. An event older than the stored one changes
@@ -20,8 +21,13 @@ export async function recordPresence(
     ...(event.principalIdentifier && { certificate: event.principalIdentifier }),
     at: new Date(event.timestamp).toISOString(),
   };
-  const { host } = await deps.store.inventory.host(hostname);
-  if (!supersedes(presence, host.presence)) return;
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host } = inventory;
+  if (!supersedes(presence, host.presence)) {
+    // An earlier delivery of the event may have died before it kept the summary.
+    await keepSummary(deps, inventory);
+    return;
+  }
   // Count before the write: a second delivery finds the event stored, and counts nothing.
   deps.metrics.put([
     { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
@@ -29,5 +35,6 @@ export async function recordPresence(
   if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
     throw new RetryLater(`Another event of ${hostname} came first.`, 1);
   }
+  await keepSummary(deps, { ...inventory, host: { ...host, presence } });
   deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

@@ -1,0 +1,43 @@
+import type { Deps } from '../../deps.ts';
+import {
+  type DeviceCounts,
+  type HostSummary,
+  staleParts,
+  withPart,
+} from '../../domain/host-summary.ts';
+import type { ReportPlan } from '../../domain/report-plan.ts';
+import type { HostInventory } from '../../store/hosts.ts';
+
+/**
+ * Makes the host's summary what the host's row says, where they differ. A write that was lost with
+ * its consumer is made up for by the next report. Where the host's row has changed meanwhile, the
+ * writer of that change keeps the summary.
+ *
+ * @param applied after a report, by the holder of the host's lease
+ * @returns the summary as it is stored then
+ */
+export async function keepSummary(
+  deps: Deps,
+  { host, summary }: Pick<HostInventory, 'host' | 'summary'>,
+  applied?: DeviceCounts & { readonly holder: string },
+): Promise<HostSummary | undefined> {
+  const now = new Date(deps.clock()).toISOString();
+  let kept = summary;
+  for (const part of staleParts(host, summary, applied)) {
+    if (!(await deps.store.inventory.putSummaryPart(host.hostname, part, now))) continue;
+    kept = withPart(host.hostname, kept, part, now);
+  }
+  return kept;
+}
+
+/** The numbers of devices once the plan is applied. */
+export function countsAfter(
+  { devices, notOffered }: Pick<HostInventory, 'devices' | 'notOffered'>,
+  { put, retire }: Pick<ReportPlan, 'put' | 'retire'> = { put: [], retire: [] },
+  told?: readonly unknown[],
+): DeviceCounts {
+  const addresses = new Set(devices.flatMap(({ isGone, address }) => (isGone ? [] : [address])));
+  for (const { address } of put) addresses.add(address);
+  for (const { address } of retire) addresses.delete(address);
+  return { devices: addresses.size, notOffered: (told ?? notOffered).length };
+}

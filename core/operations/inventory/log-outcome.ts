@@ -1,0 +1,34 @@
+import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { AcceptedReport } from '../../contracts/inventory-report.ts';
+import type { ReportPlan } from '../../domain/report-plan.ts';
+
+/** Logs what a report that was applied has changed, and what of it could not be applied. */
+export function logOutcome(
+  deps: ConsumerDeps,
+  hostname: string,
+  report: AcceptedReport,
+  { put, retire, wanted }: ReportPlan,
+): void {
+  const fields = { host: hostname, sequence: report.sequence };
+  if (put.length > 0 || retire.length > 0) {
+    deps.log.info('Inventory changed.', {
+      ...fields,
+      put: put.map((device) => device.address),
+      retired: retire.map((device) => device.address),
+    });
+  }
+  const refused = Object.keys(report.refused ?? {});
+  if (refused.length > 0) {
+    deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
+    deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
+  }
+  if (report.failed_drivers.length > 0 && !report.is_hello) {
+    deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
+  }
+  if (Object.keys(wanted).length > 0) {
+    deps.log.warn('Devices of the manifest are not described yet.', {
+      ...fields,
+      addresses: Object.keys(wanted),
+    });
+  }
+}

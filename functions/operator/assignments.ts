@@ -1,0 +1,96 @@
+// Assignments for the count of usage: those that ended, from the history, and those that last.
+
+import type { Deps } from '#core/deps.ts';
+import { heldHandles } from '#core/domain/arq.ts';
+import type { HistoryRecord } from '#core/domain/history.ts';
+import type { Assignment } from '#core/domain/usage.ts';
+import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
+import { readDays } from '#core/store/history-pages.ts';
+
+/** Releases that one answer counts; some ten seconds of reading. */
+const releasesMax = 200_000;
+const pageMax = 1000;
+
+/**
+ * Assignments that ended at `from` or later, and those that last, of one project or of all.
+ *
+ * @param from ISO 8601
+ */
+export async function readAssignments(
+  deps: Deps,
+  project: string | undefined,
+  from: string,
+  nowMs: number,
+): Promise<Assignment[] | 'too-many'> {
+  // First those that last: one that ends meanwhile is in both, and is counted once.
+  const lasting = await lastingAssignments(deps, project, nowMs);
+  const ended = await endedAssignments(deps, project, from, nowMs);
+  if (ended === 'too-many') return ended;
+  const all = new Map([...lasting, ...ended]);
+  return [...all.values()];
+}
+
+async function endedAssignments(
+  { history }: Deps,
+  project: string | undefined,
+  from: string,
+  nowMs: number,
+): Promise<[key: string, Assignment][] | 'too-many'> {
+  const to = new Date(nowMs + 1).toISOString();
+  const filter = { kind: 'handle.released' };
+  const pageAfter = (after: string | undefined): HistoryPage => ({
+    ...{ limit: pageMax, order: 'oldest-first', from, filter },
+    ...(after !== undefined && { after }),
+  });
+  const read = (after: string | undefined): Promise<HistoryPart> =>
+    project === undefined
+      ? readDays(history, { from, to }, pageAfter(after))
+      : history.read({ subject: 'project', key: project }, pageAfter(after));
+  const found: [string, Assignment][] = [];
+  let after: string | undefined;
+  do {
+    const part = await read(after);
+    found.push(...part.records.flatMap(endedOf));
+    if (found.length > releasesMax) return 'too-many';
+    after = part.next;
+  } while (after !== undefined);
+  return found;
+}
+
+function endedOf(record: HistoryRecord): [string, Assignment][] {
+  const { at, since, projectId, resourceClass, handleUuid } = record;
+  if (!since || !projectId || !resourceClass) return [];
+  const fromMs = Date.parse(since);
+  const span = { fromMs, toMs: Math.max(fromMs, Date.parse(at)) };
+  return [[keyOf(handleUuid, since), { projectId, resourceClass, ...span }]];
+}
+
+async function lastingAssignments(
+  { listings, store }: Deps,
+  projectId: string | undefined,
+  nowMs: number,
+): Promise<[key: string, Assignment][]> {
+  const found: [string, Assignment][] = [];
+  let marker: string | undefined;
+  do {
+    const page = { limit: pageMax, sortKey: 'uuid', sortDir: 'asc' } as const;
+    const arqs = await listings.arqs(
+      { ...page, ...(marker !== undefined && { marker }) },
+      projectId === undefined ? {} : { projectId },
+    );
+    const providers = await store.inventory.providersOf(heldHandles(arqs));
+    for (const { uuid, claim } of providers.flatMap(({ handles }) => handles)) {
+      if (!claim?.facts?.resourceClass) continue;
+      const { at, resourceClass, projectId: holder } = claim.facts;
+      const span = { fromMs: Date.parse(at), toMs: nowMs };
+      found.push([keyOf(uuid, at), { projectId: holder, resourceClass, ...span }]);
+    }
+    marker = arqs.length < pageMax ? undefined : arqs.at(-1)?.uuid;
+  } while (marker !== undefined);
+  return found;
+}
+
+/** Of an assignment: a handle is claimed once at a time. */
+function keyOf(handleUuid: string | undefined, since: string): string {
+  return `${handleUuid} ${since}`;
+}

@@ -1,0 +1,120 @@
+import * as z from 'zod';
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { type HistoryPartition, historyKinds } from '#core/domain/history.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
+import { readDays, readTogether } from '#core/store/history-pages.ts';
+import { action } from '../http/action.ts';
+import { historyAnswer } from './answer.ts';
+import { hostname, limit, pageReply } from './page.ts';
+import { moment, rangeOf } from './range.ts';
+import { isOperator } from './scope.ts';
+import { viewRecord } from './view-record.ts';
+
+const uuid = z.guid().toLowerCase();
+const query = z.strictObject({
+  device: uuid.optional(),
+  arq: uuid.optional(),
+  instance: uuid.optional(),
+  host: hostname.optional(),
+  project: z.string().min(1).max(64).optional(),
+  profile: z.string().min(1).max(255).optional(),
+  kind: z.enum(historyKinds).optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+  order: z.enum(['oldest-first', 'newest-first']).default('newest-first'),
+  limit,
+  marker: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z#[0-9a-f-]{36}$/, 'must be a marker of a next link')
+    .optional(),
+});
+type Filter = z.infer<typeof query>;
+
+/** Without a subject each day is a read of its own. */
+const daysAtOnce = 31;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** What happened; a tenant sees what happened to the accelerators of its project. */
+export const getHistory = action(
+  { query, answers: { 200: historyAnswer } },
+  async ({ deps, caller, query: given, base }) => {
+    const part = await read(deps, caller, given);
+    const at = { base, path: '/history', query: given };
+    return { body: pageReply('history', part.records.map(viewRecord), at, part.next) };
+  },
+);
+
+async function read(deps: Deps, caller: Caller, given: Filter): Promise<HistoryPart> {
+  const own = isOperator(deps, caller) ? undefined : caller.projectId;
+  const { project = own } = given;
+  if (own !== undefined && project !== own) return { records: [] };
+  const page = pageOf(given, project);
+  const partitions = await partitionsFor(deps, { ...given, ...(project && { project }) });
+  if (partitions) return readTogether(deps.history, partitions, page);
+  const now = deps.clock();
+  const to = given.to ?? new Date(now).toISOString();
+  const from = given.from ?? new Date(Date.parse(to) - dayMs).toISOString();
+  return readDays(deps.history, rangeOf(from, to, daysAtOnce), page);
+}
+
+function pageOf(given: Filter, project: string | undefined): HistoryPage {
+  const { order, from, to, marker } = given;
+  const range = from && to ? rangeOf(from, to, Number.POSITIVE_INFINITY) : undefined;
+  const iso = (time: string) => new Date(time).toISOString();
+  const wanted = {
+    device_uuid: given.device,
+    hostname: given.host,
+    profile_name: given.profile,
+    project_id: project,
+    kind: given.kind,
+  };
+  const filter = Object.fromEntries(
+    Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return {
+    ...{ order, filter, limit: given.limit },
+    ...(from && { from: range?.from ?? iso(from) }),
+    ...(to && { to: range?.to ?? iso(to) }),
+    ...(marker && { after: marker }),
+  };
+}
+
+/** The partitions with the fewest other records; undefined if only a time is given. */
+async function partitionsFor(
+  deps: Deps,
+  { arq, instance, device, host, project, profile }: Filter,
+): Promise<readonly HistoryPartition[] | undefined> {
+  if (arq !== undefined) return [{ subject: 'arq', key: arq }];
+  if (instance !== undefined) return partitionsOfInstance(deps, instance);
+  if (device !== undefined) {
+    const key = await hostOfDevice(deps, device);
+    return key === undefined ? [] : [{ subject: 'host', key }];
+  }
+  if (project !== undefined) return [{ subject: 'project', key: project }];
+  if (host !== undefined) return [{ subject: 'host', key: host }];
+  if (profile !== undefined) return [{ subject: 'profile', key: profile }];
+  return undefined;
+}
+
+/** ARQs of an instance that are read: each time it is unshelved or moved, it gets others. */
+const arqsMax = 200;
+
+/** Its claims name its ARQs, which have the rest. */
+async function partitionsOfInstance(deps: Deps, instance: string): Promise<HistoryPartition[]> {
+  const own = { subject: 'instance', key: instance } as const;
+  const claims = { limit: arqsMax, order: 'newest-first', filter: { kind: 'handle.claimed' } };
+  const { records } = await deps.history.read(own, claims as HistoryPage);
+  const arqs = new Set(records.flatMap(({ arqUuid }) => (arqUuid ? [arqUuid as ArqUuid] : [])));
+  return [own, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
+}
+
+/** By the device's row, or by what the history says of one that is gone. */
+async function hostOfDevice(deps: Deps, uuid: string): Promise<string | undefined> {
+  const device = await deps.listings.deviceByUuid(uuid);
+  if (device) return device.hostname;
+  const page = { limit: 1, order: 'newest-first', filter: {} } as const;
+  const { records } = await deps.history.read({ subject: 'device', key: uuid }, page);
+  return records[0]?.hostname;
+}

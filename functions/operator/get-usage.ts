@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import type { Deps } from '#core/deps.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
+import { action } from '../http/action.ts';
+import { usageAnswer } from './answer.ts';
+import { readAssignments } from './assignments.ts';
+import { moment, rangeOf } from './range.ts';
+import { isOperator } from './scope.ts';
+
+const query = z.strictObject({
+  project: z.string().min(1).max(64).optional(),
+  resource_class: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,254}$/, 'must be a resource class, such as VGPU')
+    .optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+const daysMax = 400;
+
+/** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
+export const getUsage = action(
+  { query, answers: { 200: usageAnswer } },
+  async ({ deps, caller, query: given }) => {
+    const nowMs = deps.clock();
+    const now = new Date(nowMs).toISOString();
+    const range = rangeOf(given.from ?? `${now.slice(0, 7)}-01`, given.to ?? now, daysMax);
+    // What is in use now is counted until now.
+    const span = { fromMs: Date.parse(range.from), toMs: Math.min(Date.parse(range.to), nowMs) };
+    const own = isOperator(deps, caller) ? undefined : caller.projectId;
+    const { project = own } = given;
+    const isHidden = own !== undefined && project !== own;
+    const usage = isHidden ? [] : await read(deps, project, span, nowMs);
+    const { resource_class: wanted } = given;
+    return {
+      body: {
+        from: range.from,
+        to: new Date(span.toMs).toISOString(),
+        usage: usage
+          .filter(({ resourceClass }) => wanted === undefined || resourceClass === wanted)
+          .map(({ projectId, resourceClass, day, acceleratorMs }) => ({
+            ...{ project_id: projectId, resource_class: resourceClass, day },
+            accelerator_seconds: acceleratorMs / 1000,
+          })),
+      },
+    };
+  },
+);
+
+async function read(
+  deps: Deps,
+  project: string | undefined,
+  span: Span,
+  nowMs: number,
+): Promise<Usage[]> {
+  const from = new Date(span.fromMs).toISOString();
+  const assignments = await readAssignments(deps, project, from, nowMs);
+  if (assignments === 'too-many') {
+    throw new InvalidInput(
+      `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
+    );
+  }
+  return usageOf(assignments, span);
+}

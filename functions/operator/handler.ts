@@ -1,0 +1,24 @@
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { resourceHandler } from '../http/resource-handler.ts';
+import { drainHostAction } from './drain-host.ts';
+import { forgetHostAction } from './forget-host.ts';
+import { getHistory } from './get-history.ts';
+import { getHost } from './get-host.ts';
+import { getHosts } from './get-hosts.ts';
+import { getUsage } from './get-usage.ts';
+import { rediscoverHostAction } from './rediscover-host.ts';
+import { resumeHostAction } from './resume-host.ts';
+
+export const actions = {
+  'get-hosts': getHosts,
+  'get-host': getHost,
+  'get-history': getHistory,
+  'get-usage': getUsage,
+  'forget-host': forgetHostAction,
+  'rediscover-host': rediscoverHostAction,
+  'drain-host': drainHostAction,
+  'resume-host': resumeHostAction,
+};
+
+/** Operators ask hosts and Placement, as consumers do. */
+export const handler = resourceHandler('operator', actions, () => createConsumerDeps('operator'));

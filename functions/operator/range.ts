@@ -1,0 +1,27 @@
+// Ranges of time in queries.
+
+import * as z from 'zod';
+import { InvalidInput } from '#core/domain/errors.ts';
+
+/** A date in UTC, or a time with its offset. */
+export const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true })], {
+  error: 'must be a date such as 2026-03-01, or a time such as 2026-03-01T12:00:00Z',
+});
+
+export interface Range {
+  /** ISO 8601, to the millisecond. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** @throws InvalidInput if it is empty, or longer than `daysMax` */
+export function rangeOf(from: string, to: string, daysMax: number): Range {
+  const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
+  if (fromMs >= toMs) {
+    throw new InvalidInput(`from: ${from} must be before to, which is ${to}.`);
+  }
+  if (toMs - fromMs > daysMax * 24 * 60 * 60 * 1000) {
+    throw new InvalidInput(`from: at most ${daysMax} days before to, which is ${to}.`);
+  }
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+}

@@ -1,0 +1,86 @@
+import type { StoredProvider } from '#core/domain/bind-plan.ts';
+import type { Device } from '#core/domain/device.ts';
+import { isUnhealthy } from '#core/domain/device-facts.ts';
+import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
+import { pausedUntil } from '#core/domain/host-pause.ts';
+import { hostStateOf } from '#core/domain/host-state.ts';
+import type { HostSummary } from '#core/domain/host-summary.ts';
+import type { StoredHost } from '#core/domain/report-plan.ts';
+import type { HostInventory } from '#core/store/hosts.ts';
+import { timestamp } from '../http/links.ts';
+
+type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
+
+export function viewHost(
+  host: StoredHost,
+  summary: Partial<Pick<HostSummary, 'firstSeen'>>,
+  counts: Counts,
+  nowMs: number,
+) {
+  const { state, since } = hostStateOf(host, summary, nowMs);
+  return {
+    hostname: host.hostname,
+    state,
+    state_since: timestamp(since),
+    agent_version: host.agentVersion ?? null,
+    boot_id: host.bootId ?? null,
+    last_report_at: timestamp(host.lastReportAt),
+    devices: counts.devices,
+    not_offered: counts.notOffered,
+    paused: viewPause(host, nowMs),
+  };
+}
+
+function viewPause(host: StoredHost, nowMs: number) {
+  const { failedJobs } = host;
+  const until = pausedUntil(host, nowMs);
+  if (!failedJobs || until === undefined) return null;
+  const { count, lastAt, reason } = failedJobs;
+  return {
+    failed_jobs: count,
+    last_at: timestamp(lastAt),
+    reason,
+    until: timestamp(until),
+  };
+}
+
+export function viewHostDetail(
+  { host, devices, notOffered, summary }: HostInventory,
+  providers: readonly StoredProvider[],
+  nowMs: number,
+) {
+  const present = devices.filter(({ isGone }) => !isGone);
+  const counts = { devices: present.length, notOffered: notOffered.length };
+  const { conflict } = host;
+  return {
+    ...viewHost(host, summary ?? {}, counts, nowMs),
+    devices: present.map((device) => viewDevice(device, providers)),
+    not_offered: notOffered,
+    conflict: conflict
+      ? {
+          since: timestamp(conflict.since),
+          boots: conflict.boots.map(({ bootId, bootedAt, lastAt }) => ({
+            boot_id: bootId,
+            booted_at: timestamp(bootedAt),
+            last_report_at: timestamp(lastAt),
+          })),
+        }
+      : null,
+  };
+}
+
+function viewDevice(device: Device, providers: readonly StoredProvider[]) {
+  const own = providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid);
+  const handles: Partial<Record<HandleState, number>> = {};
+  for (const handle of own.flatMap((each) => each.handles)) {
+    const state = handleStateOf(handle);
+    handles[state] = (handles[state] ?? 0) + 1;
+  }
+  const { uuid, address, type, driver, model, status, statusChange, health } = device;
+  return {
+    ...{ uuid, address, type, driver, model, status },
+    reason: statusChange?.reason ?? null,
+    health: health && isUnhealthy(device) ? health.reason : null,
+    handles,
+  };
+}

@@ -1,0 +1,164 @@
+// History and usage of the operator's API, behind the gateway on one machine.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { type Ask, startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let check: OpenApiCheck;
+const provider = providerUuid('cmp1_FakeDevice');
+const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
+const other = 'aaaaaaaa-0000-4000-8000-000000000002';
+let arq: string;
+let lasting: string;
+
+beforeAll(async () => {
+  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), Date.now());
+  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
+  await world.ask('POST', '/v2/device_profiles', { body });
+  const { json } = await world.ask('GET', '/openapi.json', { token: null });
+  check = new OpenApiCheck(json as never);
+  arq = await boot(instance);
+  await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  lasting = await boot(other);
+});
+afterAll(() => world.stop());
+
+async function boot(server: string): Promise<string> {
+  const body = { device_profile_name: 'fpga' };
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
+  const [{ uuid }] = json.arqs;
+  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: server };
+  const operations = Object.entries(patch).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [uuid]: operations });
+  expect([bound.status, bound.text]).toEqual([202, '']);
+  return uuid;
+}
+
+/** The answer, which is as the OpenAPI document says. */
+async function get(path: string, ask: Ask = {}) {
+  const answer = await world.ask('GET', `/accelerator/operator/v1${path}`, ask);
+  check.check({ method: 'GET', url: `/operator/v1${path}`, ...answer });
+  return answer;
+}
+
+async function kindsOf(query: string, ask: Ask = {}): Promise<string[]> {
+  const { json } = await get(`/history?order=oldest-first&${query}`, ask);
+  return json.history.map(({ kind }) => kind);
+}
+
+const whole = ['arq.created', 'handle.claimed', 'handle.released'];
+
+describe('GET /operator/v1/history', () => {
+  it.each([
+    ['?colour=red', 'colour'],
+    ['?kind=handle.lost', 'kind'],
+    ['?arq=x', 'arq'],
+    ['?from=yesterday', 'must be a date such as 2026-03-01'],
+    ['?from=2026-03-02&to=2026-03-01', 'must be before to'],
+    ['?from=2026-01-01&to=2026-03-01', 'at most 31 days'],
+    ['?marker=x', 'must be a marker of a next link'],
+    ['?order=random', 'order'],
+    ['?limit=0', 'limit'],
+  ])('%s: 400 that names %s', async (query, named) => {
+    const { status, json } = await get(`/history${query}`);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+  });
+
+  it('tells what happened to an ARQ, its instance, its project and its host', async () => {
+    await eventually(() => kindsOf(`arq=${arq}`)).toEqual(whole);
+    await eventually(() => kindsOf(`instance=${instance}`)).toEqual(whole);
+    const { json } = await get(`/history?arq=${arq}&kind=handle.claimed`);
+    const [{ project_id: project, device_uuid: device }] = json.history;
+    await eventually(() => kindsOf(`project=${project}`)).toHaveLength(3);
+    expect(await kindsOf(`device=${device}&kind=handle.released`)).toEqual(['handle.released']);
+    expect(await kindsOf('host=cmp1&kind=handle.claimed')).toHaveLength(2);
+    expect(await kindsOf(`device=${device}&host=cmp2`)).toEqual([]);
+    expect(await kindsOf('kind=handle.released')).toEqual(['handle.released']);
+  });
+
+  it('gives all pages, by the links', async () => {
+    await eventually(() => kindsOf('host=cmp1')).toContain('device.added');
+    const all = await kindsOf('host=cmp1');
+    const found: string[] = [];
+    let path: string | undefined = '/history?host=cmp1&order=oldest-first&limit=2';
+    while (path) {
+      const { json } = await get(path);
+      expect(json.history.length).toBeLessThanOrEqual(2);
+      found.push(...json.history.map(({ kind }) => kind));
+      path = json.history_links?.[0].href.split('/operator/v1')[1];
+    }
+    expect(found).toEqual(all);
+  });
+
+  it('gives all pages of a day, which is read in parts', async () => {
+    const all = await kindsOf('limit=1000');
+    const found: string[] = [];
+    let path: string | undefined = '/history?order=oldest-first&limit=3';
+    while (path) {
+      const { json } = await get(path);
+      found.push(...json.history.map(({ kind }) => kind));
+      path = json.history_links?.[0].href.split('/operator/v1')[1];
+    }
+    expect(found).toEqual(all);
+  });
+
+  it('has the host, from its first report on', async () => {
+    await eventually(() => kindsOf('host=cmp1&kind=host.booted')).toEqual(['host.booted']);
+    expect(await kindsOf('host=cmp1&kind=host.added')).toEqual(['host.added']);
+  });
+
+  it('shows a tenant what is its own, and nothing else by any filter', async () => {
+    const { json } = await get(`/history?arq=${arq}&kind=handle.claimed`);
+    const [{ project_id: project, device_uuid: device }] = json.history;
+    const queries = ['', `arq=${arq}`, `instance=${instance}`, `device=${device}`, 'host=cmp1'];
+    for (const query of [...queries, `project=${project}`, 'kind=device.added', 'profile=fpga']) {
+      expect(await kindsOf(query, { token: 'alt-token' })).toEqual([]);
+    }
+    expect(await kindsOf(`arq=${arq}`, { token: 'reader-token' })).toEqual(whole);
+    expect(await kindsOf('host=cmp1', { token: 'reader-token' })).not.toContain('device.added');
+  });
+});
+
+describe('GET /operator/v1/usage', () => {
+  it.each([
+    ['?colour=red', 'colour'],
+    ['?resource_class=vgpu', 'must be a resource class'],
+    ['?from=2026-03-02&to=2026-03-01', 'must be before to'],
+    ['?from=2020-01-01', 'at most 400 days'],
+  ])('%s: 400 that names %s', async (query, named) => {
+    const { status, json } = await get(`/usage${query}`);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+  });
+
+  it('counts what ended by the history, and what lasts until now', async () => {
+    await eventually(() => kindsOf(`arq=${arq}`)).toEqual(whole);
+    const { json: history } = await get(`/history?arq=${arq}&kind=handle.released`);
+    const [{ at, since, project_id: project }] = history.history;
+    const { json: claims } = await get(`/history?arq=${lasting}&kind=handle.claimed`);
+    const { json } = await get(`/usage?project=${project}&resource_class=FPGA`);
+    const seconds = (Date.parse(at) - Date.parse(since ?? '')) / 1000;
+    const still = (Date.parse(json.to) - Date.parse(claims.history[0].at)) / 1000;
+    const sum = json.usage.reduce((total, each) => total + each.accelerator_seconds, 0);
+    expect(sum).toBeCloseTo(seconds + still, 6);
+    const { json: all } = await get('/usage');
+    expect(all.usage.map((each) => each.project_id)).toContain(project);
+    const { json: none } = await get('/usage?resource_class=VGPU');
+    expect(none.usage).toEqual([]);
+  });
+
+  it("shows a tenant no other project's usage", async () => {
+    for (const query of ['', '?project=demo', '?resource_class=FPGA']) {
+      const { json } = await get(`/usage${query}`, { token: 'alt-token' });
+      expect(json.usage).toEqual([]);
+    }
+    const { json } = await get('/usage', { token: 'reader-token' });
+    expect(json.usage).toHaveLength(1);
+  });
+});

@@ -1,0 +1,169 @@
+// The hosts of the operator's API, behind the gateway on one machine.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endMaintenance } from '#core/operations/inventory/end-maintenance.ts';
+import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { type Ask, startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let check: OpenApiCheck;
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  const now = Date.now();
+  for (const name of ['cmp1', 'cmp2', 'cmp3']) {
+    const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
+    const report = aReport([aDevice({ handles: 3 })], { not_offered: notOffered });
+    await applySettled(world.deps, name, report, now);
+  }
+  const event = { clientId: 'cmp2', eventType: 'disconnected', timestamp: now } as const;
+  await recordPresence(world.deps, 'cmp2', { ...event, timestamp: now - 3_600_000 });
+  await recordPresence(world.deps, 'cmp4', { ...event, eventType: 'connected' });
+  const { json } = await world.ask('GET', '/openapi.json', { token: null });
+  check = new OpenApiCheck(json as never);
+});
+afterAll(() => world.stop());
+
+async function post(path: string, body?: unknown) {
+  const answer = await world.ask('POST', `/operator/v1${path}`, body === undefined ? {} : { body });
+  check.check({ method: 'POST', url: `/operator/v1${path}`, ...answer });
+  return answer;
+}
+
+const statusesOf = async (name: string) =>
+  (await world.deps.store.inventory.host(name)).devices.map(({ status }) => status);
+
+/** The answer, which is as the OpenAPI document says. */
+async function get(path: string, ask: Ask = {}) {
+  const answer = await world.ask('GET', `/accelerator/operator/v1${path}`, ask);
+  check.check({ method: 'GET', url: `/operator/v1${path}`, ...answer });
+  return answer;
+}
+
+describe('GET /operator/v1/hosts', () => {
+  it.each([
+    ['?colour=red', 'colour'],
+    ['?state=asleep', 'state'],
+    ['?limit=0', 'limit'],
+    ['?limit=1001', 'limit'],
+    ['?marker=cmp9', 'Marker cmp9 could not be found'],
+  ])('%s: 400 that names %s', async (query, named) => {
+    const { status, json } = await get(`/hosts${query}`);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+  });
+
+  it('has no microversions: neither 406 nor headers', async () => {
+    const { status, headers } = await get('/hosts', { microversion: 'accelerator 9.9' });
+    expect(status).toBe(200);
+    expect([...headers.keys()].filter((name) => name.startsWith('openstack'))).toEqual([]);
+    expect(headers.get('vary')).toBeNull();
+  });
+
+  it('lists each host with its state and its numbers of devices', async () => {
+    const { json } = await get('/hosts');
+    expect(json.hosts.map(({ hostname, state }) => [hostname, state])).toEqual([
+      ['cmp1', 'online'],
+      ['cmp2', 'online'],
+      ['cmp3', 'online'],
+      ['cmp4', 'never-reported'],
+    ]);
+    expect(json.hosts[0]).toMatchObject({
+      agent_version: 'test',
+      devices: 1,
+      not_offered: 1,
+      paused: null,
+    });
+    expect(json.hosts[3]).toMatchObject({ devices: 0, boot_id: null, last_report_at: null });
+  });
+
+  it('pages by the hosts name, and filters by state', async () => {
+    const first = await get('/hosts?limit=2&state=online');
+    expect(first.json.hosts.map(({ hostname }) => hostname)).toEqual(['cmp1', 'cmp2']);
+    const { href = '' } = first.json.hosts_links?.[0] ?? {};
+    expect(href).toContain('/accelerator/operator/v1/hosts?state=online&limit=2&marker=cmp2');
+    const second = await get(href.split('/operator/v1')[1] ?? '');
+    expect(second.json).toMatchObject({ hosts: [{ hostname: 'cmp3' }] });
+    expect(second.json.hosts_links).toBeUndefined();
+  });
+});
+
+describe('GET /operator/v1/hosts/{hostname}', () => {
+  it('an unknown host: 404', async () => {
+    expect((await get('/hosts/cmp9')).status).toBe(404);
+  });
+
+  it('shows devices with the states of their handles, and what is not offered', async () => {
+    const { status, json } = await get('/hosts/cmp1');
+    expect(status).toBe(200);
+    expect(json.devices).toMatchObject([
+      { address: '0000:0c:00.0', status: 'enabled', health: null, handles: { free: 3 } },
+    ]);
+    expect(json.not_offered).toEqual([
+      { address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' },
+    ]);
+  });
+});
+
+describe('drain and resume', () => {
+  it.each([
+    [{}, 'reason'],
+    [{ reason: '' }, 'reason'],
+    [{ reason: 'a fan', until: 'soon' }, 'until'],
+    [{ reason: 'a fan', until: '2020-01-01T00:00:00Z' }, 'not in the future'],
+    [{ reason: 'a fan', why: 'x' }, 'why'],
+  ])('%j: 400 that names %s', async (body, named) => {
+    const { status, json } = await post('/hosts/cmp1/drain', body);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+    expect(await statusesOf('cmp1')).toEqual(['enabled']);
+  });
+
+  it('resume of a host that is not drained: 409 that says how its devices are', async () => {
+    const { status, json } = await post('/hosts/cmp1/resume');
+    expect([status, json.error]).toEqual([409, expect.stringContaining('1 of its devices are')]);
+  });
+
+  it('disables all devices with a reason, again as well, and resume enables them', async () => {
+    const { json } = await post('/hosts/cmp1/drain', { reason: 'a fan' });
+    expect(json.devices).toHaveLength(1);
+    expect((await post('/hosts/cmp1/drain', { reason: 'a fan' })).json).toEqual(json);
+    const shown = (await get('/hosts/cmp1')).json.devices[0];
+    expect(shown).toMatchObject({ status: 'maintaining', reason: 'a fan' });
+    expect((await post('/hosts/cmp1/resume')).json.devices).toEqual(json.devices);
+    expect(await statusesOf('cmp1')).toEqual(['enabled']);
+  });
+
+  it('resume leaves a device that an operator has disabled since', async () => {
+    const { json } = await post('/hosts/cmp2/drain', { reason: 'a fan' });
+    await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
+    const { status, json: refusal } = await post('/hosts/cmp2/resume');
+    expect([status, refusal.error]).toEqual([409, expect.stringContaining('and 1 are in')]);
+    expect(await statusesOf('cmp2')).toEqual(['maintaining']);
+  });
+
+  it('a drain with an end is ended by the sweep, not before', async () => {
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    await post('/hosts/cmp3/drain', { reason: 'a fan', until });
+    await endMaintenance(world.deps);
+    expect(await statusesOf('cmp3')).toEqual(['maintaining']);
+    const later = { ...world.deps, clock: () => Date.parse(until) + 1 };
+    await endMaintenance(later);
+    expect(await statusesOf('cmp3')).toEqual(['enabled']);
+  });
+
+  it('a status that an operator sets meanwhile has no end', async () => {
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const { json } = await post('/hosts/cmp3/drain', { reason: 'a fan', until });
+    await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
+    await endMaintenance({ ...world.deps, clock: () => Date.parse(until) + 1 });
+    expect(await statusesOf('cmp3')).toEqual(['maintaining']);
+  });
+});
+
+describe('POST /operator/v1/hosts/{hostname}/rediscover', () => {
+  it('a host without an agent: 409 that says its state', async () => {
+    const { status, json } = await post('/hosts/cmp4/rediscover');
+    expect([status, json.error]).toEqual([409, expect.stringContaining('never-reported')]);
+  });
+});
