@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
-import { get } from '#operate/doctor/get.ts';
+import { createFetch } from '#operate/any-port-fetch.ts';
 
 /** Ports that `fetch` refuses, several because one may be in use. */
 const refusedPorts = [6665, 6667, 6668, 6669, 6697, 10080, 4190, 5061];
@@ -32,7 +32,7 @@ const request = {
 
 it('answers from a port that fetch refuses', async () => {
   await expect(createHttp()({ ...request, url })).rejects.toThrow('bad port');
-  const answer = await createHttp({ fetch: get })({ ...request, url });
+  const answer = await createHttp({ fetch: createFetch() })({ ...request, url });
   expect(answer).toMatchObject({ status: 401, body: { token: 't' } });
   expect(answer.headers.get('www-authenticate')).toBe('Keystone uri="there"');
 });
@@ -43,6 +43,9 @@ it('names the address when no server listens', async () => {
   const address = closed.address();
   await new Promise((resolve) => closed.close(resolve));
   const port = typeof address === 'object' ? address?.port : undefined;
-  const asked = createHttp({ fetch: get })({ ...request, url: `http://127.0.0.1:${port}/` });
+  const asked = createHttp({ fetch: createFetch() })({
+    ...request,
+    url: `http://127.0.0.1:${port}/`,
+  });
   await expect(asked).rejects.toThrow('ECONNREFUSED');
 });
