@@ -66,7 +66,11 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
         const size = String(Math.min(most - rows.length, pageMax));
         const asked = await ask('GET', path, page, { query: { ...query, limit: size, marker } });
         rows.push(...(asked[collection] as typeof rows));
-        marker = markerOf(asked[`${collection}_links`]);
+        const next = markerOf(asked[`${collection}_links`]);
+        if (next !== undefined && next === marker) {
+          throw new CommandFailed(exitCodes.failed, `${root}${path} links a page to itself.`);
+        }
+        marker = next;
       } while (marker !== undefined && rows.length < most);
       return rows;
     },

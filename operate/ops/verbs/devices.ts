@@ -115,8 +115,9 @@ export const deviceVerbs: readonly ApiVerb[] = [
       const body = { ...(reason && { reason }), ...(given.has('cleaned') && { cleaned: true }) };
       const answer = await api.ask('POST', `${pathOf(given)}/force_release`, freed, { body });
       const { attach_handles: free, cleaning } = answer;
-      const sentence = `${given.argument('device')}: ${free.length} handles are free, ${cleaning.length} are free once their host has cleaned them.`;
-      return shownDone(sentence, answer);
+      const counts = `${free.length} handles are free, ${cleaning.length} are free once their host has cleaned them`;
+      const sentence = free.length + cleaning.length === 0 ? 'no handle was in quarantine' : counts;
+      return shownDone(`${given.argument('device')}: ${sentence}.`, answer);
     },
   },
 ];

@@ -28,6 +28,7 @@ const device = z.looseObject({
   model: z.string().nullish(),
   status: z.string().nullish(),
   health: z.unknown(),
+  handles: z.unknown(),
 });
 const absent = z.looseObject({
   address: z.string().nullish(),
@@ -204,6 +205,7 @@ const deviceColumns: readonly Column<z.infer<typeof device>>[] = [
   { title: 'driver', of: (row) => row.driver },
   { title: 'model', of: (row) => row.model },
   { title: 'status', of: (row) => row.status },
+  { title: 'handles', of: (row) => row.handles },
   { title: 'health', of: (row) => row.health ?? 'ok' },
 ];
 const absentColumns: readonly Column<z.infer<typeof absent>>[] = [
