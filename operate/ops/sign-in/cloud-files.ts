@@ -102,7 +102,7 @@ function readClouds(path: string, text: string): Readonly<Record<string, Cloud>>
 
 function yamlOf(path: string, text: string): unknown {
   try {
-    return parse(text, { prettyErrors: false, logLevel: 'silent' });
+    return parse(text, { prettyErrors: false, logLevel: 'error' });
   } catch (error) {
     const at = error instanceof YAMLError ? error.pos[0] : 0;
     throw wrongUsage(`${path} is not valid YAML at line ${text.slice(0, at).split('\n').length}.`);

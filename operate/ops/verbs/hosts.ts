@@ -27,8 +27,8 @@ const device = z.looseObject({
   driver: z.string().nullish(),
   model: z.string().nullish(),
   status: z.string().nullish(),
-  health: z.unknown(),
-  handles: z.unknown(),
+  health: z.unknown().optional(),
+  handles: z.unknown().optional(),
 });
 const absent = z.looseObject({
   address: z.string().nullish(),
@@ -38,7 +38,7 @@ const absent = z.looseObject({
 const wholeHost = host.extend({
   devices: z.array(device),
   not_offered: z.array(absent),
-  conflict: z.unknown(),
+  conflict: z.unknown().optional(),
 });
 
 const columns: readonly Column<Host>[] = [

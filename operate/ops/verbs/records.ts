@@ -56,7 +56,7 @@ const incidentColumns: readonly Column<z.infer<typeof incident>>[] = [
 
 const stopped = z.looseObject({ reason: z.string(), count: z.number() });
 const capacity = z.looseObject({
-  profile: z.unknown(),
+  profile: z.unknown().optional(),
   availability: text,
   fits: z.number().optional(),
   hosts: z
