@@ -10,7 +10,7 @@ import { stackCosts } from './cost/stack-costs.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = `${root}dist/cyborg-ops`;
 const outfile = `${folder}/cyborg-ops.mjs`;
-const { version, license, engines } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+const { version, license } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
 /** The CDK is 50 MB: the bundle has what the command `cost` counts with it. */
 const countedStack: Plugin = {
@@ -31,7 +31,7 @@ await build({
   minify: true,
   platform: 'node',
   format: 'esm',
-  target: 'node20',
+  target: 'node24',
   mainFields: ['module', 'main'],
   // Packages that are still CommonJS require Node's own modules.
   banner: {
@@ -51,7 +51,7 @@ const manifest = {
   type: 'module',
   bin: { 'cyborg-ops': 'cyborg-ops.mjs' },
   files: ['cyborg-ops.mjs', 'cyborg-ops.mjs.LEGAL.txt'],
-  engines,
+  engines: { node: '>=24' },
 };
 writeFileSync(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 

@@ -84,8 +84,8 @@ describe('a verb that lists', () => {
     [
       ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
       `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
-      { history: [{ at: '2026-03-02T00:00:00Z', what: 'bound', from: null, to: 'Bound' }] },
-      /at +what +to\n2026-03-02T00:00:00Z +bound +Bound/,
+      { history: [{ at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' }] },
+      /^at +what +from +to [\s\S]*\n2026-03-02T00:00:00Z +bind.bound +- +Bound .*sweep/,
     ],
     [
       ['usage', '--project', 'p1', '--resource-class', 'VGPU'],
@@ -251,7 +251,7 @@ describe('a verb that changes something', () => {
     expect(cloud.asked[0]?.body).toEqual({ reason: 'new', cleaned: true });
   });
 
-  it.each(['VGPU', 'VGPU=', 'VGPU=-1', 'VGPU=1.5', 'vgpu=1', '=1'])(
+  it.each(['VGPU', 'VGPU=', 'VGPU=-1', 'VGPU=1.5', 'V-GPU=1', '=1'])(
     'quota set refuses %s and asks nothing',
     async (pair) => {
       cloud.answer({ status: 200 });

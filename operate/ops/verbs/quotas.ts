@@ -5,13 +5,20 @@ import type { Column } from '../columns.ts';
 import { type ApiVerb, type Argument, type Given, wrongUsage } from '../verb.ts';
 import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
 
-const quota = z.looseObject({ project_id: z.string() });
+const counts = z.record(z.string(), z.number().nullable());
+const quota = z.looseObject({
+  project_id: z.string(),
+  limits: counts.optional(),
+  in_use: counts.optional(),
+  updated_at: z.string().nullish(),
+});
 type Quota = z.infer<typeof quota>;
 
 const columns: readonly Column<Quota>[] = [
   { title: 'project', of: (row) => row.project_id, isWhole: true },
-  { title: 'limits', of: (row) => row.limits ?? row.quotas },
-  { title: 'used', of: (row) => row.usage ?? row.used ?? row.in_use },
+  { title: 'limits', of: (row) => row.limits },
+  { title: 'in use', of: (row) => row.in_use },
+  { title: 'updated', of: (row) => row.updated_at },
 ];
 
 const project: Argument = { name: 'project', help: "the project's id" };
@@ -41,7 +48,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
   },
   {
     path: ['quota', 'set'],
-    summary: "sets a project's quota by resource class",
+    summary: 'sets all limits of a project; a class that is not named has none',
     arguments: [
       project,
       {
@@ -53,7 +60,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
     options: {},
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
     async ask(api, given) {
-      const limits = Object.fromEntries(given.repeated('class=limit').map(limitOf));
+      const limits = limitsOf(given.repeated('class=limit'));
       const answer = await api.ask('PUT', pathOf(given), z.unknown(), { body: { limits } });
       const set = given.repeated('class=limit').join(', ');
       return shownDone(`${given.argument('project')}: ${set}`, answer);
@@ -72,10 +79,15 @@ export const quotaVerbs: readonly ApiVerb[] = [
   },
 ];
 
-function limitOf(pair: string): readonly [string, number] {
-  const [, name, limit] = /^([A-Z][A-Z0-9_]*)=(\d{1,9})$/.exec(pair) ?? [];
-  if (name === undefined || limit === undefined) {
-    throw wrongUsage(`${pair} must be a resource class and an integer from 0, such as VGPU=40.`);
+function limitsOf(pairs: readonly string[]): Readonly<Record<string, number>> {
+  const limits = new Map<string, number>();
+  for (const pair of pairs) {
+    const [, name, limit] = /^([A-Za-z][A-Za-z0-9_]*)=(\d{1,9})$/.exec(pair) ?? [];
+    if (name === undefined || limit === undefined) {
+      throw wrongUsage(`${pair} must be a resource class and an integer from 0, such as VGPU=40.`);
+    }
+    if (limits.has(name)) throw wrongUsage(`Duplicate resource class ${name}.`);
+    limits.set(name, Number(limit));
   }
-  return [name, Number(limit)];
+  return Object.fromEntries(limits);
 }

@@ -34,6 +34,19 @@ const assignmentColumns: readonly Column<z.infer<typeof assignment>>[] = [
 const record = z.looseObject({});
 type Fields = z.infer<typeof record>;
 
+const historyColumns: readonly Column<Fields>[] = [
+  { title: 'at', of: (row) => row.at, isWhole: true },
+  { title: 'what', of: (row) => row.kind, isWhole: true },
+  { title: 'from', of: (row) => row.from },
+  { title: 'to', of: (row) => row.to },
+  { title: 'host', of: (row) => row.hostname },
+  { title: 'device', of: (row) => row.device_uuid },
+  { title: 'server', of: (row) => row.instance_uuid },
+  { title: 'project', of: (row) => row.project_id },
+  { title: 'by', of: (row) => row.by },
+  { title: 'reason', of: (row) => row.reason },
+];
+
 const incident = z.looseObject({
   kind: z.string(),
   since: text,
@@ -114,7 +127,7 @@ export const recordVerbs: readonly ApiVerb[] = [
       const names = ['device', 'arq', 'instance', 'host', 'project', 'from', 'to'];
       const listing = listingOf(given, ...names);
       const rows = await api.list('/operator/v1/history', 'history', record, listing);
-      return shownRows('history', columnsOf(rows), rows);
+      return shownRows('history', historyColumns, rows);
     },
   },
   {

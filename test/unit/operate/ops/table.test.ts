@@ -118,7 +118,12 @@ describe('the documents', () => {
       const blocks = [...textOf(file).matchAll(/^( *)```sh.*\n([\s\S]*?)^\1```$/gm)];
       return blocks
         .flatMap(([, , block = '']) => block.split('\n'))
-        .map((line) => line.trim().replace(/^npx \S+\.tgz /, 'cyborg-ops '))
+        .map((line) =>
+          line
+            .trim()
+            .replace(/^npx \S+\.tgz /, 'cyborg-ops ')
+            .replace(/^source <\((.*)\)$/, '$1'),
+        )
         .filter((line) => line.startsWith('cyborg-ops '))
         .map((line) => [file, line.replace(/ +(#|\||>).*$/, '')] as const);
     });
