@@ -78,7 +78,7 @@ describe('a verb that lists', () => {
     [
       ['who-uses', '--project', 'p1', '--instance', 'i1', '--arq', 'a1', '--device', device],
       `${operator}/assignments?device=${device}&project=p1&instance=i1&arq=a1&limit=1000`,
-      { assignments: [{ device_uuid: device, hostname: 'cmp1', instance_uuid: 'i1' }] },
+      { assignments: [{ device_uuid: null, hostname: 'cmp1', instance_uuid: 'i1' }] },
       /cmp1 .*i1/,
     ],
     [
@@ -234,6 +234,17 @@ describe('a verb that changes something', () => {
     expect(told).toEqual({ exitCode: 0, out: expect.stringContaining(words[2]), err: '' });
     expect(cloud.asked).toEqual([{ method, path, token: fakeToken, body }]);
     expect(JSON.parse((await call([...words, '--json'])).out)).toEqual({});
+  });
+
+  it('hosts drain counts the devices, and those that were in maintenance already', async () => {
+    cloud.answer({
+      status: 200,
+      body: { hostname: 'cmp1', devices: ['d1', 'd2'], others: ['d3'] },
+    });
+    const { out } = await call(['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h']);
+    expect(out).toBe(
+      'cmp1: no new binds of 2 devices until 2026-11-23T04:00:00Z; 1 were in maintenance already; what is bound stays.',
+    );
   });
 
   it('force-release tells what is free and what its host cleans first', async () => {

@@ -59,18 +59,25 @@ function countOf(value: unknown): unknown {
 const oneHost: Argument = { name: 'host', help: "the compute node's name in Nova" };
 const pathOf = (given: Given) => `/operator/v1/hosts/${encodeURIComponent(given.argument('host'))}`;
 
+/** Devices that a drain or its end has changed, and devices that it has found so. */
+const changed = z.looseObject({
+  devices: z.array(z.string()).optional(),
+  others: z.array(z.string()).optional(),
+});
+type Changed = z.infer<typeof changed>;
+
 /** @param sentence what was done, after the host's name */
-function act(verb: string, body: (given: Given) => unknown, sentence: (given: Given) => string) {
+function act(
+  verb: string,
+  body: (given: Given) => unknown,
+  sentence: (given: Given, answer: Changed) => string,
+) {
   return async (api: Api, given: Given): Promise<Shown> => {
     const sent = body(given);
     const path = `${pathOf(given)}/${verb}`;
-    const answer = await api.ask(
-      'POST',
-      path,
-      z.unknown(),
-      sent === undefined ? {} : { body: sent },
-    );
-    return shownDone(`${given.argument('host')}: ${sentence(given)}`, answer);
+    const asked = sent === undefined ? {} : { body: sent };
+    const answer = await api.ask('POST', path, changed.optional(), asked);
+    return shownDone(`${given.argument('host')}: ${sentence(given, answer ?? {})}`, answer);
   };
 }
 
@@ -95,9 +102,11 @@ const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
   ask: act(
     'drain',
     (given) => ({ reason: given.text('reason'), until: given.text('until') }),
-    (given) => {
+    (given, { devices, others = [] }) => {
       const until = given.text('until');
-      return `no new binds${until === undefined ? '' : ` until ${until}`}; what is bound stays.`;
+      const of = devices ? ` of ${devices.length} devices` : '';
+      const more = others.length > 0 ? `; ${others.length} were in maintenance already` : '';
+      return `no new binds${of}${until === undefined ? '' : ` until ${until}`}${more}; what is bound stays.`;
     },
   ),
 };
@@ -108,7 +117,8 @@ const resume: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
   ask: act(
     'resume',
     () => undefined,
-    () => 'takes new binds again.',
+    (_given, { devices }) =>
+      `takes new binds again${devices ? ` of ${devices.length} devices` : ''}.`,
   ),
 };
 

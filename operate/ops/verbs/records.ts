@@ -9,9 +9,9 @@ import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './sh
 const text = z.string().nullish();
 
 const assignment = z.looseObject({
-  device_uuid: z.string(),
+  device_uuid: text,
   device_address: text,
-  hostname: z.string(),
+  hostname: text,
   resource_class: text,
   attach_type: text,
   arq_uuid: text,
