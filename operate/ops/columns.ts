@@ -84,8 +84,11 @@ export function cellOf(value: unknown): string {
     const pairs = Object.entries(value).map(([name, each]) => `${name}=${cellOf(each)}`);
     return pairs.length === 0 ? '-' : pairs.join(' ');
   }
-  return printable(String(value));
+  return printable(String(value)).replace(utc, '$1Z');
 }
+
+/** UTC as the API writes it; without its offset and milliseconds it is five letters shorter. */
+const utc = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)$/;
 
 /** A host or a tenant may have written it: an escape sequence must not reach the terminal. */
 export function printable(text: string): string {

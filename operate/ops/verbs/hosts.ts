@@ -27,6 +27,7 @@ const device = z.looseObject({
   driver: z.string().nullish(),
   model: z.string().nullish(),
   status: z.string().nullish(),
+  reason: z.string().nullish(),
   health: z.unknown().optional(),
   handles: z.unknown().optional(),
 });
@@ -215,6 +216,7 @@ const deviceColumns: readonly Column<z.infer<typeof device>>[] = [
   { title: 'driver', of: (row) => row.driver },
   { title: 'model', of: (row) => row.model },
   { title: 'status', of: (row) => row.status },
+  { title: 'reason', of: (row) => row.reason },
   { title: 'handles', of: (row) => row.handles },
   { title: 'health', of: (row) => row.health ?? 'ok' },
 ];
