@@ -19,6 +19,7 @@ let directory: string;
 let layout: Layout;
 let system: System;
 let files: readonly string[];
+let tarball: string;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'ops-package-'));
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const pack = ['pack', './dist/cyborg-ops', '--json', '--pack-destination', directory];
   const [packed] = JSON.parse((await start('npm', pack, { cwd: root })).stdout);
   files = packed.files.map(({ path }: { readonly path: string }) => path);
-  const tarball = join(directory, packed.filename);
+  tarball = join(directory, packed.filename);
   await start('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder });
   layout = await chooseLayout({
     stage: 'package',
@@ -88,6 +89,14 @@ describe('the installed command', () => {
     expect(await told('--help')).toMatch(/^cyborg-ops <command>/);
     expect(await told('--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(await told('doctor', '--help')).toMatch(/^cyborg-ops doctor \[--environment/);
+  });
+
+  it('runs by npx from the tarball, without a network', async () => {
+    const npx = await line(`npx --offline --yes --package ${tarball} cyborg-ops quota set --help`);
+    expect(npx).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^cyborg-ops quota set/),
+    });
   });
 
   it('lists, disables and enables a device', async () => {

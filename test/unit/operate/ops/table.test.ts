@@ -121,7 +121,7 @@ describe('the documents', () => {
         .map((line) =>
           line
             .trim()
-            .replace(/^npx \S+\.tgz /, 'cyborg-ops ')
+            .replace(/^npx --package \S+ /, '')
             .replace(/^source <\((.*)\)$/, '$1'),
         )
         .filter((line) => line.startsWith('cyborg-ops '))
