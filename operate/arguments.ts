@@ -27,17 +27,22 @@ export function sentenceOf(error: Error): string {
  *
  * @param isRefusal whether an error means that the command ran and was refused, exit code 1
  */
-export function runCommand(
+export async function runCommand(
   usage: string,
   main: () => Promise<void>,
   isRefusal: (error: Error) => boolean = () => false,
-): void {
+): Promise<void> {
   showHelp(usage);
-  main().catch((error: Error) => {
+  await main().catch((error: Error) => {
     console.error(sentenceOf(error));
     if (error instanceof WrongArguments || isParseError(error)) console.error(`\n${usage}`);
     process.exitCode = isRefusal(error) ? 1 : 2;
   });
+}
+
+/** How the operator calls one of our commands: in a checkout by npm, else by the bundle. */
+export function asTyped(command: string): string {
+  return import.meta.url.endsWith('.ts') ? `npm run -s ${command} --` : `cyborg-ops ${command}`;
 }
 
 /** Prints the usage and ends the process if `--help` is among the arguments. */

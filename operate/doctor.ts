@@ -1,4 +1,4 @@
-// `npm run -s doctor -- --environment <file>`: checks a deployed stack, reports what is wrong,
+// `cyborg-ops doctor --environment <file>`: checks a deployed stack, reports what is wrong,
 // and names a remedy.
 
 import { parseArgs } from 'node:util';
@@ -8,21 +8,15 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { runCommand } from './arguments.ts';
+import { createFetch } from './any-port-fetch.ts';
 import type { CheckContext, Finding } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
-import { get } from './doctor/get.ts';
 import { loadEnvironment } from './environment.ts';
+import type { StackCommand } from './ops/verb.ts';
 
-const usage = `npm run -s doctor -- [--environment <file>] [--url <API>]
-
-Looks at a deployed stack, changes nothing, and exits with 1 if something is wrong.
-
---environment  the settings of a function, as JSON; without it they come from the environment
---url          the API, if it differs from the one in Keystone's catalog`;
-
-async function main(): Promise<void> {
+async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({
+    args: words,
     options: { environment: { type: 'string' }, url: { type: 'string' } },
   });
   if (given.environment !== undefined) loadEnvironment(given.environment);
@@ -38,7 +32,7 @@ function contextFor(url: string | undefined): CheckContext {
   const deps = createConsumerDeps('doctor');
   return {
     deps,
-    http: createHttp({ fetch: get }),
+    http: createHttp({ fetch: createFetch() }),
     aws: {
       dynamoDb: new DynamoDBClient(),
       sqs: new SQSClient(),
@@ -63,4 +57,4 @@ function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
   return 'WRONG';
 }
 
-runCommand(usage, main);
+export const doctor: StackCommand = { main };

@@ -1,4 +1,4 @@
-// `npm run -s enrol -- <verb> --stage <stage> ...`: issues, renews and removes the identities of
+// `cyborg-ops enrol <verb> --stage <stage> ...`: issues, renews and removes the identities of
 // compute nodes at AWS IoT. Account, region and credentials come from AWS's own environment
 // variables.
 
@@ -10,7 +10,7 @@ import { hostnameOf, isHostname, isStage, thingName } from '#core/contracts/topi
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { runCommand, WrongArguments } from './arguments.ts';
+import { WrongArguments } from './arguments.ts';
 import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -22,25 +22,7 @@ import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
-
-const usage = `npm run -s enrol -- <verb> --stage <stage> ...
-
-add <host> --out <folder> --settings <file>  a new host: writes its folder for ${installedAt}
-rotate <host> --out <folder>                 another certificate, beside the old one
-retire <host> [--keep <certificate>]         removes the old certificates
-revoke <host>                                the host or its key is lost
-remove <host>                                the host is gone for good
-remove --all                                 all hosts, before the stack is removed
-list                                         hosts and their certificates
-
-<host>      the compute node's name in Nova
---settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
---drivers-dir  folder with the operator's drivers (*.mjs), if the settings name one of them
---port      8883, or 443 where nothing else gets out
---ca        PEM file of the broker's authorities, if it is not AWS's
---at        where the folder will be on the host; ${installedAt}
---images    URL below which the stage's images are: the stack's output ImageSource
---keep      the certificate to keep, where it is not the one the host connects with`;
+import type { StackCommand } from './ops/verb.ts';
 
 const options = {
   stage: { type: 'string' },
@@ -78,8 +60,8 @@ interface Target {
   readonly hostname: string;
 }
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+async function main(words: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({ args: words, allowPositionals: true, options });
   const given: Given = values;
   const [name, hostname, ...others] = positionals;
   const verb = verbs.find((each) => each === name);
@@ -136,9 +118,9 @@ const actions: Readonly<
     if (given.settings === undefined) {
       throw new WrongArguments('--settings is missing: it says what the host may offer.');
     }
-    return enrol(target, given, false);
+    return writeFolder(target, given, false);
   },
-  rotate: (target, given) => enrol(target, given, true),
+  rotate: (target, given) => writeFolder(target, given, true),
   async retire({ registry, stage, thing, hostname }, { keep }) {
     if (keep !== undefined) return tell('removed', await keepCertificate(registry, thing, keep));
     const inUse = (await presenceOf(stage, hostname))?.certificate;
@@ -153,7 +135,7 @@ const actions: Readonly<
   },
 };
 
-async function enrol(
+async function writeFolder(
   { registry, stage, hostname, thing }: Target,
   { out, settings, ca, images, at = installedAt, port = '8883', ...given }: Given,
   isRotation: boolean,
@@ -232,8 +214,7 @@ function tell(what: string, certificates: readonly Named[]): void {
   for (const { id } of certificates) console.log(`${what} ${id}`);
 }
 
-runCommand(
-  usage,
+export const enrol: StackCommand = {
   main,
-  (error) => error instanceof EnrolmentRefused || error instanceof RegistryMismatch,
-);
+  isRefusal: (error) => error instanceof EnrolmentRefused || error instanceof RegistryMismatch,
+};

@@ -1,4 +1,4 @@
-// `npm run reconcile -- <host> ...`: compares the stored devices of these hosts with Placement
+// `cyborg-ops reconcile <host> ...`: compares the stored devices of these hosts with Placement
 // and with the hosts' last reports. It changes nothing; with `--repair` it writes the stored
 // state to Placement, as the hourly comparison does. The settings are those of the functions,
 // from the environment or from `--environment <file>`.
@@ -8,18 +8,13 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { runCommand, WrongArguments } from './arguments.ts';
+import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
+import type { StackCommand } from './ops/verb.ts';
 
-const usage = `npm run -s reconcile -- <host> ... [--repair] [--environment <file>]
-
-Compares DynamoDB, Placement and the hosts' last reports, and exits with 1 if they differ.
-
---repair       makes Placement hold what is stored
---environment  the settings of a function, as JSON; without it they come from the environment`;
-
-async function main(): Promise<void> {
+async function main(words: string[]): Promise<void> {
   const { values: given, positionals: hostnames } = parseArgs({
+    args: words,
     allowPositionals: true,
     options: { repair: { type: 'boolean', default: false }, environment: { type: 'string' } },
   });
@@ -63,4 +58,4 @@ function print({ provider, stored, placement, host, agrees }: Comparison): void 
   console.log(`      host       ${host}`);
 }
 
-runCommand(usage, main);
+export const reconcile: StackCommand = { main };

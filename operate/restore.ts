@@ -1,4 +1,4 @@
-// `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time>`: copies the
+// `cyborg-ops restore --stage <stage> --suffix <suffix> --moment <ISO time>`: copies the
 // tables that DynamoDB has restored from a backup into the tables of the stage. Without --apply
 // it only counts rows. docs/operations.md lists the steps before and after.
 
@@ -7,16 +7,12 @@ import * as z from 'zod';
 import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
-import { runCommand, WrongArguments } from './arguments.ts';
+import { WrongArguments } from './arguments.ts';
+import type { StackCommand } from './ops/verb.ts';
 
-const usage = `npm run -s restore -- --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
-
-<suffix>    suffix of the restored tables' names: restored, for prod-arqs-restored
-<ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
---apply     write; without it, what would be written is counted`;
-
-async function main(): Promise<void> {
+async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({
+    args: words,
     options: {
       stage: { type: 'string' },
       suffix: { type: 'string' },
@@ -65,7 +61,7 @@ function momentOf(given: string | undefined): string {
   return moment.toISOString();
 }
 
-runCommand(usage, () => main().catch(explainAbsentTables));
+export const restore: StackCommand = { main: (words) => main(words).catch(explainAbsentTables) };
 
 function explainAbsentTables(error: Error): never {
   if (error.name !== 'ResourceNotFoundException') throw error;

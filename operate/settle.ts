@@ -1,4 +1,4 @@
-// `npm run -s settle -- <host> --boot <boot id>`: ends an identity conflict after one of the two
+// `cyborg-ops settle <host> --boot <boot id>`: ends an identity conflict after one of the two
 // agents was stopped or enrolled as another host. Without `--boot` it lists the boots that have
 // reported. The settings are those of the functions, from the environment or from `--environment
 // <file>`.
@@ -6,18 +6,13 @@
 import { parseArgs } from 'node:util';
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays, endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { runCommand, WrongArguments } from './arguments.ts';
+import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
+import type { StackCommand } from './ops/verb.ts';
 
-const usage = `npm run -s settle -- <host> [--boot <boot id>] [--environment <file>]
-
-Ends a conflict of identity: two agents have reported as this host.
-
---boot         the host's own boot; without it, the boots that have reported are listed
---environment  the settings of a function, as JSON; without it they come from the environment`;
-
-async function main(): Promise<void> {
+async function main(words: string[]): Promise<void> {
   const { values: given, positionals } = parseArgs({
+    args: words,
     allowPositionals: true,
     options: { boot: { type: 'string' }, environment: { type: 'string' } },
   });
@@ -45,4 +40,7 @@ async function main(): Promise<void> {
   }
 }
 
-runCommand(usage, main, (error) => error instanceof ConflictStays);
+export const settle: StackCommand = {
+  main,
+  isRefusal: (error) => error instanceof ConflictStays,
+};

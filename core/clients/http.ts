@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface HttpRequest {
   /** The service's type, as the catalog names it; errors speak of it. */

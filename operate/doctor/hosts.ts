@@ -11,6 +11,7 @@ import {
   findConflictingProvider,
   readForeignProviders,
 } from '#core/operations/placement/find-conflicting-provider.ts';
+import { asTyped } from '../arguments.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
 import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
 
@@ -64,7 +65,7 @@ async function examineHost(
   hostname: string,
   isEnrolled: boolean,
 ): Promise<string> {
-  const enrol = `npm run -s enrol -- add ${hostname} --stage ${deps.settings.stage}`;
+  const enrol = `${asTyped('enrol')} add ${hostname} --stage ${deps.settings.stage}`;
   if (!isEnrolled) {
     const remedy = `Enrol the host: ${enrol}; or, if the host is gone, delete its instances.`;
     throw new CheckFailed('The host has devices, but no thing of this stage at AWS IoT.', remedy);
@@ -86,7 +87,7 @@ async function examineHost(
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
-    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then npm run -s settle -- ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then ${asTyped('settle')} ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
     throw new CheckFailed(
       `Two agents report as this host since ${since}: boots ${seen.join(', ')}.`,
       remedy,

@@ -63,4 +63,4 @@ function textOf(fault: unknown): string {
   return (fault instanceof Error ? fault.message : String(fault)).replaceAll('\n', '\n        ');
 }
 
-runCommand(usage, main);
+await runCommand(usage, main);

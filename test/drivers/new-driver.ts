@@ -86,4 +86,4 @@ function withRow(text: string, { name }: Names): string {
   return lines.join('\n');
 }
 
-runCommand(usage, main);
+await runCommand(usage, main);

@@ -3,24 +3,23 @@
 import { expect, it } from 'vitest';
 import { run } from '../agent/agent-process.ts';
 
-const restore = ['operate/restore.ts', '--stage', 'prod', '--suffix', 'restored'] as const;
-const enrol = ['operate/enrol.ts', '--stage', 'prod'] as const;
-const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle'].map(
-  (name) => `operate/${name}.ts`,
-);
+const program = 'operate/cyborg-ops.ts';
+const restore = [program, 'restore', '--stage', 'prod', '--suffix', 'restored'] as const;
+const enrol = [program, 'enrol', '--stage', 'prod'] as const;
+const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle', 'cost', 'scale'];
 
 it.each([
-  ['what takes nothing', ['infra/cost/main.ts', '--month'], "Unknown option '--month'."],
-  ['what takes nothing', ['infra/scale/main.ts', '5'], "Unexpected argument '5'."],
+  ['what takes nothing', [program, 'cost', '--month'], "Unknown option '--month'."],
+  ['what takes nothing', [program, 'scale', '5'], "Unexpected argument '5'."],
   ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
   ['what takes nothing', ['infra/privileges/print.ts', 'x'], "Unexpected argument 'x'."],
   ['an option', ['local/main.ts', '--frseh'], "Unknown option '--frseh'."],
-  ['settings', ['operate/doctor.ts'], 'CYBORG_STAGE: missing'],
-  ['settings', ['operate/doctor.ts'], '--environment <file>'],
-  ['a file', ['operate/doctor.ts', '--environment', 'README.md'], 'README.md must be a JSON'],
-  ['hosts', ['operate/reconcile.ts'], 'The hosts are missing.'],
-  ['a stage', ['operate/restore.ts'], '--stage is missing.'],
-  ['a suffix', ['operate/restore.ts', '--stage', 'prod'], '--suffix is missing.'],
+  ['settings', [program, 'doctor'], 'CYBORG_STAGE: missing'],
+  ['settings', [program, 'doctor'], '--environment <file>'],
+  ['a file', [program, 'doctor', '--environment', 'README.md'], 'README.md must be a JSON'],
+  ['hosts', [program, 'reconcile'], 'The hosts are missing.'],
+  ['a stage', [program, 'restore'], '--stage is missing.'],
+  ['a suffix', [program, 'restore', '--stage', 'prod'], '--suffix is missing.'],
   ['a moment', [...restore], '--moment is missing.'],
   [
     'a moment',
@@ -32,12 +31,12 @@ it.each([
   ['a region', [...restore, '--moment', '2026-07-01T12:00:00Z'], 'AWS_REGION is not set'],
   ['a verb', [...enrol], 'The verb is missing.'],
   ['a known verb', [...enrol, 'delete', 'cmp1'], 'Unknown verb delete: it must be one of add'],
-  ['a stage', ['operate/enrol.ts', 'add', 'cmp1'], '--stage is missing.'],
-  ['a value', ['operate/enrol.ts', 'add', '--stage'], "'--stage <value>' argument missing."],
+  ['a stage', [program, 'enrol', 'add', 'cmp1'], '--stage is missing.'],
+  ['a value', [program, 'enrol', 'add', '--stage'], "'--stage <value>' argument missing."],
   ['a host', [...enrol, 'revoke'], 'The host is missing.'],
   ['one host', [...enrol, 'revoke', 'cmp1', 'cmp2'], 'Only one host is allowed, not cmp1, cmp2.'],
   ['its verb', [...enrol, 'revoke', 'cmp1', '--keep', 'x'], '--keep goes with retire, not with'],
-  ['a stage', ['operate/enrol.ts', 'list', '--stage', 'My stage'], '--stage My stage must be'],
+  ['a stage', [program, 'enrol', 'list', '--stage', 'My stage'], '--stage My stage must be'],
   ['a port', [...enrol, 'add', 'cmp1', '--port', 'mqtt'], '--port mqtt must be a number'],
   ['no host', [...enrol, 'list', 'cmp1'], 'list takes no host, but cmp1 was given.'],
   ['no host', [...enrol, 'remove', 'cmp1', '--all'], '--all takes no host, but cmp1 was given.'],
@@ -52,13 +51,12 @@ it.each([
 });
 
 it.each([
-  ...commands,
-  'local/main.ts',
-  'local/demo/main.ts',
-  'infra/cost/main.ts',
-  'simulation/main.ts',
-])('%s prints its usage with --help and exits with 0', async (file) => {
-  const command = run(file, { PATH: process.env.PATH ?? '' }, ['--help']);
+  ...commands.map((name) => [program, name]),
+  ['local/main.ts'],
+  ['local/demo/main.ts'],
+  ['simulation/main.ts'],
+])('%s %s prints its usage with --help and exits with 0', async (file, ...words) => {
+  const command = run(file, { PATH: process.env.PATH ?? '' }, [...words, '--help']);
   expect(await command.exited()).toBe(0);
   expect(command.output()).toMatch(/^npm (run|start)/);
 });

@@ -147,7 +147,7 @@ describe('a healthy system', () => {
   it('makes the command exit with 0', async () => {
     const file = join(directory, 'environment.json');
     writeFileSync(file, JSON.stringify(settingsOf(layout)));
-    const doctor = run('operate/doctor.ts', {});
+    const doctor = run('operate/cyborg-ops.ts', {}, ['doctor']);
     expect(await doctor.exited()).toBe(2);
     const told = spawnDoctor(file);
     expect(await told.exited()).toBe(0);
@@ -157,7 +157,7 @@ describe('a healthy system', () => {
 });
 
 function spawnDoctor(file: string, ...more: string[]) {
-  return run('operate/doctor.ts', {}, ['--environment', file, ...more]);
+  return run('operate/cyborg-ops.ts', {}, ['doctor', '--environment', file, ...more]);
 }
 
 describe('the doctor names the fault', () => {
@@ -324,7 +324,7 @@ describe('the doctor names the fault', () => {
     const file = join(directory, 'environment.json');
     writeFileSync(file, JSON.stringify(settingsOf(layout)));
     const settle = (...more: string[]) =>
-      run('operate/settle.ts', {}, ['--environment', file, 'cmp1', ...more]);
+      run('operate/cyborg-ops.ts', {}, ['settle', '--environment', file, 'cmp1', ...more]);
     const listed = settle();
     expect(await listed.exited()).toBe(0);
     expect(listed.output()).toContain(`boot ${other}, last report ${since}`);

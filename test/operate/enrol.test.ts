@@ -348,7 +348,13 @@ it('refuses an unknown host with exit code 1', async () => {
     AWS_SECRET_ACCESS_KEY: 'test',
     AWS_ENDPOINT_URL_IOT: iot.url,
   };
-  const refused = run('operate/enrol.ts', environment, ['remove', 'nohost', '--stage', stage]);
+  const refused = run('operate/cyborg-ops.ts', environment, [
+    'enrol',
+    'remove',
+    'nohost',
+    '--stage',
+    stage,
+  ]);
   expect(await refused.exited()).toBe(1);
   expect(refused.output()).toContain('No host nohost is enrolled');
   expect(await createRegistry(iot.client(), stage).things()).toContain('test:cmp1:example');

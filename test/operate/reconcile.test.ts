@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 it('repairs what it can, and says why it cannot repair the rest', async () => {
-  const words = ['cmp1', 'cmp2', '--repair'];
-  const command = run('operate/reconcile.ts', process.env as Record<string, string>, words);
+  const words = ['reconcile', 'cmp1', 'cmp2', '--repair'];
+  const command = run('operate/cyborg-ops.ts', process.env as Record<string, string>, words);
   expect([await command.exited(), command.output()]).toEqual([
     1,
     expect.stringMatching(

@@ -20,7 +20,10 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 async function restore(...options: readonly string[]): Promise<[number | null, string]> {
-  const command = run('operate/restore.ts', process.env as Record<string, string>, options);
+  const command = run('operate/cyborg-ops.ts', process.env as Record<string, string>, [
+    'restore',
+    ...options,
+  ]);
   const code = await command.exited();
   return [code, command.output()];
 }

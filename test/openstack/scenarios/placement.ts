@@ -92,7 +92,7 @@ function reconcile({ layout, cloud }: Stage, ...options: string[]) {
   const root = join(import.meta.dirname, '..', '..', '..');
   const run = spawnSync(
     process.execPath,
-    ['operate/reconcile.ts', cloud.plan.computeHost, ...options],
+    ['operate/cyborg-ops.ts', 'reconcile', cloud.plan.computeHost, ...options],
     {
       cwd: root,
       encoding: 'utf8',

@@ -1,0 +1,127 @@
+// Cyborg's API and the operator API beside it, as the verbs ask them.
+
+import * as z from 'zod';
+import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
+import { CommandFailed, exitCodes } from './verb.ts';
+
+/** Where the service is, and as whom it is asked. */
+export interface Session {
+  readonly endpoint: string;
+  readonly token: string;
+}
+
+export type Query = Readonly<Record<string, string | undefined>>;
+
+export interface Api {
+  /** @throws CommandFailed, ServiceUnavailable */
+  ask<T>(method: Method, path: string, schema: z.ZodType<T>, sent?: Sent): Promise<T>;
+  /** All pages as one document. @param limit the most rows; all without it */
+  list<Row>(path: string, collection: string, row: z.ZodType<Row>, given: Listing): Promise<Row[]>;
+}
+
+export interface Sent {
+  readonly query?: Query;
+  readonly body?: unknown;
+}
+
+export interface Listing {
+  readonly query: Query;
+  readonly limit: string | undefined;
+}
+
+const service = 'accelerator';
+/** The most rows that the API answers at once. */
+const pageMax = 1000;
+
+export function createApi(http: Http, { endpoint, token }: Session): Api {
+  const root = rootOf(endpoint);
+
+  async function ask<T>(method: Method, path: string, schema: z.ZodType<T>, sent: Sent = {}) {
+    const url = `${root}${path}${queryOf(sent.query ?? {})}`;
+    const request = {
+      service,
+      method,
+      url,
+      headers: { 'X-Auth-Token': token },
+      ...(sent.body !== undefined && { body: sent.body }),
+    };
+    const answer = await http(request);
+    if (answer.status >= 300) throw refusal(method, url, answer);
+    return readBody(schema, request, answer);
+  }
+
+  return {
+    ask,
+    async list(path, collection, row, { query, limit }) {
+      const most = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+      const page = z.looseObject({
+        [collection]: z.array(row),
+        [`${collection}_links`]: z
+          .array(z.looseObject({ rel: z.string(), href: z.string() }))
+          .optional(),
+      });
+      const rows: z.infer<typeof row>[] = [];
+      let marker: string | undefined;
+      do {
+        const size = String(Math.min(most - rows.length, pageMax));
+        const asked = await ask('GET', path, page, { query: { ...query, limit: size, marker } });
+        rows.push(...(asked[collection] as typeof rows));
+        const next = markerOf(asked[`${collection}_links`]);
+        if (next !== undefined && next === marker) {
+          throw new CommandFailed(exitCodes.failed, `${root}${path} links a page to itself.`);
+        }
+        marker = next;
+      } while (marker !== undefined && rows.length < most);
+      return rows;
+    },
+  };
+}
+
+/** The catalog has the endpoint with or without the version of Cyborg's API. */
+function rootOf(endpoint: string): string {
+  return endpoint.replace(/\/+$/, '').replace(/\/v2(\.\d+)?$/, '');
+}
+
+function queryOf(query: Query): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => !!pair[1]);
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+}
+
+/** Only the marker: our token goes to no other address than the endpoint's. */
+function markerOf(links: unknown): string | undefined {
+  const read = z.array(z.looseObject({ rel: z.string(), href: z.string() })).safeParse(links);
+  const next = read.data?.find(({ rel }) => rel === 'next')?.href;
+  return new URL(next ?? '', 'http://endpoint').searchParams.get('marker') ?? undefined;
+}
+
+const errorBody = z.looseObject({ error: z.string() });
+const faultBody = z.looseObject({ error_message: z.string() });
+
+function refusal(method: Method, url: string, { status, body }: HttpAnswer): CommandFailed {
+  const sentence = sentenceOf(body);
+  if (status === 401) {
+    const what = `The accelerator service at ${url} does not accept the token`;
+    return new CommandFailed(exitCodes.notAllowed, `${what}${sentence ? `: ${sentence}` : '.'}`);
+  }
+  if (sentence === undefined) {
+    const what = `The accelerator service answered ${status} to ${method} ${url}`;
+    const why = status === 404 ? ': it may be older than this command' : '';
+    const code = status === 403 ? exitCodes.notAllowed : exitCodes.failed;
+    return new CommandFailed(code, `${what}${why}.`);
+  }
+  return new CommandFailed(status === 403 ? exitCodes.notAllowed : exitCodes.failed, sentence);
+}
+
+/** Cyborg's form, JSON inside JSON, or the specification's. */
+function sentenceOf(body: unknown): string | undefined {
+  const plain = errorBody.safeParse(body);
+  if (plain.success) return plain.data.error;
+  const read = faultBody.safeParse(body);
+  const text = read.success ? read.data.error_message : undefined;
+  if (text === undefined) return undefined;
+  try {
+    return z.object({ faultstring: z.string() }).parse(JSON.parse(text)).faultstring;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,96 @@
+// Lines for people: aligned columns that fit the terminal, and properties below one another where
+// they cannot.
+
+/** @property isWhole never cut, so that the value can be copied: a uuid, a host */
+export interface Column<Row> {
+  readonly title: string;
+  readonly of: (row: Row) => unknown;
+  readonly isWhole?: boolean;
+}
+
+const gap = '  ';
+const narrowest = 8;
+
+/** The lines of a table. Rows that do not fit the width are shown as properties. */
+export function tableLines<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): readonly string[] {
+  if (rows.length === 0) return ['None.'];
+  const cells = [
+    columns.map(({ title }) => title),
+    ...rows.map((row) => columns.map(({ of }) => cellOf(of(row)))),
+  ];
+  const natural = columns.map((_, at) => Math.max(...cells.map((line) => lengthOf(line[at]))));
+  const fitted = widthsWithin(columns, natural, width - gap.length * (columns.length - 1));
+  if (!fitted) {
+    return rows.flatMap((row, at) => [
+      ...(at > 0 ? [''] : []),
+      ...propertyLines(columns, row, width),
+    ]);
+  }
+  return cells.map((line) =>
+    line
+      .map((cell, at) => cut(cell, fitted[at] ?? 0).padEnd(fitted[at] ?? 0))
+      .join(gap)
+      .trimEnd(),
+  );
+}
+
+/** One line per property. */
+export function propertyLines<Row>(
+  columns: readonly Column<Row>[],
+  row: Row,
+  width: number,
+): readonly string[] {
+  const widest = Math.max(...columns.map(({ title }) => title.length));
+  const left = Math.max(width - widest - gap.length, narrowest);
+  return columns.map(({ title, of, isWhole }) => {
+    const cell = cellOf(of(row));
+    return `${title.padEnd(widest)}${gap}${isWhole ? cell : cut(cell, left)}`;
+  });
+}
+
+/** Cuts the widest columns first. Undefined if the columns do not fit. */
+function widthsWithin<Row>(
+  columns: readonly Column<Row>[],
+  natural: readonly number[],
+  width: number,
+): readonly number[] | undefined {
+  const at = (cap: number) =>
+    natural.map((wide, index) => (columns[index]?.isWhole ? wide : Math.min(wide, cap)));
+  const total = (widths: readonly number[]) => widths.reduce((sum, each) => sum + each, 0);
+  let cap = Math.max(...natural, narrowest);
+  if (!Number.isFinite(width)) return natural;
+  while (cap > narrowest && total(at(cap)) > width) cap -= 1;
+  return total(at(cap)) > width ? undefined : at(cap);
+}
+
+function cut(text: string, width: number): string {
+  const letters = [...text];
+  return letters.length <= width ? text : `${letters.slice(0, Math.max(width - 1, 0)).join('')}…`;
+}
+
+function lengthOf(text: string | undefined): number {
+  return [...(text ?? '')].length;
+}
+
+export function cellOf(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellOf).join(', ');
+  if (typeof value === 'object') {
+    const pairs = Object.entries(value).map(([name, each]) => `${name}=${cellOf(each)}`);
+    return pairs.length === 0 ? '-' : pairs.join(' ');
+  }
+  return printable(String(value)).replace(utc, '$1Z');
+}
+
+/** UTC as the API writes it; without its offset and milliseconds it is five letters shorter. */
+const utc = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)$/;
+
+/** A host or a tenant may have written it: an escape sequence must not reach the terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
+}

@@ -1,0 +1,99 @@
+// The help, from the table of verbs.
+
+import { optionsOf, resourcesOf } from './parse.ts';
+import { outputOptions, verbsOf } from './table.ts';
+import type { Argument, Options, Verb } from './verb.ts';
+
+const exitText = `Exit codes: 0 done; 1 failed, not found, or refused by the API; 2 wrong arguments or
+settings; 3 not signed in, or not allowed; 4 a service cannot be reached.
+Of doctor, enrol, reconcile, restore, settle, cost and scale: 0 done; 1 something is wrong,
+differs, or was refused; 2 the command could not run.`;
+
+const signInText = `Sign in as with every OpenStack client: OS_* variables, or clouds.yaml and OS_CLOUD.`;
+
+/** @param path of the resource, and of its verb; empty for the whole command */
+export function helpOf(path: readonly string[], table: readonly Verb[]): string {
+  const [resource, name] = path;
+  if (resource === undefined) return wholeHelp(table);
+  const verbs = verbsOf(resource, table);
+  const verb = verbs.find((each) => each.path[1] === name) ?? verbs[0];
+  if (verb && 'load' in verb) return `${verb.usage}\n\n${examplesOf(name ? [verb] : verbs)}`;
+  if (verbs.length > 1 && name === undefined) return resourceHelp(resource, verbs);
+  return verb ? verbHelp(verb) : wholeHelp(table);
+}
+
+function wholeHelp(table: readonly Verb[]): string {
+  const rows = resourcesOf(table).map((resource): [string, string] => {
+    const verbs = verbsOf(resource, table);
+    const names = verbs.flatMap(({ path }) => path[1] ?? []);
+    return [resource, names.length === 0 ? (verbs[0]?.summary ?? '') : names.join(', ')];
+  });
+  return `cyborg-ops <command> [<verb>] [<argument> ...] [--option ...]
+
+${aligned(rows)}
+
+cyborg-ops <command> [<verb>] --help   what it does, its options, and an example
+cyborg-ops --version                   the version
+
+${signInText}
+${exitText}
+
+Example:
+  cyborg-ops hosts list --state away`;
+}
+
+function resourceHelp(resource: string, verbs: readonly Verb[]): string {
+  const rows = verbs.map((verb): [string, string] => [
+    [verb.path[1], ...verb.arguments.map(shownArgument)].join(' '),
+    verb.summary,
+  ]);
+  return `cyborg-ops ${resource} <verb> ...
+
+${aligned(rows)}
+
+${examplesOf(verbs.slice(0, 1))}`;
+}
+
+function verbHelp(verb: Verb): string {
+  const names = [...verb.path, ...verb.arguments.map(shownArgument)];
+  const rows = [
+    ...verb.arguments.map((each): [string, string] => [shownArgument(each), each.help]),
+    ...optionRows({ ...verb.options, ...('ask' in verb ? outputOptions : {}) }),
+  ];
+  const others = optionRows(optionsOf(verb)).slice(rows.length - verb.arguments.length);
+  return [
+    `cyborg-ops ${names.join(' ')}${requiredOf(verb.options)}${rows.length > verb.arguments.length ? ' [--option ...]' : ''}`,
+    `${verb.summary[0]?.toUpperCase()}${verb.summary.slice(1)}.`,
+    ...(rows.length > 0 ? [aligned(rows)] : []),
+    ...(others.length > 0 ? [`${signInText}\n\n${aligned(others)}`] : []),
+    examplesOf([verb]),
+  ].join('\n\n');
+}
+
+function requiredOf(options: Options): string {
+  return Object.entries(options)
+    .filter(([, { isRequired }]) => isRequired)
+    .map(([name, { value }]) => ` --${name} <${value}>`)
+    .join('');
+}
+
+function optionRows(options: Options): [string, string][] {
+  return Object.entries(options).map(([name, { value, help, choices }]) => [
+    `--${name}${value === undefined ? '' : ` <${value}>`}`,
+    choices ? `${help}: ${choices.join(', ')}` : help,
+  ]);
+}
+
+function shownArgument({ name, isRepeated }: Argument): string {
+  return `<${name}>${isRepeated ? ' ...' : ''}`;
+}
+
+function examplesOf(verbs: readonly Verb[]): string {
+  const head = verbs.length > 1 ? 'Examples' : 'Example';
+  return `${head}:\n${verbs.map(({ example }) => `  ${example}`).join('\n')}`;
+}
+
+function aligned(rows: readonly (readonly [string, string])[]): string {
+  const wide = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(wide)}  ${right}`).join('\n');
+}

@@ -1,0 +1,235 @@
+// Words of the command line → the verb of the table and what was given to it. Pure: the table and
+// the time come in.
+
+import { parseArgs } from 'node:util';
+import { connectionOptions, outputOptions, verbsOf } from './table.ts';
+import {
+  type ApiVerb,
+  type Given,
+  type LocalVerb,
+  type Option,
+  type Options,
+  type StackVerb,
+  type Verb,
+  wrongUsage,
+} from './verb.ts';
+
+export type Parsed =
+  | { readonly kind: 'help'; readonly path: readonly string[] }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'api'; readonly verb: ApiVerb; readonly given: Given }
+  | { readonly kind: 'local'; readonly verb: LocalVerb; readonly given: Given }
+  | { readonly kind: 'stack'; readonly verb: StackVerb; readonly words: string[] };
+
+/** The options that a verb takes, those of every verb included. */
+export function optionsOf(verb: Verb): Options {
+  if ('ask' in verb) return { ...verb.options, ...outputOptions, ...connectionOptions };
+  return verb.options;
+}
+
+type Token = ReturnType<typeof tokensOf>[number];
+
+/** @throws CommandFailed for words that are wrong */
+export function parse(words: readonly string[], table: readonly Verb[], now: number): Parsed {
+  const tokens = tokensOf(words, table);
+  const names = tokens.flatMap((each) => (each.kind === 'positional' ? [each] : []));
+  const wants = (name: string) =>
+    tokens.some((each) => each.kind === 'option' && each.name === name);
+  const [resource, second] = names;
+  if (wants('version') && resource === undefined) return { kind: 'version' };
+  const verbs = resource ? verbsOf(resource.value, table) : table;
+  if (resource && verbs.length === 0) {
+    throw wrongUsage(
+      `Unknown command ${resource.value}: it must be one of ${resourcesOf(table).join(', ')}.`,
+    );
+  }
+  if (wants('help')) {
+    const isVerb = verbs.some(({ path }) => path[1] !== undefined && path[1] === second?.value);
+    const path = resource ? [resource.value, ...(isVerb && second ? [second.value] : [])] : [];
+    return { kind: 'help', path };
+  }
+  if (resource === undefined) {
+    refuseOptions(tokens, {}, 'cyborg-ops');
+    return { kind: 'help', path: [] };
+  }
+  const [one] = verbs;
+  if (one && 'load' in one) {
+    const rest = words.filter((_, index) => index !== resource.index);
+    return { kind: 'stack', verb: one, words: rest };
+  }
+  const verb = choose(resource.value, second?.value, verbs);
+  const given = readGiven(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
+  if ('ask' in verb) return { kind: 'api', verb, given };
+  if ('print' in verb) return { kind: 'local', verb, given };
+  throw new Error(`${verb.path.join(' ')} has no way to run.`);
+}
+
+export function resourcesOf(table: readonly Verb[]): string[] {
+  return [...new Set(table.map(({ path: [resource] }) => resource))];
+}
+
+/** Reads every word, so that each wrong one can be named. The types are those of all verbs. */
+function tokensOf(words: readonly string[], table: readonly Verb[]) {
+  const all = Object.assign(
+    {},
+    connectionOptions,
+    outputOptions,
+    ...table.map((each) => each.options),
+  );
+  const types = Object.fromEntries(
+    Object.entries<Option>(all).map(([name, { type }]) => [name, { type }]),
+  );
+  return parseArgs({
+    args: [...words],
+    options: { ...types, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  }).tokens;
+}
+
+function choose(resource: string, name: string | undefined, verbs: readonly Verb[]): Verb {
+  const found = verbs.find(({ path }) => path[1] === undefined || path[1] === name);
+  if (found) return found;
+  const list = verbs.find(({ path }) => path[1] === 'list');
+  if (name === undefined && list) return list;
+  const allowed = verbs.map(({ path }) => path[1]).join(', ');
+  throw wrongUsage(
+    name === undefined
+      ? `The verb of ${resource} is missing: it must be one of ${allowed}.`
+      : `Unknown verb ${name} of ${resource}: it must be one of ${allowed}.`,
+  );
+}
+
+/** How many words name the verb: `hosts` alone is `hosts list`. */
+function namedBy({ path }: Verb, second: string | undefined): number {
+  return path[1] !== undefined && second !== undefined ? 2 : 1;
+}
+
+function readGiven(
+  verb: Verb,
+  tokens: readonly Token[],
+  rest: readonly { readonly value: string }[],
+  now: number,
+): Given {
+  const name = verb.path.join(' ');
+  const options = readOptions(verb, tokens, name, now);
+  const byName = readArguments(
+    verb,
+    rest.map(({ value }) => value),
+    name,
+  );
+  return {
+    argument(argument) {
+      const [value] = byName.get(argument) ?? [];
+      if (value === undefined) throw new Error(`${name} has no argument ${argument}.`);
+      return value;
+    },
+    repeated: (argument) => byName.get(argument) ?? [],
+    text(option) {
+      const value = options.get(option);
+      return typeof value === 'string' ? value : undefined;
+    },
+    has: (option) => options.get(option) === true,
+  };
+}
+
+function readArguments(verb: Verb, values: readonly string[], name: string) {
+  const byName = new Map<string, readonly string[]>();
+  for (const [at, argument] of verb.arguments.entries()) {
+    const taken = argument.isRepeated ? values.slice(at) : values.slice(at, at + 1);
+    if (taken.length === 0 || taken.includes('')) {
+      throw wrongUsage(`${name} needs <${argument.name}>: ${argument.help}.`);
+    }
+    for (const value of taken) refuseUnlisted(`<${argument.name}>`, value, argument.choices);
+    byName.set(argument.name, taken);
+  }
+  const isOpen = verb.arguments.at(-1)?.isRepeated === true;
+  const extra = isOpen ? undefined : values[verb.arguments.length];
+  if (extra !== undefined) throw wrongUsage(`Unexpected argument ${extra} of ${name}.`);
+  return byName;
+}
+
+function readOptions(verb: Verb, tokens: readonly Token[], name: string, now: number) {
+  const known = optionsOf(verb);
+  refuseOptions(tokens, known, name);
+  const read = new Map<string, string | true>();
+  for (const token of tokens) {
+    const option = token.kind === 'option' ? known[token.name] : undefined;
+    if (token.kind !== 'option' || option === undefined) continue;
+    if (read.has(token.name)) throw wrongUsage(`Duplicate option --${token.name}.`);
+    read.set(token.name, option.type === 'boolean' ? yes(token) : readValue(token, option, now));
+  }
+  for (const [each, { isRequired, help }] of Object.entries(known)) {
+    if (isRequired && !read.has(each)) throw wrongUsage(`${name} needs --${each}: ${help}.`);
+  }
+  return read;
+}
+
+/** A secret on the command line is seen by every user of the machine. */
+const secrets = ['os-password', 'os-token', 'os-application-credential-secret'];
+
+/** Names no value: it may be a secret. */
+function refuseOptions(tokens: readonly Token[], known: Options, name: string): void {
+  for (const token of tokens) {
+    if (token.kind !== 'option' || token.name in known) continue;
+    if (secrets.includes(token.name)) {
+      const variable = token.name.toUpperCase().replaceAll('-', '_');
+      throw wrongUsage(
+        `--${token.name} is not taken, since all users see arguments: set ${variable}.`,
+      );
+    }
+    const allowed = Object.keys(known).map((each) => `--${each}`);
+    const which = allowed.length === 0 ? 'it has none' : `it must be one of ${allowed.join(', ')}`;
+    throw wrongUsage(`Unknown option ${token.rawName} of ${name}: ${which}.`);
+  }
+}
+
+type OptionToken = Extract<Token, { readonly kind: 'option' }>;
+
+function yes({ name, value }: OptionToken): true {
+  if (value !== undefined) throw wrongUsage(`--${name} takes no value.`);
+  return true;
+}
+
+function readValue({ name, value, inlineValue }: OptionToken, option: Option, now: number): string {
+  const shown = `--${name} <${option.value ?? 'value'}>`;
+  if (value === undefined || value === '') throw wrongUsage(`The value of ${shown} is missing.`);
+  if (!inlineValue && value.startsWith('-')) {
+    throw wrongUsage(
+      `The value of ${shown} is missing: write --${name}=${value} if it is ${value}.`,
+    );
+  }
+  refuseUnlisted(`--${name}`, value, option.choices);
+  if (option.reads === undefined) return value;
+  return option.reads === 'count'
+    ? countOf(name, value)
+    : timeOf(name, value, now, option.reads === 'time-after' ? 1 : -1);
+}
+
+function refuseUnlisted(what: string, value: string, choices: readonly string[] | undefined): void {
+  if (choices === undefined || choices.includes(value)) return;
+  throw wrongUsage(`${what} ${value} must be one of ${choices.join(', ')}.`);
+}
+
+function countOf(name: string, value: string): string {
+  if (/^[1-9]\d{0,8}$/.test(value)) return value;
+  throw wrongUsage(`--${name} ${value} must be an integer from 1.`);
+}
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time with its zone, a date in UTC, or a duration from now on or back. */
+function timeOf(name: string, value: string, now: number, direction: 1 | -1): string {
+  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(value) ?? [];
+  if (count !== undefined) {
+    const at = now + direction * Number(count) * (unitMs[unit] ?? 0);
+    return `${new Date(at).toISOString().slice(0, 19)}Z`;
+  }
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
+  const at = isTime ? new Date(value) : new Date(Number.NaN);
+  if (!Number.isNaN(at.getTime())) return at.toISOString().replace('.000Z', 'Z');
+  throw wrongUsage(
+    `--${name} ${value} must be a time such as 2026-03-01T12:00:00Z, a date, or a duration such as 90m, 4h or 7d.`,
+  );
+}

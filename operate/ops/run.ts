@@ -1,0 +1,121 @@
+// One call of cyborg-ops, from its words to its exit code.
+
+import { agentVersion } from '#agent/version.ts';
+import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.ts';
+import { createFetch, type Trust } from '../any-port-fetch.ts';
+import { runCommand } from '../arguments.ts';
+import { createApi } from './api.ts';
+import { printable } from './columns.ts';
+import { complete } from './completion.ts';
+import { completeWord } from './completion-scripts.ts';
+import { helpOf } from './help.ts';
+import { type Parsed, parse } from './parse.ts';
+import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
+import { readCredentials } from './sign-in/credentials.ts';
+import { signIn } from './sign-in/sign-in.ts';
+import { connectionOptions, table } from './table.ts';
+import { CommandFailed, exitCodes, type Given, wrongUsage } from './verb.ts';
+
+/** A list of 1,000 rows takes longer than what a Lambda function waits for. */
+const timeoutMs = 60_000;
+
+/** What a call has of its process. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readFile: ReadFile;
+  readonly createFetch: (trust: Trust) => Fetch;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** Columns of the terminal; unlimited where the output is no terminal. */
+  readonly width: number;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+export function surroundingsOf(process: NodeJS.Process): Surroundings {
+  return {
+    environment: process.env,
+    readFile: readFileIfPresent,
+    createFetch,
+    clock: Date.now,
+    width: process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
+    out: (text) => void process.stdout.write(`${text}\n`),
+    err: (text) => void process.stderr.write(`${text}\n`),
+  };
+}
+
+/** @returns the exit code; undefined where the command sets it itself */
+export async function run(
+  words: readonly string[],
+  around: Surroundings,
+): Promise<number | undefined> {
+  if (words[0] === completeWord) {
+    for (const each of complete(words.slice(1), table)) around.out(each);
+    return exitCodes.done;
+  }
+  try {
+    return await perform(parse(words, table, around.clock()), around);
+  } catch (error) {
+    const { exitCode, sentence } = failureOf(error);
+    around.err(sentence);
+    return exitCode;
+  }
+}
+
+async function perform(parsed: Parsed, around: Surroundings): Promise<number | undefined> {
+  if (parsed.kind === 'stack') {
+    const { main, isRefusal } = await parsed.verb.load();
+    await runCommand(parsed.verb.usage, () => main(parsed.words), isRefusal);
+    return undefined;
+  }
+  if (parsed.kind === 'api') await show(parsed, around);
+  if (parsed.kind === 'local') around.out(parsed.verb.print(parsed.given));
+  if (parsed.kind === 'help') around.out(helpOf(parsed.path, table));
+  if (parsed.kind === 'version') around.out(agentVersion);
+  return exitCodes.done;
+}
+
+async function show(
+  { verb, given }: Extract<Parsed, { readonly kind: 'api' }>,
+  around: Surroundings,
+): Promise<void> {
+  const credentials = credentialsOf(given, around);
+  const { caFile, isInsecure } = credentials;
+  const ca = caFile === undefined ? undefined : around.readFile(caFile);
+  if (caFile !== undefined && ca === undefined) {
+    throw wrongUsage(`OS_CACERT names ${caFile}, which does not exist.`);
+  }
+  const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
+  const api = createApi(http, await signIn(http, credentials));
+  const shown = await verb.ask(api, given);
+  if (given.has('json')) around.out(JSON.stringify(shown.json, null, 2));
+  else for (const line of shown.lines(around.width)) around.out(line);
+}
+
+function credentialsOf(given: Given, { environment, readFile }: Surroundings) {
+  const options = Object.fromEntries(
+    Object.keys(connectionOptions).map((name) => [
+      name.replace(/^os-/, '').replaceAll('-', '_'),
+      given.text(name),
+    ]),
+  );
+  const hasOwn = options.auth_url !== undefined;
+  const name = options.cloud ?? (environment.OS_CLOUD || undefined);
+  const cloud = name === undefined && hasOwn ? undefined : readCloud(name, environment, readFile);
+  return readCredentials({ options, environment, cloud });
+}
+
+function failureOf(error: unknown): { readonly exitCode: number; readonly sentence: string } {
+  if (error instanceof CommandFailed) {
+    return { exitCode: error.exitCode, sentence: oneLine(error.message) };
+  }
+  if (error instanceof ServiceUnavailable) {
+    return { exitCode: exitCodes.unreachable, sentence: oneLine(error.message) };
+  }
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return { exitCode: exitCodes.failed, sentence: oneLine(`Unhandled exception: ${text}`) };
+}
+
+function oneLine(text: string): string {
+  return printable(text).replaceAll(/\s+/g, ' ').trim();
+}

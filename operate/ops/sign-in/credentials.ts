@@ -1,0 +1,186 @@
+// Credentials and endpoint, as every OpenStack client takes them: an option comes before its
+// variable OS_*, and that before clouds.yaml.
+
+import { CommandFailed, exitCodes, wrongUsage } from '../verb.ts';
+import type { Cloud } from './cloud-files.ts';
+
+/** Keystone's `auth` of a login, without the scope. */
+export type Identity = Readonly<Record<string, unknown>> & { readonly methods: readonly string[] };
+
+export interface Credentials {
+  readonly authUrl: string;
+  readonly identity: Identity;
+  readonly scope: Readonly<Record<string, unknown>> | undefined;
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly interface: 'public' | 'internal' | 'admin';
+  readonly caFile: string | undefined;
+  readonly isInsecure: boolean;
+}
+
+/** A setting by the name that clouds.yaml has for it. */
+type Source = (name: string) => string | undefined;
+
+export interface Sources {
+  /** `--os-…` without the prefix, and `endpoint`. */
+  readonly options: Readonly<Record<string, string | undefined>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cloud: Cloud | undefined;
+}
+
+const authTypes = [
+  'password',
+  'token',
+  'v3password',
+  'v3token',
+  'v3applicationcredential',
+] as const;
+
+/** @throws CommandFailed that names what is missing */
+export function readCredentials(given: Sources): Credentials {
+  const sources = sourcesOf(given);
+  const first = (name: string) => firstOf(sources, (source) => source(name));
+  const authUrl = first('auth_url');
+  if (authUrl === undefined) {
+    throw new CommandFailed(
+      exitCodes.notAllowed,
+      'There are no credentials: set OS_CLOUD, or OS_AUTH_URL and the other OS_* variables.',
+    );
+  }
+  if (!/^https?:\/\/[^/]/.test(authUrl)) {
+    throw wrongUsage('OS_AUTH_URL must be a URL such as https://keystone.example.org/v3.');
+  }
+  const method = methodOf(sources);
+  return {
+    authUrl,
+    identity: identities[method](sources),
+    scope: method === 'v3applicationcredential' ? undefined : scopeOf(sources),
+    endpoint:
+      given.options.endpoint ??
+      first('accelerator_endpoint_override') ??
+      first('endpoint_override'),
+    region: first('region_name'),
+    interface: interfaceOf(first('interface') ?? first('endpoint_type') ?? 'public'),
+    caFile: first('cacert'),
+    isInsecure: isYes(first('insecure')) || first('verify') === 'false',
+  };
+}
+
+function sourcesOf({ options, environment, cloud }: Sources): readonly Source[] {
+  const textOf = (value: unknown) =>
+    ['string', 'number', 'boolean'].includes(typeof value) && value !== ''
+      ? String(value)
+      : undefined;
+  return [
+    (name) => options[name],
+    (name) => textOf(environment[`OS_${name.toUpperCase()}`]),
+    (name) => textOf(cloud?.auth?.[name] ?? cloud?.[name]),
+  ];
+}
+
+function firstOf<T>(sources: readonly Source[], read: (source: Source) => T | undefined) {
+  for (const source of sources) {
+    const value = read(source);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+type Kind = 'v3password' | 'v3token' | 'v3applicationcredential';
+
+/** As named, or by the first source that has credentials. */
+function methodOf(sources: readonly Source[]): Kind {
+  const named = firstOf(sources, (source) => source('auth_type'));
+  if (named !== undefined) {
+    const known = authTypes.find((each) => each === named);
+    if (known === undefined) {
+      throw wrongUsage(`OS_AUTH_TYPE ${named} must be one of ${authTypes.join(', ')}.`);
+    }
+    return known === 'password' ? 'v3password' : known === 'token' ? 'v3token' : known;
+  }
+  const found = firstOf(sources, (source): Kind | undefined => {
+    const has = (...names: string[]) => names.some((name) => source(name) !== undefined);
+    if (has('application_credential_id', 'application_credential_name')) {
+      return 'v3applicationcredential';
+    }
+    if (has('password', 'username', 'user_id')) return 'v3password';
+    return has('token') ? 'v3token' : undefined;
+  });
+  return found ?? 'v3password';
+}
+
+const identities: Readonly<Record<Kind, (sources: readonly Source[]) => Identity>> = {
+  v3password: (sources) => ({
+    methods: ['password'],
+    password: { user: { ...userOf(sources), password: need(sources, 'password') } },
+  }),
+  v3token: (sources) => ({ methods: ['token'], token: { id: need(sources, 'token') } }),
+  v3applicationcredential(sources) {
+    const id = firstOf(sources, (source) => source('application_credential_id'));
+    const secret = need(sources, 'application_credential_secret');
+    const known =
+      id === undefined
+        ? { name: need(sources, 'application_credential_name'), user: userOf(sources) }
+        : { id };
+    return { methods: ['application_credential'], application_credential: { ...known, secret } };
+  },
+};
+
+function userOf(sources: readonly Source[]) {
+  const id = firstOf(sources, (source) => source('user_id'));
+  if (id !== undefined) return { id };
+  return { name: need(sources, 'username'), domain: domainOf(sources, 'user') };
+}
+
+/** The domain of the user or the project; `default` as with OpenStack's own client. */
+function domainOf(sources: readonly Source[], of: 'user' | 'project') {
+  return (
+    named(sources, `${of}_domain`) ?? {
+      id: firstOf(sources, (source) => source('default_domain')) ?? 'default',
+    }
+  );
+}
+
+/** `<what>_id` or `<what>_name`, both from the first source that has one of them. */
+function named(sources: readonly Source[], what: string) {
+  return firstOf(sources, (source) => {
+    const [id, name] = [source(`${what}_id`), source(`${what}_name`)];
+    if (id !== undefined) return { id };
+    return name === undefined ? undefined : { name };
+  });
+}
+
+function scopeOf(sources: readonly Source[]): Credentials['scope'] {
+  const project = named(sources, 'project') ?? named(sources, 'tenant');
+  if (project) {
+    const domain = 'name' in project && { domain: domainOf(sources, 'project') };
+    return { project: { ...project, ...domain } };
+  }
+  if (isSet(firstOf(sources, (source) => source('system_scope')))) return { system: { all: true } };
+  const domain = named(sources, 'domain');
+  return domain && { domain };
+}
+
+function need(sources: readonly Source[], name: string): string {
+  const value = firstOf(sources, (source) => source(name));
+  if (value !== undefined) return value;
+  throw new CommandFailed(
+    exitCodes.notAllowed,
+    `OS_${name.toUpperCase()} is missing: set it, or ${name} in clouds.yaml.`,
+  );
+}
+
+function interfaceOf(given: string): Credentials['interface'] {
+  const plain = given.replace(/URL$/, '');
+  const known = (['public', 'internal', 'admin'] as const).find((each) => each === plain);
+  if (known) return known;
+  throw wrongUsage(`OS_INTERFACE ${given} must be one of public, internal, admin.`);
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== 'false';
+}
+
+function isYes(value: string | undefined): boolean {
+  return value !== undefined && /^(1|true|yes)$/i.test(value);
+}

@@ -1,0 +1,90 @@
+// A login at Keystone, and the service's endpoint from the catalog that comes with the token.
+
+import * as z from 'zod';
+import { type Http, type HttpAnswer, type HttpRequest, readBody } from '#core/clients/http.ts';
+import type { Session } from '../api.ts';
+import { CommandFailed, exitCodes } from '../verb.ts';
+import type { Credentials } from './credentials.ts';
+
+const serviceType = 'accelerator';
+
+const tokenBody = z.looseObject({
+  token: z.looseObject({
+    catalog: z
+      .array(
+        z.looseObject({
+          type: z.string(),
+          endpoints: z.array(
+            z.looseObject({
+              interface: z.string(),
+              region: z.string().nullish(),
+              region_id: z.string().nullish(),
+              url: z.string(),
+            }),
+          ),
+        }),
+      )
+      .default([]),
+  }),
+});
+type Catalog = z.infer<typeof tokenBody>['token']['catalog'];
+
+/** @throws CommandFailed, ServiceUnavailable */
+export async function signIn(http: Http, credentials: Credentials): Promise<Session> {
+  const { identity, scope, endpoint } = credentials;
+  const base = credentials.authUrl.replace(/\/+$/, '').replace(/\/v(2\.0|3)$/, '');
+  const request: HttpRequest = {
+    service: 'identity',
+    method: 'POST',
+    url: `${base}/v3/auth/tokens`,
+    body: { auth: { identity, ...(scope && { scope }) } },
+  };
+  const answer = await http(request);
+  if (answer.status !== 200 && answer.status !== 201) throw refusal(credentials, answer);
+  const token = answer.headers.get('x-subject-token');
+  if (token === null) {
+    const what = `${credentials.authUrl} answers without a token: is it Keystone?`;
+    throw new CommandFailed(exitCodes.unreachable, what);
+  }
+  const { catalog } = readBody(tokenBody, request, answer).token;
+  return { token, endpoint: endpoint ?? findEndpoint(catalog, credentials) };
+}
+
+/** Keystone's own sentence is not repeated: a proxy's page may hold what was sent. */
+function refusal(credentials: Credentials, { status }: HttpAnswer): CommandFailed {
+  const { authUrl, identity } = credentials;
+  if (status === 404) {
+    const what = `${authUrl} has no /v3/auth/tokens: OS_AUTH_URL must be Keystone's URL.`;
+    return new CommandFailed(exitCodes.unreachable, what);
+  }
+  const [method = ''] = identity.methods;
+  const what: Readonly<Record<string, string>> = {
+    password: 'user, password and project',
+    token: 'token and project',
+    application_credential: 'application credential',
+  };
+  return new CommandFailed(
+    exitCodes.notAllowed,
+    `Keystone at ${authUrl} refuses the sign-in (${status}): check ${what[method]}.`,
+  );
+}
+
+function findEndpoint(catalog: Catalog, credentials: Credentials): string {
+  const { region, interface: face } = credentials;
+  const endpoints = catalog
+    .filter(({ type }) => type === serviceType)
+    .flatMap((each) => each.endpoints);
+  const found = endpoints.find(
+    (each) =>
+      each.interface === face &&
+      (region === undefined || [each.region, each.region_id].includes(region)),
+  );
+  if (found) return found.url;
+  const where = region === undefined ? '' : ` in region ${region}`;
+  const other = [...new Set(endpoints.map((each) => `${each.interface} in ${each.region}`))];
+  const has = other.length === 0 ? 'none' : other.join(', ');
+  throw new CommandFailed(
+    exitCodes.unreachable,
+    `The catalog has no ${face} endpoint of type ${serviceType}${where} (it has ${has}): set OS_REGION_NAME, OS_INTERFACE or --endpoint.`,
+  );
+}

@@ -1,0 +1,98 @@
+// The form of the table of verbs. Parsing, help and completion are made from its rows, and a row
+// says how its verb runs.
+
+import type { Api } from './api.ts';
+
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  /** Name of the value in the help: `--until <time>`. */
+  readonly value?: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  /** `time`: a time, a date or a duration; `count`: an integer from 1. */
+  readonly reads?: 'time-after' | 'time-before' | 'count';
+  readonly isRequired?: boolean;
+}
+
+export type Options = Readonly<Record<string, Option>>;
+
+export interface Argument {
+  readonly name: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  /** One or more; only of the last argument. */
+  readonly isRepeated?: boolean;
+}
+
+/** The arguments and options of one call, after {@link Option.reads}. */
+export interface Given {
+  /** @throws Error if the table has no such argument */
+  argument(name: string): string;
+  repeated(name: string): readonly string[];
+  text(option: string): string | undefined;
+  has(option: string): boolean;
+}
+
+/** What a verb shows: one JSON document for scripts, lines for people. */
+export interface Shown {
+  readonly json: unknown;
+  readonly lines: (width: number) => readonly string[];
+}
+
+/** A command that works on the stack itself, with its settings and AWS credentials. */
+export interface StackCommand {
+  readonly main: (words: string[]) => Promise<void>;
+  /** Whether an error means that the command ran and was refused, exit code 1. */
+  readonly isRefusal?: (error: Error) => boolean;
+}
+
+interface Row {
+  /** `['hosts', 'list']`, or `['capacity']` for a resource without verbs. */
+  readonly path: readonly [resource: string, verb?: string];
+  readonly summary: string;
+  readonly arguments: readonly Argument[];
+  readonly options: Options;
+  /** A whole command line, which the parser accepts. */
+  readonly example: string;
+}
+
+export interface ApiVerb extends Row {
+  readonly ask: (api: Api, given: Given) => Promise<Shown>;
+}
+
+/** Parses its own words. */
+export interface StackVerb extends Row {
+  /** The help of all verbs of the resource. */
+  readonly usage: string;
+  readonly load: () => Promise<StackCommand>;
+}
+
+export interface LocalVerb extends Row {
+  readonly print: (given: Given) => string;
+}
+
+export type Verb = ApiVerb | StackVerb | LocalVerb;
+
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notAllowed: 3,
+  unreachable: 4,
+} as const;
+
+/** Ends the command with one sentence. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed';
+  readonly exitCode: number;
+
+  constructor(exitCode: (typeof exitCodes)[keyof typeof exitCodes], message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The words or settings are wrong; the message says what is allowed. */
+export function wrongUsage(message: string): CommandFailed {
+  return new CommandFailed(exitCodes.usage, message);
+}

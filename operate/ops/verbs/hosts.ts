@@ -1,0 +1,243 @@
+// Hosts: their agents, devices, and whether new binds go to them.
+
+import * as z from 'zod';
+import type { Api } from '../api.ts';
+import { type Column, tableLines } from '../columns.ts';
+import type { ApiVerb, Argument, Given, Options, Shown } from '../verb.ts';
+import { limitOption, queryFrom, shownDone, shownOne, shownRows } from './shown.ts';
+
+const reasoned = z.looseObject({ reason: z.string().nullish(), until: z.string().nullish() });
+const host = z.looseObject({
+  hostname: z.string(),
+  state: z.string(),
+  state_since: z.string().nullish(),
+  agent_version: z.string().nullish(),
+  boot_id: z.string().nullish(),
+  last_report_at: z.string().nullish(),
+  devices: z.unknown(),
+  not_offered: z.unknown(),
+  paused: reasoned.nullish(),
+});
+type Host = z.infer<typeof host>;
+
+const device = z.looseObject({
+  uuid: z.string(),
+  address: z.string().nullish(),
+  type: z.string().nullish(),
+  driver: z.string().nullish(),
+  model: z.string().nullish(),
+  status: z.string().nullish(),
+  reason: z.string().nullish(),
+  health: z.unknown().optional(),
+  handles: z.unknown().optional(),
+});
+const absent = z.looseObject({
+  address: z.string().nullish(),
+  driver: z.string().nullish(),
+  reason: z.string().nullish(),
+});
+const wholeHost = host.extend({
+  devices: z.array(device),
+  not_offered: z.array(absent),
+  conflict: z.unknown().optional(),
+});
+
+const columns: readonly Column<Host>[] = [
+  { title: 'host', of: (row) => row.hostname, isWhole: true },
+  { title: 'state', of: (row) => row.state, isWhole: true },
+  { title: 'since', of: (row) => row.state_since },
+  { title: 'agent', of: (row) => row.agent_version },
+  { title: 'last report', of: (row) => row.last_report_at },
+  { title: 'devices', of: (row) => countOf(row.devices) },
+  { title: 'not offered', of: (row) => countOf(row.not_offered) },
+  { title: 'paused', of: (row) => row.paused && (row.paused.reason ?? true) },
+];
+
+function countOf(value: unknown): unknown {
+  return Array.isArray(value) ? value.length : value;
+}
+
+const oneHost: Argument = { name: 'host', help: "the compute node's name in Nova" };
+const pathOf = (given: Given) => `/operator/v1/hosts/${encodeURIComponent(given.argument('host'))}`;
+
+/** Devices that a drain or its end has changed, and devices that it has found so. */
+const changed = z.looseObject({
+  devices: z.array(z.string()).optional(),
+  others: z.array(z.string()).optional(),
+});
+type Changed = z.infer<typeof changed>;
+
+/** @param sentence what was done, after the host's name */
+function act(
+  verb: string,
+  body: (given: Given) => unknown,
+  sentence: (given: Given, answer: Changed) => string,
+) {
+  return async (api: Api, given: Given): Promise<Shown> => {
+    const sent = body(given);
+    const path = `${pathOf(given)}/${verb}`;
+    const asked = sent === undefined ? {} : { body: sent };
+    const answer = await api.ask('POST', path, changed.optional(), asked);
+    return shownDone(`${given.argument('host')}: ${sentence(given, answer ?? {})}`, answer);
+  };
+}
+
+const drainOptions: Options = {
+  reason: {
+    type: 'string',
+    value: 'text',
+    help: 'why; operators see it at the host',
+    isRequired: true,
+  },
+  until: {
+    type: 'string',
+    value: 'time',
+    reads: 'time-after',
+    help: 'when the host resumes by itself: 2026-12-01T06:00:00Z, or 4h for in four hours',
+  },
+};
+
+const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
+  arguments: [oneHost],
+  options: drainOptions,
+  ask: act(
+    'drain',
+    (given) => ({ reason: given.text('reason'), until: given.text('until') }),
+    (given, { devices, others = [] }) => {
+      const until = given.text('until');
+      const of = devices ? ` of ${devices.length} devices` : '';
+      const more = others.length > 0 ? `; ${others.length} were in maintenance already` : '';
+      return `no new binds${of}${until === undefined ? '' : ` until ${until}`}${more}; what is bound stays.`;
+    },
+  ),
+};
+
+const resume: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
+  arguments: [oneHost],
+  options: {},
+  ask: act(
+    'resume',
+    () => undefined,
+    (_given, { devices }) =>
+      `takes new binds again${devices ? ` of ${devices.length} devices` : ''}.`,
+  ),
+};
+
+export const hostVerbs: readonly ApiVerb[] = [
+  {
+    path: ['hosts', 'list'],
+    summary: 'hosts with their state',
+    arguments: [],
+    options: {
+      state: {
+        type: 'string',
+        value: 'state',
+        help: 'only hosts of this state',
+        choices: ['online', 'away', 'conflict', 'never-reported'],
+      },
+      ...limitOption,
+    },
+    example: 'cyborg-ops hosts list --state away',
+    async ask(api, given) {
+      const listing = { query: queryFrom(given, 'state'), limit: given.text('limit') };
+      const rows = await api.list('/operator/v1/hosts', 'hosts', host, listing);
+      return shownRows('hosts', columns, rows);
+    },
+  },
+  {
+    path: ['hosts', 'show'],
+    summary: 'a host, its devices, and what it does not offer and why',
+    arguments: [oneHost],
+    options: {},
+    example: 'cyborg-ops hosts show cmp1.example',
+    async ask(api, given) {
+      const row = await api.ask('GET', pathOf(given), wholeHost);
+      return { json: row, lines: (width) => linesOf(row, width) };
+    },
+  },
+  {
+    path: ['hosts', 'rediscover'],
+    summary: 'asks the agent for all devices anew',
+    arguments: [oneHost],
+    options: {},
+    example: 'cyborg-ops hosts rediscover cmp1.example',
+    ask: act(
+      'rediscover',
+      () => undefined,
+      () => 'its agent was asked to describe all devices.',
+    ),
+  },
+  {
+    path: ['hosts', 'drain'],
+    summary: 'no new binds on the host; what is bound stays',
+    ...drain,
+    example: "cyborg-ops hosts drain cmp1.example --reason 'new firmware' --until 4h",
+  },
+  {
+    path: ['hosts', 'resume'],
+    summary: 'new binds on the host again',
+    ...resume,
+    example: 'cyborg-ops hosts resume cmp1.example',
+  },
+  {
+    path: ['hosts', 'forget'],
+    summary: 'removes a host that is gone for good',
+    arguments: [oneHost],
+    options: {},
+    example: 'cyborg-ops hosts forget cmp9.example',
+    async ask(api, given) {
+      const answer = await api.ask('DELETE', pathOf(given), z.unknown());
+      return shownDone(`${given.argument('host')} is forgotten.`, answer);
+    },
+  },
+];
+
+/** A host's maintenance, by the name that operators look for. */
+export const maintenanceVerbs: readonly ApiVerb[] = [
+  {
+    path: ['maintenance', 'drain'],
+    summary: 'starts maintenance of a host: no new binds, with a reason and an end',
+    ...drain,
+    example:
+      "cyborg-ops maintenance drain cmp1.example --reason 'new firmware' --until 2030-12-01T06:00:00Z",
+  },
+  {
+    path: ['maintenance', 'resume'],
+    summary: 'ends maintenance of a host',
+    ...resume,
+    example: 'cyborg-ops maintenance resume cmp1.example',
+  },
+];
+
+const deviceColumns: readonly Column<z.infer<typeof device>>[] = [
+  { title: 'device', of: (row) => row.uuid, isWhole: true },
+  { title: 'address', of: (row) => row.address },
+  { title: 'type', of: (row) => row.type },
+  { title: 'driver', of: (row) => row.driver },
+  { title: 'model', of: (row) => row.model },
+  { title: 'status', of: (row) => row.status },
+  { title: 'reason', of: (row) => row.reason },
+  { title: 'handles', of: (row) => row.handles },
+  { title: 'health', of: (row) => row.health ?? 'ok' },
+];
+const absentColumns: readonly Column<z.infer<typeof absent>>[] = [
+  { title: 'not offered', of: (row) => row.address },
+  { title: 'driver', of: (row) => row.driver },
+  { title: 'reason', of: (row) => row.reason },
+];
+
+function linesOf(row: z.infer<typeof wholeHost>, width: number): readonly string[] {
+  const own: readonly Column<typeof row>[] = [
+    ...columns,
+    { title: 'boot', of: ({ boot_id }) => boot_id },
+    { title: 'conflict', of: ({ conflict }) => conflict },
+  ];
+  const parts = [
+    shownOne(own, row).lines(width),
+    tableLines(deviceColumns, row.devices, width),
+    row.not_offered?.length ? tableLines(absentColumns, row.not_offered, width) : [],
+  ];
+  return parts
+    .filter(({ length }) => length > 0)
+    .flatMap((each, at) => (at ? ['', ...each] : each));
+}

@@ -1,0 +1,93 @@
+// Quotas of projects by resource class.
+
+import * as z from 'zod';
+import type { Column } from '../columns.ts';
+import { type ApiVerb, type Argument, type Given, wrongUsage } from '../verb.ts';
+import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
+
+const counts = z.record(z.string(), z.number().nullable());
+const quota = z.looseObject({
+  project_id: z.string(),
+  limits: counts.optional(),
+  in_use: counts.optional(),
+  updated_at: z.string().nullish(),
+});
+type Quota = z.infer<typeof quota>;
+
+const columns: readonly Column<Quota>[] = [
+  { title: 'project', of: (row) => row.project_id, isWhole: true },
+  { title: 'limits', of: (row) => row.limits },
+  { title: 'in use', of: (row) => row.in_use },
+  { title: 'updated', of: (row) => row.updated_at },
+];
+
+const project: Argument = { name: 'project', help: "the project's id" };
+const pathOf = (given: Given) =>
+  `/operator/v1/quotas/${encodeURIComponent(given.argument('project'))}`;
+
+export const quotaVerbs: readonly ApiVerb[] = [
+  {
+    path: ['quota', 'list'],
+    summary: 'projects that have a quota',
+    arguments: [],
+    options: limitOption,
+    example: 'cyborg-ops quota list',
+    async ask(api, given) {
+      const listing = { query: {}, limit: given.text('limit') };
+      const rows = await api.list('/operator/v1/quotas', 'quotas', quota, listing);
+      return shownRows('quotas', columns, rows);
+    },
+  },
+  {
+    path: ['quota', 'show'],
+    summary: "a project's quota",
+    arguments: [project],
+    options: {},
+    example: 'cyborg-ops quota show 7a1f0c9e6f5b4d0f8a52',
+    ask: async (api, given) => shownOne(columns, await api.ask('GET', pathOf(given), quota)),
+  },
+  {
+    path: ['quota', 'set'],
+    summary: 'sets all limits of a project; a class that is not named has none',
+    arguments: [
+      project,
+      {
+        name: 'class=limit',
+        help: 'a resource class and its limit, such as VGPU=40',
+        isRepeated: true,
+      },
+    ],
+    options: {},
+    example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
+    async ask(api, given) {
+      const limits = limitsOf(given.repeated('class=limit'));
+      const answer = await api.ask('PUT', pathOf(given), z.unknown(), { body: { limits } });
+      const set = given.repeated('class=limit').join(', ');
+      return shownDone(`${given.argument('project')}: ${set}`, answer);
+    },
+  },
+  {
+    path: ['quota', 'unset'],
+    summary: "removes a project's quota",
+    arguments: [project],
+    options: {},
+    example: 'cyborg-ops quota unset 7a1f0c9e6f5b4d0f8a52',
+    async ask(api, given) {
+      const answer = await api.ask('DELETE', pathOf(given), z.unknown());
+      return shownDone(`${given.argument('project')} has no quota.`, answer);
+    },
+  },
+];
+
+function limitsOf(pairs: readonly string[]): Readonly<Record<string, number>> {
+  const limits = new Map<string, number>();
+  for (const pair of pairs) {
+    const [, name, limit] = /^([A-Za-z][A-Za-z0-9_]*)=(\d{1,9})$/.exec(pair) ?? [];
+    if (name === undefined || limit === undefined) {
+      throw wrongUsage(`${pair} must be a resource class and an integer from 0, such as VGPU=40.`);
+    }
+    if (limits.has(name)) throw wrongUsage(`Duplicate resource class ${name}.`);
+    limits.set(name, Number(limit));
+  }
+  return Object.fromEntries(limits);
+}

@@ -1,0 +1,206 @@
+// What is asked of the operator API about the present and the past: who uses which device, what
+// happened to it, what a project has used, what fits, and what needs an operator.
+
+import * as z from 'zod';
+import { type Column, tableLines } from '../columns.ts';
+import type { ApiVerb, Given } from '../verb.ts';
+import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
+
+const text = z.string().nullish();
+
+const assignment = z.looseObject({
+  device_uuid: text,
+  device_address: text,
+  hostname: text,
+  resource_class: text,
+  attach_type: text,
+  arq_uuid: text,
+  arq_state: text,
+  instance_uuid: text,
+  project_id: text,
+  bound_since: text,
+});
+const assignmentColumns: readonly Column<z.infer<typeof assignment>>[] = [
+  { title: 'host', of: (row) => row.hostname, isWhole: true },
+  { title: 'address', of: (row) => row.device_address },
+  { title: 'class', of: (row) => row.resource_class },
+  { title: 'server', of: (row) => row.instance_uuid, isWhole: true },
+  { title: 'project', of: (row) => row.project_id, isWhole: true },
+  { title: 'state', of: (row) => row.arq_state },
+  { title: 'since', of: (row) => row.bound_since },
+  { title: 'device', of: (row) => row.device_uuid, isWhole: true },
+];
+
+const record = z.looseObject({});
+type Fields = z.infer<typeof record>;
+
+const historyColumns: readonly Column<Fields>[] = [
+  { title: 'at', of: (row) => row.at, isWhole: true },
+  { title: 'what', of: (row) => row.kind, isWhole: true },
+  { title: 'from', of: (row) => row.from },
+  { title: 'to', of: (row) => row.to },
+  { title: 'host', of: (row) => row.hostname },
+  { title: 'device', of: (row) => row.device_uuid },
+  { title: 'server', of: (row) => row.instance_uuid },
+  { title: 'project', of: (row) => row.project_id },
+  { title: 'by', of: (row) => row.by },
+  { title: 'reason', of: (row) => row.reason },
+];
+
+const incident = z.looseObject({
+  kind: z.string(),
+  since: text,
+  hostname: text,
+  device_uuid: text,
+  arq_uuid: text,
+  instance_uuid: text,
+  project_id: text,
+  reason: text,
+  next_step: text,
+});
+const incidentColumns: readonly Column<z.infer<typeof incident>>[] = [
+  { title: 'kind', of: (row) => row.kind, isWhole: true },
+  { title: 'since', of: (row) => row.since, isWhole: true },
+  { title: 'host', of: (row) => row.hostname, isWhole: true },
+  { title: 'of', of: (row) => row.device_uuid ?? row.arq_uuid ?? row.instance_uuid },
+  { title: 'reason', of: (row) => row.reason },
+  { title: 'next step', of: (row) => row.next_step },
+];
+
+const stopped = z.looseObject({ reason: z.string(), count: z.number() });
+const capacity = z.looseObject({
+  profile: z.unknown().optional(),
+  availability: text,
+  fits: z.number().optional(),
+  hosts: z
+    .array(z.looseObject({ hostname: z.string(), fits: z.number(), stopped_by: z.array(stopped) }))
+    .optional(),
+  stopped_by: z.array(stopped).optional(),
+});
+type Capacity = z.infer<typeof capacity>;
+
+const kinds = [
+  'failed-bind',
+  'quarantine',
+  'conflict',
+  'drift',
+  'stuck-job',
+  'unhealthy-device',
+  'host-away',
+  'not-offered',
+] as const;
+
+const filters = {
+  device: optionOf('uuid', 'of this device'),
+  host: optionOf('host', 'on this host'),
+  project: optionOf('id', 'of this project'),
+  instance: optionOf('uuid', 'of this server'),
+  arq: optionOf('uuid', 'of this accelerator request'),
+} as const;
+
+const listingOf = (given: Given, ...names: string[]) => ({
+  query: queryFrom(given, ...names),
+  limit: given.text('limit'),
+});
+
+export const recordVerbs: readonly ApiVerb[] = [
+  {
+    path: ['who-uses'],
+    summary: 'which server of which project has which device',
+    arguments: [],
+    options: { ...filters, ...limitOption },
+    example: 'cyborg-ops who-uses --host cmp1.example',
+    async ask(api, given) {
+      const listing = listingOf(given, 'host', 'device', 'project', 'instance', 'arq');
+      const rows = await api.list('/operator/v1/assignments', 'assignments', assignment, listing);
+      return shownRows('assignments', assignmentColumns, rows);
+    },
+  },
+  {
+    path: ['history'],
+    summary: 'what happened to devices, requests and hosts, by whom and why',
+    arguments: [],
+    options: { ...filters, ...windowOptions, ...limitOption },
+    example:
+      'cyborg-ops history --device 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --from 2026-03-01 --to 2026-04-01',
+    async ask(api, given) {
+      const names = ['device', 'arq', 'instance', 'host', 'project', 'from', 'to'];
+      const listing = listingOf(given, ...names);
+      const rows = await api.list('/operator/v1/history', 'history', record, listing);
+      return shownRows('history', historyColumns, rows);
+    },
+  },
+  {
+    path: ['usage'],
+    summary: 'accelerator time by project and resource class',
+    arguments: [],
+    options: {
+      project: optionOf('id', 'of this project'),
+      'resource-class': optionOf('class', 'of this resource class'),
+      ...windowOptions,
+      ...limitOption,
+    },
+    example: 'cyborg-ops usage --project 7a1f0c9e6f5b4d0f8a52 --from 2026-03-01 --to 2026-04-01',
+    async ask(api, given) {
+      const listing = listingOf(given, 'project', 'resource-class', 'from', 'to');
+      const rows = await api.list('/operator/v1/usage', 'usage', record, listing);
+      return shownRows('usage', columnsOf(rows), rows);
+    },
+  },
+  {
+    path: ['capacity'],
+    summary: 'how many more servers a device profile allows, where, and what stops the others',
+    arguments: [{ name: 'profile', help: "the device profile's name or uuid" }],
+    options: { host: filters.host },
+    example: 'cyborg-ops capacity gpu-large',
+    async ask(api, given) {
+      const query = { profile: given.argument('profile'), host: given.text('host') };
+      const answer = await api.ask('GET', '/operator/v1/capacity', capacity, { query });
+      return { json: answer, lines: (width) => capacityLines(given, answer, width) };
+    },
+  },
+  {
+    path: ['incidents'],
+    summary: 'what needs an operator, and the next step',
+    arguments: [],
+    options: {
+      kind: { type: 'string', value: 'kind', help: 'only incidents of this kind', choices: kinds },
+      host: filters.host,
+      ...limitOption,
+    },
+    example: 'cyborg-ops incidents --kind quarantine',
+    async ask(api, given) {
+      const listing = listingOf(given, 'kind', 'host');
+      const rows = await api.list('/operator/v1/incidents', 'incidents', incident, listing);
+      return shownRows('incidents', incidentColumns, rows);
+    },
+  },
+];
+
+function capacityLines(given: Given, answer: Capacity, width: number): readonly string[] {
+  const { availability, fits, hosts = [], stopped_by = [] } = answer;
+  const profile = given.argument('profile');
+  // A tenant learns no more than this.
+  if (fits === undefined) return [`${profile}: ${availability ?? 'unknown'}`];
+  const columns: readonly Column<(typeof hosts)[number]>[] = [
+    { title: 'host', of: (row) => row.hostname, isWhole: true },
+    { title: 'fits', of: (row) => row.fits },
+    { title: 'stopped by', of: (row) => reasonsOf(row.stopped_by) },
+  ];
+  const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
+  const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
+  return [`${profile}: ${fits} more`, ...stops, ...table];
+}
+
+function reasonsOf(stops: readonly z.infer<typeof stopped>[]): string {
+  return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
+}
+
+/** The columns that the rows have, in the API's order. */
+function columnsOf(rows: readonly Fields[]): readonly Column<Fields>[] {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const has = (name: string) => rows.some((row) => row[name] !== null && row[name] !== undefined);
+  return names
+    .filter(has)
+    .map((name) => ({ title: name.replaceAll('_', ' '), of: (row) => row[name] }));
+}

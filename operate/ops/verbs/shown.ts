@@ -1,0 +1,54 @@
+// The forms in which a verb shows what the API answered.
+
+import { type Column, propertyLines, tableLines } from '../columns.ts';
+import type { Given, Options, Shown } from '../verb.ts';
+
+export const limitOption: Options = {
+  limit: {
+    type: 'string',
+    value: 'number',
+    reads: 'count',
+    help: 'the most rows; without it all',
+  },
+};
+
+/** The window of a question about the past. */
+export const windowOptions: Options = {
+  from: {
+    type: 'string',
+    value: 'time',
+    reads: 'time-before',
+    help: 'from this time on: 2026-03-01, 2026-03-01T12:00:00Z, or 7d for seven days ago',
+  },
+  to: { type: 'string', value: 'time', reads: 'time-before', help: 'before this time' },
+};
+
+export function optionOf(value: string, help: string): Options[string] {
+  return { type: 'string', value, help };
+}
+
+/** Rows as the API's document and as a table. */
+export function shownRows<Row>(
+  collection: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): Shown {
+  return {
+    json: { [collection]: rows },
+    lines: (width) => tableLines(columns, rows, width),
+  };
+}
+
+export function shownOne<Row>(columns: readonly Column<Row>[], row: Row): Shown {
+  return { json: row, lines: (width) => propertyLines(columns, row, width) };
+}
+
+/** What was done, in a sentence; the API's answer for scripts. */
+export function shownDone(sentence: string, answer: unknown): Shown {
+  return { json: answer ?? {}, lines: () => [sentence] };
+}
+
+/** The query parameters that have the names of options, `-` for `_`. */
+export function queryFrom(given: Given, ...names: string[]): Record<string, string | undefined> {
+  return Object.fromEntries(names.map((name) => [name.replaceAll('-', '_'), given.text(name)]));
+}

@@ -1,0 +1,80 @@
+// A fake cloud for cyborg-ops: Keystone's login, and answers by method and path.
+
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly body: unknown;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+export interface FakeCloud {
+  readonly url: string;
+  /** All requests but logins. */
+  readonly asked: Asked[];
+  readonly logins: unknown[];
+  /** Answers the next request; the last answer stays. */
+  answer(...answers: Answer[]): void;
+  stop(): void;
+}
+
+export const fakeToken = 'token-of-the-fake';
+
+export async function startFakeCloud(): Promise<FakeCloud> {
+  const asked: Asked[] = [];
+  const logins: unknown[] = [];
+  let answers: Answer[] = [];
+  const server = createServer(async (request, response) => {
+    const { method = '', url: path = '', headers } = request;
+    const body = await bodyOf(request);
+    const isLogin = path.endsWith('/auth/tokens');
+    if (isLogin) logins.push(body);
+    else asked.push({ method, path, token: headers['x-auth-token'] as string | undefined, body });
+    const answer: Answer = isLogin ? login(body) : next();
+    response.writeHead(answer.status, {
+      'Content-Type': 'application/json',
+      ...(isLogin && answer.status === 201 && { 'X-Subject-Token': fakeToken }),
+    });
+    response.end(answer.body === undefined ? undefined : JSON.stringify(answer.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  function next(): Answer {
+    return (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 200, body: {} };
+  }
+
+  function login(body: unknown): Answer {
+    const text = JSON.stringify(body);
+    // An answer that repeats what was sent, as a proxy's page may.
+    if (text.includes('wrong')) return { status: 401, body: { error: { message: text } } };
+    const endpoints = [{ interface: 'public', region: 'One', url: `${url}/accelerator/v2` }];
+    return { status: 201, body: { token: { catalog: [{ type: 'accelerator', endpoints }] } } };
+  }
+
+  return {
+    url,
+    asked,
+    logins,
+    answer(...given) {
+      answers = [...given];
+      asked.length = 0;
+      logins.length = 0;
+    },
+    stop: () => void server.close(),
+  };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return text === '' ? undefined : JSON.parse(text);
+}

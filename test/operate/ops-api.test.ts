@@ -1,0 +1,377 @@
+// Each verb asks the API as agreed, shows the answer to people and to scripts, and ends with the
+// documented exit code.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createFetch } from '#operate/any-port-fetch.ts';
+import { run } from '#operate/ops/run.ts';
+import { type FakeCloud, fakeToken, startFakeCloud } from './fake-operator-api.ts';
+
+const device = '2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11';
+let cloud: FakeCloud;
+
+beforeAll(async () => {
+  cloud = await startFakeCloud();
+});
+afterAll(() => cloud.stop());
+
+interface Call {
+  readonly width?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+async function call(words: readonly string[], { width, environment = {} }: Call = {}) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const exitCode = await run(words, {
+    environment: {
+      OS_AUTH_URL: cloud.url,
+      OS_USERNAME: 'op',
+      OS_PASSWORD: 's3cret',
+      OS_PROJECT_NAME: 'admin',
+      ...environment,
+    },
+    readFile: () => undefined,
+    createFetch,
+    clock: () => Date.parse('2026-11-23T00:00:00Z'),
+    width: width ?? Number.POSITIVE_INFINITY,
+    out: (text) => out.push(text),
+    err: (text) => err.push(text),
+  });
+  return { exitCode, out: out.join('\n'), err: err.join('\n') };
+}
+
+const host = {
+  hostname: 'cmp1',
+  state: 'away',
+  state_since: '2026-11-22T10:00:00+00:00',
+  agent_version: '0.2.0',
+  boot_id: 'b1',
+  last_report_at: '2026-11-22T09:59:00+00:00',
+  devices: 2,
+  not_offered: 1,
+  paused: null,
+  of_a_later_version: 7,
+};
+const wholeHost = {
+  ...host,
+  devices: [{ uuid: device, address: '0000:3b:00.0', type: 'GPU', driver: 'pci', health: 'hot' }],
+  not_offered: [{ address: '0000:5e:00.0', driver: 'nvme', reason: 'mounted' }],
+  conflict: null,
+};
+const operator = '/accelerator/operator/v1';
+
+describe('a verb that lists', () => {
+  it.each([
+    [['hosts'], `${operator}/hosts?limit=1000`, { hosts: [host] }, /cmp1 +away/],
+    [
+      ['hosts', 'list', '--state', 'away', '--limit', '5'],
+      `${operator}/hosts?state=away&limit=5`,
+      { hosts: [host] },
+      /cmp1/,
+    ],
+    [
+      ['devices', 'list', '--host', 'cmp1', '--type', 'GPU'],
+      '/accelerator/v2/devices?hostname=cmp1&type=GPU&limit=1000',
+      { devices: [{ uuid: device, type: 'GPU', hostname: 'cmp1', status: 'enabled' }] },
+      /2f7c4a3e-.* +cmp1 +GPU/,
+    ],
+    [
+      ['who-uses', '--project', 'p1', '--instance', 'i1', '--arq', 'a1', '--device', device],
+      `${operator}/assignments?device=${device}&project=p1&instance=i1&arq=a1&limit=1000`,
+      { assignments: [{ device_uuid: null, hostname: 'cmp1', instance_uuid: 'i1' }] },
+      /cmp1 .*i1/,
+    ],
+    [
+      ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
+      `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
+      { history: [{ at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' }] },
+      /^at +what +from +to [\s\S]*\n2026-03-02T00:00:00Z +bind.bound +- +Bound .*sweep/,
+    ],
+    [
+      ['usage', '--project', 'p1', '--resource-class', 'VGPU'],
+      `${operator}/usage?project=p1&resource_class=VGPU&limit=1000`,
+      { usage: [{ project_id: 'p1', resource_class: 'VGPU', seconds: 86_400 }] },
+      /project id +resource class +seconds\np1 +VGPU +86400/,
+    ],
+    [
+      ['incidents', '--kind', 'quarantine', '--host', 'cmp1'],
+      `${operator}/incidents?kind=quarantine&host=cmp1&limit=1000`,
+      { incidents: [{ kind: 'quarantine', hostname: 'cmp1', next_step: 'Clean it.' }] },
+      /quarantine .*Clean it\./,
+    ],
+    [
+      ['quota', 'list'],
+      `${operator}/quotas?limit=1000`,
+      { quotas: [{ project_id: 'p1', limits: { VGPU: 40 } }] },
+      /p1 +VGPU=40/,
+    ],
+  ] as const)('%j asks %s', async (words, path, body, shown) => {
+    cloud.answer({ status: 200, body });
+    const told = await call(words);
+    expect(told).toEqual({ exitCode: 0, out: expect.stringMatching(shown), err: '' });
+    expect(cloud.asked).toMatchObject([{ method: 'GET', token: fakeToken }]);
+    expect(decodeURIComponent(cloud.asked[0]?.path ?? '')).toBe(decodeURIComponent(path));
+    const { out } = await call([...words, '--json']);
+    expect(JSON.parse(out)).toEqual(body);
+  });
+
+  const page = (name: string, marker?: string) => ({
+    status: 200,
+    body: {
+      hosts: name === '' ? [] : [{ ...host, hostname: name }],
+      // The link's own host is not asked: it would get the token.
+      ...(marker && {
+        hosts_links: [{ rel: 'next', href: `http://127.0.0.1:1/hosts?marker=${marker}` }],
+      }),
+    },
+  });
+
+  it('reads all pages into one document, empty ones in between included', async () => {
+    cloud.answer(page('cmp1', 'm1'), page('', 'm2'), page('cmp2'));
+    const { out } = await call(['hosts', '--json']);
+    expect(JSON.parse(out).hosts.map((each: typeof host) => each.hostname)).toEqual([
+      'cmp1',
+      'cmp2',
+    ]);
+    expect(cloud.asked.map(({ path }) => path)).toEqual([
+      `${operator}/hosts?limit=1000`,
+      `${operator}/hosts?limit=1000&marker=m1`,
+      `${operator}/hosts?limit=1000&marker=m2`,
+    ]);
+  });
+
+  it('stops at --limit', async () => {
+    cloud.answer(page('cmp1', 'm1'), page('cmp2', 'm2'));
+    const { out } = await call(['hosts', '--json', '--limit', '2']);
+    expect(JSON.parse(out).hosts).toHaveLength(2);
+    expect(cloud.asked.at(-1)?.path).toBe(`${operator}/hosts?limit=1&marker=m1`);
+  });
+
+  it('ends when a page links to itself', async () => {
+    cloud.answer(page('cmp1', 'm1'));
+    expect(await call(['hosts'])).toMatchObject({ exitCode: 1, err: /links a page to itself/ });
+  });
+
+  it('fits the terminal', async () => {
+    const incidents = [{ kind: 'drift', hostname: 'cmp1', reason: 'long '.repeat(50) }];
+    cloud.answer({ status: 200, body: { incidents } });
+    const { out } = await call(['incidents'], { width: 80 });
+    expect(Math.max(...out.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+  });
+});
+
+describe('a verb that shows one', () => {
+  it('shows a host with its devices and what it does not offer', async () => {
+    cloud.answer({ status: 200, body: wholeHost });
+    const { out } = await call(['hosts', 'show', 'cmp1.example/..']);
+    expect(cloud.asked[0]?.path).toBe(`${operator}/hosts/cmp1.example%2F..`);
+    expect(out).toMatch(/state +away[\s\S]*GPU +pci[\s\S]*hot[\s\S]*nvme +mounted/);
+    expect(JSON.parse((await call(['hosts', 'show', 'cmp1', '--json'])).out)).toEqual(wholeHost);
+  });
+
+  it('shows an operator how many fit where, and what stops the others', async () => {
+    const stopped_by = [{ reason: 'disabled', count: 3 }];
+    const body = {
+      profile: 'gpu',
+      fits: 4,
+      hosts: [{ hostname: 'cmp1', fits: 4, stopped_by }],
+      stopped_by,
+    };
+    cloud.answer({ status: 200, body });
+    const { out } = await call(['capacity', 'gpu', '--host', 'cmp1']);
+    expect(cloud.asked[0]?.path).toBe(`${operator}/capacity?profile=gpu&host=cmp1`);
+    expect(out).toMatch(
+      /gpu: 4 more\nstopped by: disabled \(3\)\n\nhost[\s\S]*cmp1 +4 +disabled \(3\)/,
+    );
+  });
+
+  it('shows a tenant the availability alone', async () => {
+    cloud.answer({ status: 200, body: { profile: 'gpu', availability: 'few' } });
+    expect(await call(['capacity', 'gpu'])).toEqual({ exitCode: 0, out: 'gpu: few', err: '' });
+  });
+});
+
+describe('a verb that changes something', () => {
+  it.each([
+    [['hosts', 'rediscover', 'cmp1'], 'POST', `${operator}/hosts/cmp1/rediscover`, undefined],
+    [
+      ['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h'],
+      'POST',
+      `${operator}/hosts/cmp1/drain`,
+      { reason: 'fan', until: '2026-11-23T04:00:00Z' },
+    ],
+    [
+      ['maintenance', 'drain', 'cmp1', '--reason', 'fan'],
+      'POST',
+      `${operator}/hosts/cmp1/drain`,
+      { reason: 'fan' },
+    ],
+    [['hosts', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
+    [['maintenance', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
+    [['hosts', 'forget', 'cmp1'], 'DELETE', `${operator}/hosts/cmp1`, undefined],
+    [
+      ['devices', 'disable', device, '--reason', 'fan'],
+      'PATCH',
+      `/accelerator/v2/devices/${device}`,
+      [{ op: 'replace', path: '/status', value: 'maintaining', reason: 'fan' }],
+    ],
+    [
+      ['devices', 'enable', device],
+      'PATCH',
+      `/accelerator/v2/devices/${device}`,
+      [{ op: 'replace', path: '/status', value: 'enabled' }],
+    ],
+    [
+      ['quota', 'set', 'p1', 'VGPU=40', 'FPGA=0'],
+      'PUT',
+      `${operator}/quotas/p1`,
+      { limits: { VGPU: 40, FPGA: 0 } },
+    ],
+    [['quota', 'unset', 'p1'], 'DELETE', `${operator}/quotas/p1`, undefined],
+  ] as const)('%j sends %s %s', async (words, method, path, body) => {
+    cloud.answer({ status: 204 });
+    const told = await call(words);
+    expect(told).toEqual({ exitCode: 0, out: expect.stringContaining(words[2]), err: '' });
+    expect(cloud.asked).toEqual([{ method, path, token: fakeToken, body }]);
+    expect(JSON.parse((await call([...words, '--json'])).out)).toEqual({});
+  });
+
+  it('hosts drain counts the devices, and those that were in maintenance already', async () => {
+    cloud.answer({
+      status: 200,
+      body: { hostname: 'cmp1', devices: ['d1', 'd2'], others: ['d3'] },
+    });
+    const { out } = await call(['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h']);
+    expect(out).toBe(
+      'cmp1: no new binds of 2 devices until 2026-11-23T04:00:00Z; 1 were in maintenance already; what is bound stays.',
+    );
+  });
+
+  it('force-release tells what is free and what its host cleans first', async () => {
+    const body = { device_uuid: device, attach_handles: ['h1'], cleaning: ['h2', 'h3'] };
+    cloud.answer({ status: 202, body });
+    const { out } = await call([
+      'devices',
+      'force-release',
+      device,
+      '--cleaned',
+      '--reason',
+      'new',
+    ]);
+    expect(out).toBe(`${device}: 1 handles are free, 2 are free once their host has cleaned them.`);
+    expect(cloud.asked[0]?.body).toEqual({ reason: 'new', cleaned: true });
+  });
+
+  it.each(['VGPU', 'VGPU=', 'VGPU=-1', 'VGPU=1.5', 'V-GPU=1', '=1'])(
+    'quota set refuses %s and asks nothing',
+    async (pair) => {
+      cloud.answer({ status: 200 });
+      const told = await call(['quota', 'set', 'p1', '--', pair]);
+      expect(told).toMatchObject({ exitCode: 2, err: /must be a resource class and an integer/ });
+      expect(cloud.asked).toEqual([]);
+    },
+  );
+});
+
+describe('the exit code', () => {
+  const fault = (status: number, sentence: string) => ({
+    status,
+    body: { error: sentence, error_message: JSON.stringify({ faultstring: sentence }) },
+  });
+
+  it.each([
+    [400, 1],
+    [404, 1],
+    [409, 1],
+    [422, 1],
+    [403, 3],
+  ])('of an answer %i is %i, with the sentence of the API', async (status, exitCode) => {
+    cloud.answer(fault(status, 'Host cmp9 not found.'));
+    const told = await call(['hosts', 'forget', 'cmp9']);
+    expect(told).toEqual({ exitCode, out: '', err: 'Host cmp9 not found.' });
+  });
+
+  it('is 3 where the service refuses the token', async () => {
+    cloud.answer(fault(401, 'The token has expired.'));
+    expect(await call(['hosts'])).toMatchObject({
+      exitCode: 3,
+      err: /token: The token has expired/,
+    });
+  });
+
+  it.each([500, 503, 429])('is 4 where the service answers %i', async (status) => {
+    cloud.answer(fault(status, 'Keystone cannot be asked right now.'));
+    expect(await call(['hosts'])).toMatchObject({ exitCode: 4, err: /unavailable: it answered/ });
+  });
+
+  it('is 4 where an answer is not understood, and says what is wrong with it', async () => {
+    cloud.answer({ status: 200, body: { hosts: [{ state: 'away' }] } });
+    const told = await call(['hosts']);
+    expect(told).toMatchObject({ exitCode: 4, err: /not understood.*hostname/ });
+    expect(told.err).not.toContain('\n');
+  });
+
+  it('is 1 where the service has no such path', async () => {
+    cloud.answer({ status: 404, body: { message: 'Not Found' } });
+    expect(await call(['hosts'])).toMatchObject({ exitCode: 1, err: /may be older/ });
+  });
+
+  it('is 4 where no service listens', async () => {
+    cloud.answer({ status: 200 });
+    expect(await call(['hosts', '--endpoint', 'http://127.0.0.1:1'])).toMatchObject({
+      exitCode: 4,
+      err: 'accelerator at http://127.0.0.1:1/operator/v1/hosts?limit=1000 is unavailable: ECONNREFUSED',
+    });
+    expect(await call(['hosts', '--os-auth-url', 'http://127.0.0.1:1'])).toMatchObject({
+      exitCode: 4,
+    });
+    expect(cloud.asked).toEqual([]);
+  });
+
+  it('is 4 where the catalog lacks the endpoint, and says what it has', async () => {
+    const told = await call(['hosts', '--os-region-name', 'Two']);
+    expect(told).toMatchObject({ exitCode: 4, err: /in region Two \(it has public in One\)/ });
+  });
+
+  it('is 3 where Keystone refuses, and no text has the password', async () => {
+    const told = await call(['hosts'], { environment: { OS_PASSWORD: 'wrong-s3cret' } });
+    expect(told).toMatchObject({ exitCode: 3, err: /refuses the sign-in \(401\)/ });
+    expect(JSON.stringify(told)).not.toContain('s3cret');
+  });
+
+  it('is 3 without credentials, and 2 with wrong words', async () => {
+    expect(await call(['hosts'], { environment: { OS_AUTH_URL: '' } })).toMatchObject({
+      exitCode: 3,
+      err: /There are no credentials/,
+    });
+    expect(await call(['hosts', 'lst'])).toMatchObject({ exitCode: 2, out: '' });
+    expect(await call(['hosts', '--os-cacert', '/nowhere.pem'])).toMatchObject({
+      exitCode: 2,
+      err: 'OS_CACERT names /nowhere.pem, which does not exist.',
+    });
+  });
+
+  it('is 0 for help, version and completion, which ask nothing', async () => {
+    cloud.answer({ status: 500 });
+    for (const words of [['--help'], ['hosts', '--help'], ['--version'], ['completion', 'zsh']]) {
+      expect(await call(words, { environment: { OS_AUTH_URL: '' } })).toMatchObject({
+        exitCode: 0,
+        err: '',
+      });
+    }
+    expect(cloud.asked).toEqual([]);
+  });
+});
+
+it('an error of a host is shown without its escape sequences', async () => {
+  cloud.answer({ status: 409, body: { error: 'card \u001b]0;owned\u0007 moved\nto cmp2' } });
+  expect((await call(['hosts', 'resume', 'cmp1'])).err).toBe('card ]0;owned moved to cmp2');
+});
+
+it('signs in with the scope of the options', async () => {
+  cloud.answer({ status: 200, body: { hosts: [] } });
+  expect((await call(['hosts', '--os-project-name', 'demo'])).out).toBe('None.');
+  expect(cloud.logins).toMatchObject([
+    { auth: { scope: { project: { name: 'demo', domain: { id: 'default' } } } } },
+  ]);
+});

@@ -1,0 +1,127 @@
+// Words of the command line become a verb and what was given to it, or a sentence that names the
+// wrong word and what is allowed.
+
+import { describe, expect, it } from 'vitest';
+import { type Parsed, parse } from '#operate/ops/parse.ts';
+import { table } from '#operate/ops/table.ts';
+import { CommandFailed } from '#operate/ops/verb.ts';
+import { wordsOf } from './command-lines.ts';
+
+const now = Date.parse('2026-11-23T00:00:00Z');
+const read = (line: string) => parse(wordsOf(line), table, now);
+
+function given(line: string) {
+  const parsed = read(line);
+  if (!('given' in parsed)) throw new Error(`${line} is ${parsed.kind}`);
+  return parsed.given;
+}
+
+describe('a command line', () => {
+  it('takes the verb list when a resource stands alone', () => {
+    expect(read('hosts')).toMatchObject({ kind: 'api', verb: { path: ['hosts', 'list'] } });
+    expect(read('hosts --state away')).toMatchObject({ verb: { path: ['hosts', 'list'] } });
+  });
+
+  it('may have its options before, between and after its words', () => {
+    for (const line of [
+      '--os-cloud prod hosts show cmp1 --json',
+      'hosts --os-cloud=prod --json show cmp1',
+      'hosts show --json cmp1 --os-cloud prod',
+    ]) {
+      expect(given(line).argument('host')).toBe('cmp1');
+      expect(given(line).text('os-cloud')).toBe('prod');
+      expect(given(line).has('json')).toBe(true);
+    }
+  });
+
+  it('takes a value that begins with a hyphen after =', () => {
+    expect(given('hosts drain cmp1 --reason=-5V').text('reason')).toBe('-5V');
+  });
+
+  it('takes words after -- for arguments', () => {
+    expect(given('hosts show -- --cmp1').argument('host')).toBe('--cmp1');
+  });
+
+  it('takes several arguments where the table says so', () => {
+    expect(given('quota set p1 VGPU=40 FPGA=2').repeated('class=limit')).toEqual([
+      'VGPU=40',
+      'FPGA=2',
+    ]);
+  });
+
+  it.each([
+    ['hosts drain cmp1 --reason x --until 4h', 'until', '2026-11-23T04:00:00Z'],
+    ['hosts drain cmp1 --reason x --until 2027-01-01T12:00+01:00', 'until', '2027-01-01T11:00:00Z'],
+    ['history --from 7d', 'from', '2026-11-16T00:00:00Z'],
+    ['history --from 2026-03-01', 'from', '2026-03-01T00:00:00Z'],
+    ['usage --to 90m', 'to', '2026-11-22T22:30:00Z'],
+  ])('%s has the time %s %s', (line, option, time) => {
+    expect(given(line).text(option)).toBe(time);
+  });
+
+  it.each<[string, Parsed]>([
+    ['--help', { kind: 'help', path: [] }],
+    ['', { kind: 'help', path: [] }],
+    ['-h', { kind: 'help', path: [] }],
+    ['hosts --help', { kind: 'help', path: ['hosts'] }],
+    ['hosts drain --help', { kind: 'help', path: ['hosts', 'drain'] }],
+    ['doctor --help', { kind: 'help', path: ['doctor'] }],
+    ['--version', { kind: 'version' }],
+  ])('%s asks for help or the version', (line, expected) => {
+    expect(read(line)).toEqual(expected);
+  });
+
+  it('gives stack commands their own words', () => {
+    expect(read('enrol list --stage prod')).toMatchObject({
+      kind: 'stack',
+      words: ['list', '--stage', 'prod'],
+    });
+  });
+});
+
+describe('a wrong command line', () => {
+  it.each([
+    ['hots', 'Unknown command hots: it must be one of hosts, devices, '],
+    ['--jsn', 'Unknown option --jsn of cyborg-ops: it has none.'],
+    ['hosts lst', 'Unknown verb lst of hosts: it must be one of list, show, '],
+    ['maintenance', 'The verb of maintenance is missing: it must be one of drain, resume.'],
+    ['hosts show', "hosts show needs <host>: the compute node's name in Nova."],
+    ["hosts show ''", 'hosts show needs <host>'],
+    ['hosts show cmp1 cmp2', 'Unexpected argument cmp2 of hosts show.'],
+    ['capacity', "capacity needs <profile>: the device profile's name or uuid."],
+    ['hosts drain cmp1', 'hosts drain needs --reason: why; '],
+    ['hosts list --stat away', 'Unknown option --stat of hosts list: it must be one of --state, '],
+    ['hosts list --state gone', '--state gone must be one of online, away, conflict, '],
+    ['hosts list --state', 'The value of --state <state> is missing.'],
+    ['hosts list --state=', 'The value of --state <state> is missing.'],
+    ['hosts list --state --json', 'write --state=--json if it is --json.'],
+    ['hosts list --json=yes', '--json takes no value.'],
+    ['hosts list --json --json', 'Duplicate option --json.'],
+    ['hosts list --limit 0', '--limit 0 must be an integer from 1.'],
+    ['hosts list --limit 1e3', '--limit 1e3 must be an integer from 1.'],
+    ['history --from yesterday', '--from yesterday must be a time such as 2026-03-01T12:00:00Z'],
+    ['history --from 2026-03-01T12:00:00', '--from 2026-03-01T12:00:00 must be a time'],
+    ['history --from 2026-13-01', '--from 2026-13-01 must be a time'],
+    ['completion fish', '<shell> fish must be one of bash, zsh.'],
+  ])('%s: %s', (line, sentence) => {
+    expect(() => read(line)).toThrow(CommandFailed);
+    expect(() => read(line)).toThrow(sentence);
+  });
+
+  it.each(['os-password', 'os-token', 'os-application-credential-secret'])(
+    'with --%s is told the variable, without the secret',
+    (option) => {
+      const variable = option.toUpperCase().replaceAll('-', '_');
+      for (const line of [`hosts list --${option}=s3cret`, `hosts list --${option} s3cret`]) {
+        expect(() => read(line)).toThrow(`set ${variable}.`);
+        expect(() => read(line)).not.toThrow(/s3cret/);
+      }
+    },
+  );
+
+  it('has no value of an unknown option in its sentence', () => {
+    expect(() => read('hosts list --os-pasword=s3cret')).toThrow('--os-pasword');
+    expect(() => read('hosts list --os-pasword=s3cret')).not.toThrow(/s3cret/);
+    expect(() => read('hosts list --os-pasword s3cret')).not.toThrow(/s3cret/);
+  });
+});

@@ -1,0 +1,145 @@
+// The table of verbs is complete, its examples are true, and so are those of the documents.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { agentVersion } from '#agent/version.ts';
+import { helpOf } from '#operate/ops/help.ts';
+import { optionsOf, parse } from '#operate/ops/parse.ts';
+import { table } from '#operate/ops/table.ts';
+import type { StackVerb, Verb } from '#operate/ops/verb.ts';
+import { wordsOf } from './command-lines.ts';
+
+const root = join(import.meta.dirname, '../../../..');
+const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
+const nameOf = ({ path }: Verb) => path.join(' ');
+const now = Date.parse('2026-11-23T00:00:00Z');
+
+/** The verb that a line calls. @throws if the line is wrong */
+function called(line: string): string {
+  const [program, ...words] = wordsOf(line);
+  expect(program).toBe('cyborg-ops');
+  const parsed = parse(words, table, now);
+  if (parsed.kind === 'help' || parsed.kind === 'version') return parsed.kind;
+  if (parsed.kind !== 'stack') return nameOf(parsed.verb);
+  return nameOf(stackVerbOf(parsed.verb, parsed.words));
+}
+
+/** Stack verbs parse their own words; here it is done by the options of their row. */
+function stackVerbOf({ path: [resource] }: StackVerb, words: readonly string[]): Verb {
+  const rows = table.filter(({ path }) => path[0] === resource);
+  const row = rows.find(({ path }) => path[1] === undefined || path[1] === words[0]);
+  if (row === undefined) throw new Error(`${resource} has no verb ${words[0]}`);
+  const { positionals, values } = parseArgs({
+    args: words.slice(row.path.length - 1),
+    options: Object.fromEntries(
+      Object.entries(row.options).map(([name, { type }]) => [name, { type }]),
+    ),
+    allowPositionals: true,
+  });
+  const most = row.arguments.at(-1)?.isRepeated ? 99 : row.arguments.length;
+  expect(positionals.length).toBeLessThanOrEqual(most);
+  expect(positionals.length > 0 || values.all === true).toBe(row.arguments.length > 0);
+  return row;
+}
+
+describe('each verb', () => {
+  it.each(table.map((verb) => [nameOf(verb), verb] as const))(
+    '%s has a true example',
+    (name, verb) => {
+      expect(called(verb.example)).toBe(name);
+    },
+  );
+
+  it.each(table.map((verb) => [nameOf(verb), verb] as const))(
+    '%s has help with its options and its example',
+    (_name, verb) => {
+      const help = helpOf(
+        verb.path.filter((each) => each !== undefined),
+        table,
+      );
+      expect(help).toContain(verb.example);
+      for (const option of Object.keys(optionsOf(verb))) expect(help).toContain(`--${option}`);
+    },
+  );
+
+  it('has a name of its own', () => {
+    const names = table.map(nameOf);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names.length).toBeGreaterThan(25);
+  });
+
+  it('gives an option of one name the same type as the others', () => {
+    const types = new Map<string, Set<string>>();
+    for (const verb of table) {
+      for (const [name, { type }] of Object.entries(optionsOf(verb))) {
+        types.set(name, (types.get(name) ?? new Set()).add(type));
+      }
+    }
+    expect([...types].filter(([, each]) => each.size > 1)).toEqual([]);
+  });
+});
+
+describe('the rows of stack commands', () => {
+  const commands = ['doctor', 'enrol', 'reconcile', 'settle', 'restore'];
+
+  it.each(commands)('%s has the options that the command itself reads', (name) => {
+    const read = [...textOf(`operate/${name}.ts`).matchAll(/^.*type: '(string|boolean)'.*$/gm)]
+      .flatMap(([line]) => [...line.matchAll(/'?([\w-]+)'?: \{ type: '(?:string|boolean)'/g)])
+      .map(([, option = '']) => option);
+    const rows = table.filter(({ path }) => path[0] === name);
+    const listed = rows.flatMap(({ options }) => Object.keys(options));
+    expect(read.length).toBeGreaterThan(0);
+    expect([...new Set(listed)].sort()).toEqual(read.sort());
+  });
+});
+
+describe('the help of the whole command', () => {
+  const help = helpOf([], table);
+
+  it('names each command, and fits a terminal of 100 columns', () => {
+    for (const { path } of table) expect(help).toContain(`\n  ${path[0]} `);
+    expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100);
+  });
+
+  it('has the exit codes', () => {
+    for (const code of ['0 done', '1 failed', '2 wrong', '3 not signed in', '4 a service']) {
+      expect(help).toContain(code);
+    }
+  });
+});
+
+describe('the documents', () => {
+  const documents = ['README.md', ...readdirSync(join(root, 'docs')).map((file) => `docs/${file}`)];
+  const lines = documents
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) => {
+      const blocks = [...textOf(file).matchAll(/^( *)```sh.*\n([\s\S]*?)^\1```$/gm)];
+      return blocks
+        .flatMap(([, , block = '']) => block.split('\n'))
+        .map((line) =>
+          line
+            .trim()
+            .replace(/^npx --package \S+ /, '')
+            .replace(/^source <\((.*)\)$/, '$1'),
+        )
+        .filter((line) => line.startsWith('cyborg-ops '))
+        .map((line) => [file, line.replace(/ +(#|\||>).*$/, '')] as const);
+    });
+
+  it.each(lines)('%s: %s', (_file, line) => {
+    expect(called(line)).not.toBe('');
+  });
+
+  it('have an example of each verb in docs/cyborg-ops.md', () => {
+    const shown = lines
+      .filter(([file]) => file === 'docs/cyborg-ops.md')
+      .map(([, line]) => called(line));
+    expect(table.map(nameOf).filter((name) => !shown.includes(name))).toEqual([]);
+  });
+});
+
+it('has the version of package.json', () => {
+  expect(agentVersion).toBe(JSON.parse(textOf('package.json')).version);
+});
