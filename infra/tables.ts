@@ -49,7 +49,10 @@ function createTable(
     ...(row.hasStream && { dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES }),
     timeToLiveAttribute,
     ...(row.isSeldomRead && { tableClass: TableClass.STANDARD_INFREQUENT_ACCESS }),
-    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    // The history is never changed, and its backup would cost twice its storage.
+    ...(!row.isSeldomRead && {
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    }),
     deletionProtection: keepData,
     removalPolicy: keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   });

@@ -26,9 +26,14 @@ export const taken = {
   /** Size of a log line with its envelope; lines per access-log entry, request and delivery. */
   logBytes: 600,
   linesPerInvocation: 3,
+  /** Size of a record of the history, with DynamoDB's overhead, and how long it is kept. */
+  recordBytes: 800,
+  historyDays: 400,
   /** Rows of a host and its three devices, with their indexes. */
   kilobytesPerHost: 30,
 } as const;
+
+const daysPerMonth = 365.25 / 12;
 
 /** GB, as in infra/api.ts and infra/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
@@ -100,7 +105,10 @@ function ofUnits(units: Units): Bill {
     ofFunction(consumed - units.ruled, taken.consumerMs + taken.openStackMs, memory.consumer),
     ofFunction(units.changes + units.announced, taken.changesMs, memory.consumer),
     {
-      writeUnit: units.writes,
+      writeUnit: units.writes - units.recorded,
+      recordedWriteUnit: units.recorded,
+      recordedGigabyte:
+        gigabytes(units.recorded * taken.recordBytes) * (taken.historyDays / daysPerMonth),
       readUnit: units.reads,
       // In the worst case each is sent, received and deleted by itself; those that Nova waits for
       // are leased.

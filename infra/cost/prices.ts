@@ -24,6 +24,18 @@ export const prices = {
   gigabyteSecond: { dollars: 0.0000133334, per: 1, unit: 'GB-second, arm64', source: priceList },
   writeUnit: { dollars: 0.625, per: million, unit: 'DynamoDB WRU on demand', source: priceList },
   readUnit: { dollars: 0.125, per: million, unit: 'DynamoDB RRU on demand', source: priceList },
+  recordedWriteUnit: {
+    dollars: 0.78,
+    per: million,
+    unit: 'DynamoDB WRU on demand, Standard-IA',
+    source: agreed,
+  },
+  recordedGigabyte: {
+    dollars: 0.1,
+    per: 1,
+    unit: 'DynamoDB GB-month, Standard-IA',
+    source: agreed,
+  },
   storedGigabyte: { dollars: 0.25, per: 1, unit: 'DynamoDB GB-month', source: priceList },
   // Lambda's reads of a stream are free.
   backedUpGigabyte: {

@@ -9,6 +9,7 @@ export const services: Readonly<Record<string, readonly Priced[]>> = {
   'DynamoDB writes': ['writeUnit'],
   'DynamoDB reads': ['readUnit'],
   'DynamoDB storage': ['storedGigabyte', 'backedUpGigabyte'],
+  'DynamoDB history': ['recordedWriteUnit', 'recordedGigabyte'],
   SQS: ['queueRequest'],
   'IoT connections': ['connectedMinute'],
   'IoT messages': ['mqttMessage'],

@@ -29,7 +29,9 @@ const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kin
 describe('the cost model', () => {
   it('multiplies the counted units by the documented price', () => {
     const [pci, vgpu, fpga] = lives.map(dollarsOf);
-    expect(pci?.writeUnit).toBeCloseTo(countedUnits.pci.writes * 0.625);
+    const { writes, recorded } = countedUnits.pci;
+    expect(pci?.writeUnit).toBeCloseTo((writes - recorded) * 0.625);
+    expect(pci?.recordedWriteUnit).toBeCloseTo(recorded * 0.78);
     expect(pci?.apiRequest).toBeCloseTo(5);
     expect(pci?.remoteAction).toBeUndefined();
     // A quarter of a million at $0.003, the rest at half of that.

@@ -24,6 +24,7 @@ export const counts: { -readonly [Unit in keyof Units]: number } = {
   requests: 0,
   writes: 0,
   reads: 0,
+  recorded: 0,
   messages: 0,
   ruled: 0,
   changes: 0,
@@ -52,9 +53,11 @@ export function noteSent(queue: string, count: number): void {
   queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
 }
 
-type Consumed =
-  | { readonly CapacityUnits?: number }
-  | readonly { readonly CapacityUnits?: number }[];
+interface ConsumedOfTable {
+  readonly TableName?: string;
+  readonly CapacityUnits?: number;
+}
+type Consumed = ConsumedOfTable | readonly ConsumedOfTable[];
 
 /** Adds up the consumed capacity that DynamoDB returns for each command. */
 export function countCapacity(client: DynamoDBDocumentClient): void {
@@ -67,6 +70,9 @@ export function countCapacity(client: DynamoDBDocumentClient): void {
         const isRead = /^(Get|BatchGet|Query|TransactGet)/.test(String(commandName));
         for (const each of [ConsumedCapacity ?? []].flat()) {
           counts[isRead ? 'reads' : 'writes'] += each.CapacityUnits ?? 0;
+          if (!isRead && each.TableName?.endsWith('-history')) {
+            counts.recorded += each.CapacityUnits ?? 0;
+          }
         }
         return result;
       },
