@@ -18,6 +18,8 @@ import { createDocuments, type DocumentClients } from './store/documents.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
+import { type QuotaListings, quotaListings } from './store/quota-listings.ts';
+import { type QuotaStore, quotaStore } from './store/quotas.ts';
 import { type ReaperStore, reaperStore } from './store/reaper.ts';
 import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
@@ -28,7 +30,7 @@ export interface Deps {
   /** Base tables with consistent reads only: everything on Nova's path. */
   readonly store: Store;
   /** Indexes: never on Nova's path. */
-  readonly listings: Listings;
+  readonly listings: Listings & QuotaListings;
   readonly clients: {
     readonly keystone: Keystone;
     readonly nova: Nova;
@@ -51,6 +53,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly quotas: QuotaStore;
   readonly reaper: ReaperStore;
   readonly attributes: AttributeStore;
   readonly regions: RegionStore;
@@ -70,12 +73,16 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      quotas: quotaStore(clients.strong, arqs),
       reaper: reaperStore(clients.strong, arqs),
       attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
-    listings: listings(clients.documents, { arqs, inventory, profiles }),
+    listings: {
+      ...listings(clients.documents, { arqs, inventory, profiles }),
+      ...quotaListings(clients.documents, arqs),
+    },
   };
 }
 

@@ -80,6 +80,12 @@ const table = {
     '/operator/v1/hosts/{id}': {
       GET: ['get-host', 'cyborg:operator:host:get_one', 200],
     },
+    '/operator/v1/quotas': { GET: ['get-quotas', 'cyborg:operator:quota:get_all', 200] },
+    '/operator/v1/quotas/{id}': {
+      GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],
+      PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
+      DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
+    },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 

@@ -114,8 +114,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: true,
   },
   operator: {
-    indexes: { inventory: ['by-kind'] },
-    tables: { inventory: ['GetItem', 'BatchGetItem', 'Query'] },
+    // A quota that is set counts the ARQs that the project has.
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
+    tables: { inventory: ['GetItem', 'BatchGetItem', 'Query'], arqs: wholeRows },
     callsOpenStack: true,
   },
 
@@ -157,7 +158,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
-    indexes: { arqs: ['by-due'], inventory: ['by-kind'] },
+    // A recount of a quota reads the ARQs of its project.
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

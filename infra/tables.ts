@@ -14,8 +14,8 @@ import type { DeploymentSettings } from './settings.ts';
 export type Tables = Readonly<Record<TableName, TableV2>>;
 
 /**
- * Time in seconds since 1970 after which DynamoDB deletes the row. Only our own token has it;
- * enabling it on a table in use would take up to an hour.
+ * Time in seconds since 1970 after which DynamoDB deletes the row. Our own token has it, and rows
+ * that bar uuids of ARQs; enabling it on a table in use would take up to an hour.
  */
 const timeToLiveAttribute = 'expires_at';
 

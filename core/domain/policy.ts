@@ -34,6 +34,11 @@ export const policies = {
   'cyborg:attribute:delete': admin,
   'cyborg:operator:host:get_all': manager,
   'cyborg:operator:host:get_one': manager,
+  // A tenant sees its own only; who may list all sees each.
+  'cyborg:operator:quota:get_all': manager,
+  'cyborg:operator:quota:get_one': reader,
+  'cyborg:operator:quota:set': admin,
+  'cyborg:operator:quota:delete': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -24,6 +24,7 @@ const examples: Readonly<Record<string, unknown>> = {
   'devices.force-release': { reason: 'The card was reset by hand.' },
   'deployables.update': [{ op: 'add', path: '/bitstream', value: image }],
   'deployables.program': [{ op: 'replace', path: '/program', value: [{ image_uuid: image }] }],
+  'operator.set-quota': { limits: { FPGA: 4, VGPU: null } },
   'attributes.create': { deployable_id: 1_099_511_627_776, key: 'location', value: 'rack 12' },
 };
 

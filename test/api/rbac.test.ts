@@ -56,6 +56,10 @@ const matrix: Readonly<Record<string, string>> = {
   'DELETE /v2/attributes/{id}': '--nnnnnynn',
   'GET /operator/v1/hosts': '--nnnnyynn',
   'GET /operator/v1/hosts/{id}': '--nnnnyynn',
+  'GET /operator/v1/quotas': '--nnnnyynn',
+  'GET /operator/v1/quotas/{id}': '--nnyyyyyy',
+  'PUT /operator/v1/quotas/{id}': '--nnnnnynn',
+  'DELETE /operator/v1/quotas/{id}': '--nnnnnynn',
 };
 
 let world: World;
@@ -93,7 +97,7 @@ describe('by route, persona and service token', () => {
       token: personas[persona],
       microversion: 'accelerator 2.3',
       ...(serviceToken && { serviceToken }),
-      ...(['POST', 'PATCH'].includes(method) && { body: 'neither this nor that' }),
+      ...(['POST', 'PUT', 'PATCH'].includes(method) && { body: 'neither this nor that' }),
     });
     expect(outcomeOf(answer.status, answer.json)).toBe(
       expectedOutcome(persona, serviceToken, wanted, matrix[route]?.[5] ?? ''),

@@ -217,7 +217,21 @@ async function forget(provider: ProviderUuid) {
   });
   await bindings.claim(binding, [{ arq, target, handle }], past, past);
   await arqs.create([anArq()], past);
+  await limit(arq.projectId);
+  await world.deps.store.quotas.recountSoon(arq.projectId, past);
   await world.consumers?.sweep();
+}
+
+/** Quotas of a project that has ARQs. */
+async function limit(project: string) {
+  const quotas = '/operator/v1/quotas';
+  const body = { limits: { FPGA: 100, VGPU: 100 } };
+  for (const each of [project, project, 'none']) {
+    expect(await world.ask('PUT', `${quotas}/${each}`, { body })).toMatchObject({ status: 200 });
+  }
+  expect(await world.ask('DELETE', `${quotas}/none`)).toMatchObject({ status: 204 });
+  expect(await world.ask('GET', quotas)).toMatchObject({ status: 200 });
+  expect(await createArqs('vgpu')).toHaveLength(1);
 }
 
 /** The host reboots under an instance, loses some of its devices, and then all. */
