@@ -79,6 +79,16 @@ const table = {
     '/operator/v1/hosts': { GET: ['get-hosts', 'cyborg:operator:host:get_all', 200] },
     '/operator/v1/hosts/{id}': {
       GET: ['get-host', 'cyborg:operator:host:get_one', 200],
+      DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
+    },
+    '/operator/v1/hosts/{id}/rediscover': {
+      POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
+    },
+    '/operator/v1/hosts/{id}/drain': {
+      POST: ['drain-host', 'cyborg:operator:host:drain', 200],
+    },
+    '/operator/v1/hosts/{id}/resume': {
+      POST: ['resume-host', 'cyborg:operator:host:resume', 200],
     },
     '/operator/v1/quotas': { GET: ['get-quotas', 'cyborg:operator:quota:get_all', 200] },
     '/operator/v1/quotas/{id}': {

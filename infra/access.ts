@@ -116,7 +116,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   operator: {
     // A quota that is set counts the ARQs that the project has.
     indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
-    tables: { inventory: ['GetItem', 'BatchGetItem', 'Query'], arqs: wholeRows },
+    // A host that is gone for good is forgotten; no host confirms its releases.
+    tables: {
+      inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
+      arqs: wholeRows,
+    },
+    jobs: ['CreateJob'],
     callsOpenStack: true,
   },
 
@@ -159,7 +164,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
     // A recount of a quota reads the ARQs of its project.
-    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind'] },
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

@@ -9,6 +9,7 @@ import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
 import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
+import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 
@@ -41,12 +42,14 @@ function read({ database }: World): Stored {
 /** Checks I7 after each step; I1, I2 and L1 whenever a row has changed. */
 export function createSafetyCheck(world: World): () => void {
   let checked = -1;
+  const checkSummary = createSummaryCheck(world);
   return () => {
     checkForeignMdevs(world);
     if (world.database.version() === checked) return;
     checked = world.database.version();
     const stored = read(world);
     checkStored(world, stored);
+    checkSummary();
     checkMade(world, stored);
   };
 }
@@ -162,6 +165,7 @@ export function checkConvergence(world: World): void {
   checkBoots(world, stored);
   checkQuarantine(world, stored);
   checkPresence(world);
+  checkSummaries(world);
   checkProfiles(world);
   checkRegions(world, stored);
   checkPlacement(world);

@@ -105,6 +105,10 @@ export interface StatusChange {
   readonly at: string;
   readonly reason?: string;
   readonly requestId?: string;
+  /** The whole host was drained: its resume enables the device again. */
+  readonly drain?: true;
+  /** When the sweep enables the device again; ISO 8601. */
+  readonly until?: string;
 }
 
 /** Who released handles of a device by force, when, and why. */

@@ -12,3 +12,56 @@ export class HostNotFound extends DomainError {
     );
   }
 }
+
+export class HostIsBack extends DomainError {
+  constructor(hostname: string, state: string, since: string | undefined) {
+    super(
+      'conflict',
+      'cyborg.host.not_away',
+      `Host ${hostname} cannot be forgotten: it is ${state}${since ? ` since ${since}` : ''}. ` +
+        'Stop its agent, and ask again when the host is away.',
+    );
+  }
+}
+
+export class HostInUse extends DomainError {
+  constructor(hostname: string, claims: number, instances: readonly string[]) {
+    super(
+      'conflict',
+      'cyborg.host.in_use',
+      `Host ${hostname} cannot be forgotten: ${claims} of its attach handles belong to instances ` +
+        `${instances.join(', ')}. Delete or evacuate them first.`,
+    );
+  }
+}
+
+export class HostIsBusy extends DomainError {
+  constructor(hostname: string) {
+    super(
+      'conflict',
+      'cyborg.host.busy',
+      `Host ${hostname} is being changed now, by a report or by another request. Ask again.`,
+    );
+  }
+}
+
+export class HostNotDrained extends DomainError {
+  constructor(hostname: string, enabled: number, maintaining: number) {
+    super(
+      'conflict',
+      'cyborg.host.not_drained',
+      `Host ${hostname} is not drained: ${enabled} of its devices are enabled, and ${maintaining} ` +
+        'are in maintenance by changes of their own.',
+    );
+  }
+}
+
+export class HostUnreachable extends DomainError {
+  constructor(hostname: string, state: string, since: string | undefined) {
+    super(
+      'conflict',
+      'cyborg.host.unreachable',
+      `Host ${hostname} cannot be asked: it is ${state}${since ? ` since ${since}` : ''}.`,
+    );
+  }
+}

@@ -34,6 +34,10 @@ export const policies = {
   'cyborg:attribute:delete': admin,
   'cyborg:operator:host:get_all': manager,
   'cyborg:operator:host:get_one': manager,
+  'cyborg:operator:host:forget': admin,
+  'cyborg:operator:host:rediscover': admin,
+  'cyborg:operator:host:drain': admin,
+  'cyborg:operator:host:resume': admin,
   // A tenant sees its own only; who may list all sees each.
   'cyborg:operator:quota:get_all': manager,
   'cyborg:operator:quota:get_one': reader,

@@ -7,7 +7,7 @@ import type { Documents } from './documents.ts';
 import { hostOf } from './host-rows.ts';
 import { getRow, getRows } from './reads.ts';
 import { camelNamed, parseRow, snakeNamed } from './row-fields.ts';
-import { hostKey, hostSummaryKey, type Row } from './rows.ts';
+import { hostKey, hostSummaryKey, notOfferedKey, type Row } from './rows.ts';
 import { setting, transact } from './writes.ts';
 
 const storedSummary = z.object({
@@ -29,6 +29,11 @@ export interface HostSummaryStore {
    * host's row no longer holds what the part names.
    */
   putSummaryPart(hostname: string, part: SummaryPart, now: string): Promise<boolean>;
+  /**
+   * Deletes the rows of a host, but not those of its devices. False if another consumer has had
+   * the lease since.
+   */
+  deleteHost(hostname: string, holder: string): Promise<boolean>;
   /** The hosts that exist, without their devices. */
   hostsAlone(hostnames: readonly string[]): Promise<Map<string, StoredHost>>;
 }
@@ -68,6 +73,22 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
             ExpressionAttributeValues: { ...set.values, ':now': now },
           },
         },
+      ]);
+      return outcome === 'done';
+    },
+
+    async deleteHost(hostname, holder) {
+      const others = [hostSummaryKey(hostname), notOfferedKey(hostname)];
+      const outcome = await transact(client, [
+        {
+          Delete: {
+            TableName: table,
+            Key: hostKey(hostname),
+            ConditionExpression: 'lease_holder = :holder',
+            ExpressionAttributeValues: { ':holder': holder },
+          },
+        },
+        ...others.map((Key) => ({ Delete: { TableName: table, Key } })),
       ]);
       return outcome === 'done';
     },

@@ -14,7 +14,7 @@ import type { IdentityConflict } from '../domain/identity.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
 import { hostOf, leaseOf, notOfferedOf } from './host-rows.ts';
-import { summaryIn } from './host-summaries.ts';
+import { type HostSummaryStore, hostSummaryStore, summaryIn } from './host-summaries.ts';
 import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
@@ -34,7 +34,7 @@ export interface HostInventory {
   readonly leasedUntil?: string;
 }
 
-export interface HostStore {
+export interface HostStore extends HostSummaryStore {
   /** A host that has never reported is returned with empty fields. */
   host(hostname: string): Promise<HostInventory>;
   /** The host without its devices: a read of one row. */
@@ -113,6 +113,8 @@ export function hostStore(client: Documents, table: string): HostStore {
     });
   };
   return {
+    ...hostSummaryStore(client, table),
+
     async host(hostname) {
       const rows = await queryPartition(client, table, `HOST#${hostname}`);
       const hostRow = rows.find((row) => row.sk === 'HOST');

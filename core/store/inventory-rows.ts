@@ -54,6 +54,8 @@ const storedDevice = z.object({
       at: z.string(),
       reason: z.string().exactOptional(),
       request_id: z.string().exactOptional(),
+      drain: z.literal(true).exactOptional(),
+      until: z.string().exactOptional(),
     })
     .exactOptional(),
   conflict_since: z.string().exactOptional(),

@@ -8,9 +8,9 @@ import { takesLong } from '../domain/handle-state.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
 import { handleRow } from './handle-rows.ts';
-import { type HostSummaryStore, hostSummaryStore } from './host-summaries.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { deployableRow, deviceRow } from './inventory-rows.ts';
+import { type MaintenanceStore, maintenanceStore } from './maintenance.ts';
 import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
 import { parseRow, snakeNamed } from './row-fields.ts';
@@ -25,7 +25,7 @@ import {
   updateIf,
 } from './writes.ts';
 
-export interface InventoryStore extends HostStore, HostSummaryStore, ProviderReads {
+export interface InventoryStore extends HostStore, MaintenanceStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
@@ -71,7 +71,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   };
   return {
     ...hostStore(client, table),
-    ...hostSummaryStore(client, table),
+    ...maintenanceStore(client, table),
     ...providerReads(client, table),
 
     putDevice,
@@ -111,7 +111,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
           Update: {
             TableName: table,
             Key,
-            UpdateExpression: 'SET #status = :status, status_change = :change',
+            UpdateExpression: 'SET #status = :status, status_change = :change REMOVE due, due_at',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeNames: { '#status': 'status' },
             ExpressionAttributeValues: { ':status': change.status, ':change': snakeNamed(change) },

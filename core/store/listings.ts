@@ -10,6 +10,7 @@ import type { Documents } from './documents.ts';
 import { type HostListings, hostListings } from './host-listings.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
 import { deployableOf, deviceOf } from './inventory-rows.ts';
+import { type DevicePlace, devicePlaceOf, maintenanceDue } from './maintenance.ts';
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
 import type { Row } from './rows.ts';
@@ -39,6 +40,8 @@ export interface Listings extends HostListings {
   isProfileInUse(name: string): Promise<boolean>;
   /** Items whose deadline has passed, the longest overdue first; at most {@link overdueMax}. */
   overdue(kind: DueKind, now: string): Promise<Overdue>;
+  /** Devices whose maintenance has ended, the longest ago first; at most {@link overdueMax}. */
+  endedMaintenance(now: string): Promise<DevicePlace[]>;
   /** ARQs of the project that are bound to no instance; counts at most up to `enough`. */
   countUnbound(projectId: string, enough: number): Promise<number>;
 }
@@ -232,6 +235,19 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         uuids: rows.slice(0, overdueMax).map((row) => String(row.pk).split('#')[1] ?? ''),
         faults: answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : [])),
       };
+    },
+
+    async endedMaintenance(now) {
+      const { Items = [] } = await client.send(
+        new QueryCommand({
+          TableName: tables.inventory,
+          IndexName: 'by-due',
+          KeyConditionExpression: 'due = :due AND due_at <= :now',
+          ExpressionAttributeValues: { ':due': maintenanceDue, ':now': now },
+          Limit: overdueMax,
+        }),
+      );
+      return Items.map(devicePlaceOf);
     },
 
     async countUnbound(projectId, enough) {

@@ -1,4 +1,5 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
+import { endMaintenance } from '#core/operations/inventory/end-maintenance.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
@@ -6,13 +7,14 @@ import { sweep } from '#core/operations/sweep.ts';
 let deps: ConsumerDeps | undefined;
 
 /**
- * Every minute → enforces deadlines, releases bindings of unused instances, and compares some
- * devices with Placement. Each part runs even if an earlier part has failed.
+ * Every minute → enforces deadlines, ends maintenance, releases bindings of unused instances, and
+ * compares some devices with Placement. Each part runs even if an earlier part has failed.
  */
 export async function handler(): Promise<void> {
   deps ??= createConsumerDeps('sweep');
   const own = deps;
   await sweep(own)
+    .finally(() => endMaintenance(own))
     .finally(() => reap(own))
     .finally(() => reconcile(own));
 }

@@ -7,8 +7,8 @@ import type { Caller } from '#core/domain/caller.ts';
 import type { LogFields } from '#core/log.ts';
 import type { Microversion } from './microversion.ts';
 
-export interface Request<Query, Body> {
-  readonly deps: Deps;
+export interface Request<Query, Body, Own extends Deps = Deps> {
+  readonly deps: Own;
   readonly caller: Caller;
   readonly microversion: Microversion;
   /** `{id}` of the path. */
@@ -45,9 +45,10 @@ export interface Action {
   readonly run: (request: Request<unknown, unknown>) => Promise<Reply>;
 }
 
-export function action<Query, Body = undefined>(
+/** @template Own the dependencies with which the resource's handler is made */
+export function action<Query, Body = undefined, Own extends Deps = Deps>(
   schemas: Schemas<Query, Body>,
-  run: (request: Request<Query, Body>) => Promise<Reply>,
+  run: (request: Request<Query, Body, Own>) => Promise<Reply>,
 ): Action {
   // The middleware stack validates with these schemas before the call.
   return { schemas, run: run as Action['run'] };

@@ -58,3 +58,18 @@ export const hostDetailAnswer = hostAnswer.extend({
     .nullable()
     .meta({ description: 'the boots that report as this host, while there are two agents' }),
 });
+
+const devices = z.array(uuid);
+
+export const drainedAnswer = z.strictObject({
+  hostname,
+  devices: devices.meta({ description: 'in maintenance until the host resumes, or until its end' }),
+  others: devices.meta({ description: 'in maintenance by changes of their own' }),
+});
+
+export const resumedAnswer = z.strictObject({
+  hostname,
+  devices: devices.meta({ description: 'enabled again' }),
+});
+
+export const rediscoverAnswer = z.strictObject({ hostname, job_id: z.string() });

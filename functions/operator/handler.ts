@@ -1,18 +1,28 @@
+import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { deleteQuotaAction } from './delete-quota.ts';
+import { drainHostAction } from './drain-host.ts';
+import { forgetHostAction } from './forget-host.ts';
 import { getHost } from './get-host.ts';
 import { getHosts } from './get-hosts.ts';
 import { getQuota } from './get-quota.ts';
 import { getQuotas } from './get-quotas.ts';
+import { rediscoverHostAction } from './rediscover-host.ts';
+import { resumeHostAction } from './resume-host.ts';
 import { setQuotaAction } from './set-quota.ts';
 
 export const actions = {
   'get-hosts': getHosts,
   'get-host': getHost,
+  'forget-host': forgetHostAction,
+  'rediscover-host': rediscoverHostAction,
+  'drain-host': drainHostAction,
+  'resume-host': resumeHostAction,
   'get-quotas': getQuotas,
   'get-quota': getQuota,
   'set-quota': setQuotaAction,
   'delete-quota': deleteQuotaAction,
 };
 
-export const handler = resourceHandler('operator', actions);
+/** Operators ask hosts and Placement, as consumers do. */
+export const handler = resourceHandler('operator', actions, () => createConsumerDeps('operator'));

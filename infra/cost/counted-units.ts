@@ -36,7 +36,7 @@ export const countedUnits = {
   pci: {
     requests: 5,
     writes: 21,
-    reads: 9.5,
+    reads: 10.5,
     messages: 1,
     ruled: 0,
     changes: 2,
@@ -52,7 +52,7 @@ export const countedUnits = {
   vgpu: {
     requests: 5,
     writes: 38,
-    reads: 25.5,
+    reads: 26.5,
     messages: 5,
     ruled: 2,
     changes: 4,
@@ -69,7 +69,7 @@ export const countedUnits = {
   fpga: {
     requests: 5,
     writes: 59,
-    reads: 49.5,
+    reads: 50.5,
     messages: 7,
     ruled: 2,
     changes: 6,

@@ -1,7 +1,10 @@
 // The contract suite: the YAML files of this folder, each in its order, against the deployed
 // handlers; each answer is compared with the OpenAPI document, and each documented status occurs.
 
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -31,8 +34,14 @@ let variables: Readonly<Record<string, string>>;
 /** `<method> <path> <status>` of the answers so far. */
 const met = new Set<string>();
 
+/** The fake AWS IoT takes every job. */
+const jobService = createServer((_request, response) => response.end('{}'));
+
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  await once(jobService.listen(0, '127.0.0.1'), 'listening');
+  const { port } = jobService.address() as AddressInfo;
+  const iot = { AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}` };
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI', ...iot } });
   base = `${world.apiUrl}/accelerator`;
   const fpga = (index: number) =>
     aDevice({
@@ -57,7 +66,11 @@ beforeAll(async () => {
   );
   variables = await findVariables(base, { ...tokens, IMAGE: await anImage(world.urls.glance) });
 });
-afterAll(() => world.stop());
+afterAll(async () => {
+  await world.stop();
+  jobService.closeAllConnections();
+  jobService.close();
+});
 
 async function anImage(glance: string): Promise<string> {
   const headers = { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' };
@@ -186,6 +199,21 @@ describe('the cases that need more than a YAML file', () => {
     const refusal = answers.find(({ status }) => status !== 201) as Answer;
     expect([refusal.status, refusal.json.error]).toEqual([409, expect.stringContaining('64')]);
     note('POST', '/v2/attributes', refusal);
+  });
+
+  it('a host is asked to report, and one that is away is forgotten', async () => {
+    await applyReport(world.deps, 'cmp2', aReport([aDevice()]), Date.now() - 3_600_000);
+    const statuses: number[] = [];
+    for (const [method, path] of [
+      ['POST', '/operator/v1/hosts/cmp1/rediscover'],
+      ['POST', '/operator/v1/hosts/cmp2/rediscover'],
+      ['DELETE', '/operator/v1/hosts/cmp2'],
+    ] as const) {
+      const answer = await world.ask(method, path);
+      statuses.push(answer.status);
+      note(method, path, answer);
+    }
+    expect(statuses).toEqual([202, 409, 204]);
   });
 
   async function regionProvider() {

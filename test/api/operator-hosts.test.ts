@@ -1,6 +1,7 @@
 // The hosts of the operator's API, behind the gateway on one machine.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endMaintenance } from '#core/operations/inventory/end-maintenance.ts';
 import { recordPresence } from '#core/operations/inventory/record-presence.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
@@ -24,6 +25,15 @@ beforeAll(async () => {
   check = new OpenApiCheck(json as never);
 });
 afterAll(() => world.stop());
+
+async function post(path: string, body?: unknown) {
+  const answer = await world.ask('POST', `/operator/v1${path}`, body === undefined ? {} : { body });
+  check.check({ method: 'POST', url: `/operator/v1${path}`, ...answer });
+  return answer;
+}
+
+const statusesOf = async (name: string) =>
+  (await world.deps.store.inventory.host(name)).devices.map(({ status }) => status);
 
 /** The answer, which is as the OpenAPI document says. */
 async function get(path: string, ask: Ask = {}) {
@@ -93,5 +103,67 @@ describe('GET /operator/v1/hosts/{hostname}', () => {
     expect(json.not_offered).toEqual([
       { address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' },
     ]);
+  });
+});
+
+describe('drain and resume', () => {
+  it.each([
+    [{}, 'reason'],
+    [{ reason: '' }, 'reason'],
+    [{ reason: 'a fan', until: 'soon' }, 'until'],
+    [{ reason: 'a fan', until: '2020-01-01T00:00:00Z' }, 'not in the future'],
+    [{ reason: 'a fan', why: 'x' }, 'why'],
+  ])('%j: 400 that names %s', async (body, named) => {
+    const { status, json } = await post('/hosts/cmp1/drain', body);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+    expect(await statusesOf('cmp1')).toEqual(['enabled']);
+  });
+
+  it('resume of a host that is not drained: 409 that says how its devices are', async () => {
+    const { status, json } = await post('/hosts/cmp1/resume');
+    expect([status, json.error]).toEqual([409, expect.stringContaining('1 of its devices are')]);
+  });
+
+  it('disables all devices with a reason, again as well, and resume enables them', async () => {
+    const { json } = await post('/hosts/cmp1/drain', { reason: 'a fan' });
+    expect(json.devices).toHaveLength(1);
+    expect((await post('/hosts/cmp1/drain', { reason: 'a fan' })).json).toEqual(json);
+    const shown = (await get('/hosts/cmp1')).json.devices[0];
+    expect(shown).toMatchObject({ status: 'maintaining', reason: 'a fan' });
+    expect((await post('/hosts/cmp1/resume')).json.devices).toEqual(json.devices);
+    expect(await statusesOf('cmp1')).toEqual(['enabled']);
+  });
+
+  it('resume leaves a device that an operator has disabled since', async () => {
+    const { json } = await post('/hosts/cmp2/drain', { reason: 'a fan' });
+    await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
+    const { status, json: refusal } = await post('/hosts/cmp2/resume');
+    expect([status, refusal.error]).toEqual([409, expect.stringContaining('and 1 are in')]);
+    expect(await statusesOf('cmp2')).toEqual(['maintaining']);
+  });
+
+  it('a drain with an end is ended by the sweep, not before', async () => {
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    await post('/hosts/cmp3/drain', { reason: 'a fan', until });
+    await endMaintenance(world.deps);
+    expect(await statusesOf('cmp3')).toEqual(['maintaining']);
+    const later = { ...world.deps, clock: () => Date.parse(until) + 1 };
+    await endMaintenance(later);
+    expect(await statusesOf('cmp3')).toEqual(['enabled']);
+  });
+
+  it('a status that an operator sets meanwhile has no end', async () => {
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const { json } = await post('/hosts/cmp3/drain', { reason: 'a fan', until });
+    await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
+    await endMaintenance({ ...world.deps, clock: () => Date.parse(until) + 1 });
+    expect(await statusesOf('cmp3')).toEqual(['maintaining']);
+  });
+});
+
+describe('POST /operator/v1/hosts/{hostname}/rediscover', () => {
+  it('a host without an agent: 409 that says its state', async () => {
+    const { status, json } = await post('/hosts/cmp4/rediscover');
+    expect([status, json.error]).toEqual([409, expect.stringContaining('never-reported')]);
   });
 });

@@ -14,6 +14,7 @@ import {
   type ProviderUuid,
   providerUuid,
 } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport, hasSettled, madeAtBind } from '#test/support/reports.ts';
@@ -260,4 +261,12 @@ async function operatorsCalls() {
   expect(await get('/hosts?limit=1')).toMatchObject({ status: 200 });
   expect(await get(`/hosts?marker=${host}`)).toMatchObject({ status: 200 });
   expect(await get(`/hosts/${host}`)).toMatchObject({ status: 200 });
+  const post = (path: string, body?: unknown) =>
+    world.ask('POST', `/operator/v1/hosts/${host}${path}`, body ? { body } : {});
+  expect(await post('/rediscover')).toMatchObject({ status: 202 });
+  expect(await post('/drain', { reason: 'a fan' })).toMatchObject({ status: 200 });
+  expect(await post('/resume')).toMatchObject({ status: 200 });
+  // The host's end, as of another name.
+  await applyReport(world.deps, 'gone', aReport([aDevice()]), Date.now() - 3_600_000);
+  expect(await world.ask('DELETE', '/operator/v1/hosts/gone')).toMatchObject({ status: 204 });
 }

@@ -206,6 +206,7 @@ describe('the filters of the streams', () => {
     const quiet = [
       'ARQ#',
       'REAPER',
+      'QUOTA#',
       'RESTORED',
       'HOST',
       'NOT_OFFERED',

@@ -57,7 +57,11 @@ async function setOnce(
   return undefined;
 }
 
-async function presentOf(deps: Deps, providers: readonly ProviderUuid[]): Promise<ProviderUuid[]> {
+/** Those of the providers that have a row. */
+export async function presentOf(
+  deps: Deps,
+  providers: readonly ProviderUuid[],
+): Promise<ProviderUuid[]> {
   const stored = await deps.store.inventory.providers(providers);
   return stored.map(({ deployable }) => deployable.providerUuid);
 }

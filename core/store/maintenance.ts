@@ -1,0 +1,77 @@
+// Statuses of devices on the condition that no other change came first, and the end of maintenance
+// that has one.
+
+import type { Device, StatusChange } from '../domain/device.ts';
+import type { Documents } from './documents.ts';
+import { snakeNamed } from './row-fields.ts';
+import type { Row } from './rows.ts';
+import { deployableKey, deviceKey } from './rows.ts';
+import { transact } from './writes.ts';
+
+/** Devices change seldom, so one partition of the index holds them all. */
+export const maintenanceDue = 'maintenance';
+
+/** Where a device's row is. */
+export interface DevicePlace {
+  readonly hostname: string;
+  readonly uuid: string;
+}
+
+export interface MaintenanceStore {
+  /**
+   * Sets the status of the device and of its given providers; false if the status has changed
+   * since the device was read, or one of the rows is no longer there.
+   */
+  changeStatus(device: Device, change: StatusChange): Promise<boolean>;
+}
+
+export function maintenanceStore(client: Documents, table: string): MaintenanceStore {
+  return {
+    async changeStatus({ hostname, uuid, providers, status, statusChange }, change) {
+      const set = 'SET #status = :status, status_change = :change';
+      const due = { ':due': maintenanceDue, ':until': change.until };
+      const values = { ':status': change.status, ':change': snakeNamed(change) };
+      const names = { '#status': 'status' };
+      const outcome = await transact(client, [
+        {
+          Update: {
+            TableName: table,
+            Key: deviceKey(hostname, uuid),
+            UpdateExpression: change.until
+              ? `${set}, due = :due, due_at = :until`
+              : `${set} REMOVE due, due_at`,
+            ConditionExpression: statusChange
+              ? '#status = :was AND status_change.#at = :at'
+              : '#status = :was AND attribute_not_exists(status_change)',
+            ExpressionAttributeNames: { ...names, ...(statusChange && { '#at': 'at' }) },
+            ExpressionAttributeValues: {
+              ...values,
+              ':was': status,
+              ...(statusChange && { ':at': statusChange.at }),
+              ...(change.until && due),
+            },
+          },
+        },
+        ...providers.map((provider) => ({
+          Update: {
+            TableName: table,
+            Key: deployableKey(provider),
+            UpdateExpression: set,
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeNames: names,
+            ExpressionAttributeValues: values,
+          },
+        })),
+      ]);
+      return outcome === 'done';
+    },
+  };
+}
+
+/** @param row of the index by deadline, which holds keys */
+export function devicePlaceOf({ pk, sk }: Row): DevicePlace {
+  return {
+    hostname: String(pk).slice('HOST#'.length),
+    uuid: String(sk).slice('DEVICE#'.length),
+  };
+}

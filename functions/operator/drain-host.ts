@@ -1,0 +1,37 @@
+import * as z from 'zod';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { drainHost } from '#core/operations/inventory/drain-host.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { drainedAnswer } from './answer.ts';
+
+const body = z.strictObject({
+  reason: z.string().min(1).max(1024),
+  until: z.iso.datetime({ offset: true }).optional().meta({
+    description: 'when the devices are enabled again, to the minute; absent: when the host resumes',
+  }),
+});
+
+export const drainHostAction = action(
+  { query: noQuery, body, answers: { 200: drainedAnswer }, refuses: [404] },
+  async ({ deps, caller, id, body: { reason, until } }) => {
+    const untilMs = until === undefined ? undefined : Date.parse(until);
+    const nowMs = deps.clock();
+    if (untilMs !== undefined && untilMs <= nowMs) {
+      throw new InvalidInput(
+        `until: ${until} is not in the future; it is ${new Date(nowMs).toISOString()} now.`,
+      );
+    }
+    const { devices, others } = await drainHost(deps, caller, id, {
+      reason,
+      until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+    });
+    return {
+      body: {
+        hostname: id,
+        devices: devices.map(({ uuid }) => uuid),
+        others: others.map(({ uuid }) => uuid),
+      },
+    };
+  },
+);

@@ -1,0 +1,12 @@
+import { resumeHost } from '#core/operations/inventory/drain-host.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { resumedAnswer } from './answer.ts';
+
+export const resumeHostAction = action(
+  { query: noQuery, answers: { 200: resumedAnswer }, refuses: [404, 409] },
+  async ({ deps, caller, id }) => {
+    const devices = await resumeHost(deps, caller, id);
+    return { body: { hostname: id, devices: devices.map(({ uuid }) => uuid) } };
+  },
+);
