@@ -140,7 +140,7 @@ export const countedUnits = {
   sweep: {
     requests: 0,
     writes: 0,
-    reads: 31.5,
+    reads: 39.5,
     messages: 0,
     ruled: 0,
     changes: 0,

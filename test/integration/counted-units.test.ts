@@ -17,7 +17,6 @@ import type { createDeps } from '#core/deps.ts';
 import type { isSettling } from '#core/domain/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
-import { setQuota } from '#core/operations/quotas/set-quota.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import type { createDocuments } from '#core/store/documents.ts';
@@ -170,7 +169,6 @@ afterAll(async () => {
   jobService.close();
 });
 
-const anyArq = { limit: 1, sortKey: 'uuid', sortDir: 'asc' } as const;
 const inPlacement = (name: string) => world.deps.clients.placement.getProvider(providerUuid(name));
 
 /** Waits until every message and every stream record has been worked on. */
@@ -392,15 +390,6 @@ describe('the calls to AWS are exactly those of the cost model', () => {
     },
     40_000,
   );
-
-  it('of a PCI server in a project with a quota: one write more', async () => {
-    const [arq] = await world.deps.listings.arqs(anyArq, {});
-    await setQuota(world.deps, arq?.projectId ?? '', { FPGA: 10 });
-    Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
-    await workloads.pci(2);
-    await settled();
-    expect(counts).toEqual({ ...countedUnits.pci, writes: countedUnits.pci.writes + 1 });
-  }, 40_000);
 
   it('a line of metrics', () => {
     const longest = Math.max(...metricLines.map((line) => Buffer.byteLength(line)));

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Deps } from '#core/deps.ts';
+import { createStore, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
@@ -13,10 +13,12 @@ import { recount } from '#core/operations/quotas/recount.ts';
 import { deleteQuota, setQuota } from '#core/operations/quotas/set-quota.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { sweep } from '#core/operations/sweep.ts';
+import { createDocuments } from '#core/store/documents.ts';
 import type { QuotaStore } from '#core/store/quotas.ts';
+import { countCapacity, counts } from '#test/support/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const minute = 60_000;
 let world: World;
@@ -145,6 +147,25 @@ describe('a creation', () => {
     expect(await create('fpga', withQuotas(world.deps, { take: twice }))).toHaveLength(1);
     expect(await left()).toEqual({ FPGA: 0 });
   });
+});
+
+it('a quota costs a creation one write unit more, with ten other creations in the last minute, too', async () => {
+  const documents = createDocuments();
+  countCapacity(documents.strong);
+  countCapacity(documents.documents);
+  const deps = { ...world.deps, ...createStore(documents, stage) };
+  const costOf = async () => {
+    const before = { ...counts };
+    await create('fpga', deps);
+    return { writes: counts.writes - before.writes, reads: counts.reads - before.reads };
+  };
+  const free = await costOf();
+  expect(free.writes).toBeGreaterThan(0);
+  await setQuota(world.deps, project, { FPGA: 1000, VGPU: 1000, CUSTOM_NIC: 1000 });
+  for (let count = 0; count < 10; count += 1) {
+    expect(await costOf()).toEqual({ ...free, writes: free.writes + 1 });
+  }
+  documents.close();
 });
 
 describe('a recount', () => {
