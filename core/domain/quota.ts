@@ -42,6 +42,10 @@ export const limitMax = 1_000_000;
 const limitsMax = 64;
 /** Far longer than a creation runs (29 s at most), and than an index lags. */
 const recentMs = 60_000;
+/** Bounds the row, and so the price of a creation, where a project creates many ARQs a second. */
+const recentMax = 100;
+/** Kept also beyond the maximum: by far most creations have ended, and most indexes caught up. */
+const recentAtLeastMs = 5000;
 /** A recount this soon after the last one would read the same rows for nothing. */
 const recountPauseMs = 1000;
 /** Bounds what a project at its limit can make a recount read: 500 ARQs a second. */
@@ -114,7 +118,11 @@ export function mayRecount({ countedAt, countedArqs }: Quota, nowMs: number): bo
 
 /** Recent creations that a recount finds by the index alone. */
 export function outdated({ recent }: Quota, nowMs: number): string[] {
-  return Object.keys(recent).filter((uuid) => nowMs - timeOfUuid(uuid) > recentMs);
+  const newestFirst = Object.keys(recent).sort().reverse();
+  return newestFirst.filter((uuid, index) => {
+    const keptMs = index < recentMax ? recentMs : recentAtLeastMs;
+    return nowMs - timeOfUuid(uuid) > keptMs;
+  });
 }
 
 /** Whether a creation that is not stored may still be under way. */
