@@ -37,7 +37,7 @@ import {
 import { quietRates, type Rates } from './faults.ts';
 import { gpuAddress, nicAddress, secondRegion } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
-import { limit } from './quotas.ts';
+import { spendQuota } from './quotas.ts';
 import { createProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
 
@@ -359,11 +359,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 9 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
-  'bind a vGPU at the quota': {
-    about: ['quota'],
-    prepare: inTurn(limit({ VGPU: 1 }), 0, inTurn(boot('vgpu'), 20_000, deleteLast)),
-    act: boot('vgpu'),
-  },
+  'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
 };
 

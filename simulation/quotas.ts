@@ -7,6 +7,7 @@ import { setQuota } from '#core/operations/quotas/set-quota.ts';
 import { arqOf } from '#core/store/arq-rows.ts';
 import { quotaOf, quotaRow } from '#core/store/quota-rows.ts';
 import { tableName } from '#core/store/tables.ts';
+import { type Act, boot, deleteLast, inTurn } from './acts.ts';
 import type { Item } from './database/expressions.ts';
 import { projects } from './openstack.ts';
 import { type Violate, Violation } from './violation.ts';
@@ -16,7 +17,7 @@ import { stage, type World } from './world.ts';
 const recountAfterMs = 10 * 60_000;
 
 /** Limits the project before it has ARQs. */
-export function limit(limits: Limits): (world: World) => void {
+export function limit(limits: Limits): Act {
   return ({ database, timeline }) => {
     const now = new Date(timeline.now()).toISOString();
     const quota: Quota = {
@@ -34,6 +35,13 @@ export function limit(limits: Limits): (world: World) => void {
     database.execute('PutCommand', { TableName, Item: quotaRow(quota, recountAt) });
   };
 }
+
+/** The only unit was taken by a server that is deleted. */
+export const spendQuota: Act = inTurn(
+  limit({ VGPU: 1 }),
+  0,
+  inTurn(boot('vgpu'), 20_000, deleteLast),
+);
 
 /** Sets other limits of the same resource classes. */
 export async function changeLimits({ database, depsFor, spawn, random }: World): Promise<void> {
