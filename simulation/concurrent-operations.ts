@@ -91,6 +91,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     act: bindSpare,
   },
   'bind a vGPU': { about: ['quota'], act: boot('vgpu') },
+  'bind two NICs': { about: ['NIC'], of: ['divide a NIC further'], act: boot('nic2') },
   'recount the quota': { about: ['quota'], act: recountAll },
   'recount the quota and bind a vGPU': {
     about: ['quota'],

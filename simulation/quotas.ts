@@ -37,11 +37,10 @@ export function limit(limits: Limits): Act {
 }
 
 /** The only unit was taken by a server that is deleted. */
-export const spendQuota: Act = inTurn(
-  limit({ VGPU: 1 }),
-  0,
-  inTurn(boot('vgpu'), 20_000, deleteLast),
-);
+export const spendQuota: Act = (world) => {
+  limit({ VGPU: 1 })(world);
+  inTurn(boot('vgpu'), 20_000, deleteLast)(world);
+};
 
 /** Sets other limits of the same resource classes. */
 export async function changeLimits({ database, depsFor, spawn, random }: World): Promise<void> {
