@@ -114,11 +114,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: true,
   },
   operator: {
-    indexes: { inventory: ['by-kind'] },
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
     // A host that is gone for good is forgotten; no host confirms its releases.
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
-      arqs: ['BatchGetItem', 'DeleteItem'],
+      arqs: ['GetItem', 'BatchGetItem', 'DeleteItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: true,

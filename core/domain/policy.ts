@@ -38,6 +38,8 @@ export const policies = {
   'cyborg:operator:host:rediscover': admin,
   'cyborg:operator:host:drain': admin,
   'cyborg:operator:host:resume': admin,
+  // Who may not list hosts sees the own project only.
+  'cyborg:operator:assignment:get_all': reader,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

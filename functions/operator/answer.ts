@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { deviceStatuses, deviceTypes } from '#core/domain/device.ts';
+import { arqStates } from '#core/domain/arq.ts';
+import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
 import { collection, time, uuid } from '../http/answers.ts';
@@ -73,3 +74,24 @@ export const resumedAnswer = z.strictObject({
 });
 
 export const rediscoverAnswer = z.strictObject({ hostname, job_id: z.string() });
+
+const ofDevice = { description: 'null if the device was deleted just now' };
+
+export const assignmentAnswer = z.strictObject({
+  device_uuid: uuid.nullable().meta(ofDevice),
+  device_address: z.string().nullable().meta(ofDevice),
+  hostname: hostname.nullable(),
+  type: z.enum(deviceTypes).nullable().meta(ofDevice),
+  resource_class: z.string().nullable().meta(ofDevice),
+  attach_handle_uuid: uuid.nullable(),
+  attach_type: z.enum(attachTypes).nullable(),
+  attach_info: z.record(z.string(), z.string()).nullable(),
+  arq_uuid: uuid,
+  arq_state: z.enum(arqStates),
+  device_profile_name: z.string(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string(),
+  bound_since: time.nullable().meta({ description: 'since when the ARQ has its state' }),
+});
+
+export const assignmentsAnswer = collection('assignments', assignmentAnswer);

@@ -2,6 +2,7 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { drainHostAction } from './drain-host.ts';
 import { forgetHostAction } from './forget-host.ts';
+import { getAssignments } from './get-assignments.ts';
 import { getHost } from './get-host.ts';
 import { getHosts } from './get-hosts.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
@@ -14,6 +15,7 @@ export const actions = {
   'rediscover-host': rediscoverHostAction,
   'drain-host': drainHostAction,
   'resume-host': resumeHostAction,
+  'get-assignments': getAssignments,
 };
 
 /** Operators ask hosts and Placement, as consumers do. */

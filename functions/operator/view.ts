@@ -1,3 +1,4 @@
+import type { Arq } from '#core/domain/arq.ts';
 import type { StoredProvider } from '#core/domain/bind-plan.ts';
 import type { Device } from '#core/domain/device.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
@@ -7,6 +8,7 @@ import { hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
 import type { StoredHost } from '#core/domain/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts.ts';
+import type { ProviderPlace } from '#core/store/provider-places.ts';
 import { timestamp } from '../http/links.ts';
 
 type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
@@ -82,5 +84,27 @@ function viewDevice(device: Device, providers: readonly StoredProvider[]) {
     reason: statusChange?.reason ?? null,
     health: health && isUnhealthy(device) ? health.reason : null,
     handles,
+  };
+}
+
+/** @param place undefined where the device's rows were deleted while the ARQs were read */
+export function viewAssignment({ uuid, binding, ...arq }: Arq, place: ProviderPlace | undefined) {
+  const { device, deployable } = place ?? {};
+  const { attachment } = binding ?? {};
+  return {
+    device_uuid: device?.uuid ?? null,
+    device_address: device?.address ?? null,
+    hostname: binding?.hostname ?? null,
+    type: device?.type ?? null,
+    resource_class: deployable?.resourceClass ?? null,
+    attach_handle_uuid: attachment?.handleUuid ?? null,
+    attach_type: attachment?.type ?? null,
+    attach_info: attachment?.info ?? null,
+    arq_uuid: uuid,
+    arq_state: arq.state,
+    device_profile_name: arq.deviceProfileName,
+    instance_uuid: binding?.instanceUuid ?? null,
+    project_id: arq.projectId,
+    bound_since: timestamp(arq.updatedAt ?? arq.createdAt),
   };
 }

@@ -60,6 +60,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
+  'GET /operator/v1/assignments': '--nnyyyyyy',
 };
 
 let world: World;
