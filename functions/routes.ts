@@ -93,6 +93,7 @@ const table = {
     '/operator/v1/assignments': {
       GET: ['get-assignments', 'cyborg:operator:assignment:get_all', 200],
     },
+    '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 

@@ -119,6 +119,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
       arqs: ['GetItem', 'BatchGetItem', 'DeleteItem'],
+      'device-profiles': ['GetItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: true,

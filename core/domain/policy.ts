@@ -38,8 +38,9 @@ export const policies = {
   'cyborg:operator:host:rediscover': admin,
   'cyborg:operator:host:drain': admin,
   'cyborg:operator:host:resume': admin,
-  // Who may not list hosts sees the own project only.
+  // Who may not list hosts sees the own project only, and of the capacity whether there is any.
   'cyborg:operator:assignment:get_all': reader,
+  'cyborg:operator:capacity:get': reader,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

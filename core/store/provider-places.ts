@@ -23,7 +23,10 @@ export function providerPlaces(client: Documents, table: string): ProviderPlaces
       const keys = [...new Set(providers)].map((uuid) => deployableKey(uuid));
       const deployables = (await getRows(client, table, keys)).map(deployableOf);
       const places = new Map(
-        deployables.map(({ hostname, deviceUuid }) => [deviceUuid, deviceKey(hostname, deviceUuid)]),
+        deployables.map(({ hostname, deviceUuid }) => [
+          deviceUuid,
+          deviceKey(hostname, deviceUuid),
+        ]),
       );
       const rows = (await getRows(client, table, [...places.values()])).map(deviceOf);
       const devices = new Map(rows.map((device) => [device.uuid, device]));

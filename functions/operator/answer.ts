@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { arqStates } from '#core/domain/arq.ts';
+import { obstacles } from '#core/domain/capacity.ts';
 import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
-import { collection, time, uuid } from '../http/answers.ts';
+import { collection, link, time, uuid } from '../http/answers.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 
@@ -95,3 +96,29 @@ export const assignmentAnswer = z.strictObject({
 });
 
 export const assignmentsAnswer = collection('assignments', assignmentAnswer);
+
+const stoppedBy = z
+  .array(z.strictObject({ reason: z.enum(obstacles), count: z.int() }))
+  .meta({ description: 'attach handles that serve no further server, by reason' });
+
+export const hostCapacityAnswer = z.strictObject({
+  hostname,
+  fits: z.int(),
+  stopped_by: stoppedBy,
+});
+
+const capacityDetailAnswer = z.strictObject({
+  profile: z.string(),
+  fits: z.int().meta({ description: 'of the hosts of this page' }),
+  stopped_by: stoppedBy,
+  hosts: z.array(hostCapacityAnswer),
+  hosts_links: z.array(link).optional(),
+});
+
+/** For a tenant. */
+const availabilityAnswer = z.strictObject({
+  profile: z.string(),
+  availability: z.enum(['none', 'few', 'many']),
+});
+
+export const capacityAnswer = z.union([capacityDetailAnswer, availabilityAnswer]);

@@ -109,7 +109,12 @@ async function listed(
   marker: string | undefined,
   count: number,
 ): Promise<Entry[]> {
-  const page = { limit: count, sortKey: 'uuid', sortDir: 'asc', ...(marker && { marker }) } as const;
+  const page = {
+    limit: count,
+    sortKey: 'uuid',
+    sortDir: 'asc',
+    ...(marker && { marker }),
+  } as const;
   const arqs = await deps.listings.arqs(page, projectId === undefined ? {} : { projectId });
   return arqs.map((arq) => ({ uuid: arq.uuid, arq }));
 }

@@ -3,6 +3,7 @@ import { resourceHandler } from '../http/resource-handler.ts';
 import { drainHostAction } from './drain-host.ts';
 import { forgetHostAction } from './forget-host.ts';
 import { getAssignments } from './get-assignments.ts';
+import { getCapacity } from './get-capacity.ts';
 import { getHost } from './get-host.ts';
 import { getHosts } from './get-hosts.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
@@ -16,6 +17,7 @@ export const actions = {
   'drain-host': drainHostAction,
   'resume-host': resumeHostAction,
   'get-assignments': getAssignments,
+  'get-capacity': getCapacity,
 };
 
 /** Operators ask hosts and Placement, as consumers do. */

@@ -1,7 +1,9 @@
 import type { Arq } from '#core/domain/arq.ts';
 import type { StoredProvider } from '#core/domain/bind-plan.ts';
+import type { HostCapacity, Obstacle } from '#core/domain/capacity.ts';
 import type { Device } from '#core/domain/device.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
 import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
@@ -107,4 +109,30 @@ export function viewAssignment({ uuid, binding, ...arq }: Arq, place: ProviderPl
     project_id: arq.projectId,
     bound_since: timestamp(arq.updatedAt ?? arq.createdAt),
   };
+}
+
+export function viewCapacity({ name }: DeviceProfile, found: readonly HostCapacity[]) {
+  const stopped: Partial<Record<Obstacle, number>> = {};
+  for (const { stoppedBy } of found) {
+    for (const [obstacle, count] of Object.entries(stoppedBy) as [Obstacle, number][]) {
+      stopped[obstacle] = (stopped[obstacle] ?? 0) + count;
+    }
+  }
+  return {
+    profile: name,
+    fits: found.reduce((sum, { fits }) => sum + fits, 0),
+    stopped_by: viewObstacles(stopped),
+    hosts: found.map(({ hostname, fits, stoppedBy }) => ({
+      hostname,
+      fits,
+      stopped_by: viewObstacles(stoppedBy),
+    })),
+  };
+}
+
+/** The most frequent first. */
+function viewObstacles(stopped: HostCapacity['stoppedBy']) {
+  return Object.entries(stopped)
+    .map(([reason, count]) => ({ reason, count }))
+    .sort((one, other) => other.count - one.count);
 }

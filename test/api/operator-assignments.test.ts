@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { aDevice, aReport, applySettled } from '#test/support/reports.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

@@ -61,6 +61,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
   'GET /operator/v1/assignments': '--nnyyyyyy',
+  'GET /operator/v1/capacity': '--nnyyyyyy',
 };
 
 let world: World;
