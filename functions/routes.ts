@@ -94,6 +94,10 @@ const table = {
       GET: ['get-assignments', 'cyborg:operator:assignment:get_all', 200],
     },
     '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
+    '/operator/v1/incidents': {
+      GET: ['get-incidents', 'cyborg:operator:incident:get_all', 200],
+    },
+    '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 

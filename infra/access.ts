@@ -114,7 +114,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: true,
   },
   operator: {
-    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project', 'by-due'] },
     // A host that is gone for good is forgotten; no host confirms its releases.
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
@@ -122,6 +122,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       'device-profiles': ['GetItem'],
     },
     jobs: ['CreateJob'],
+    // Devices to compare with Placement.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
 

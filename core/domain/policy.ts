@@ -41,6 +41,8 @@ export const policies = {
   // Who may not list hosts sees the own project only, and of the capacity whether there is any.
   'cyborg:operator:assignment:get_all': reader,
   'cyborg:operator:capacity:get': reader,
+  'cyborg:operator:incident:get_all': manager,
+  'cyborg:operator:reconcile:run': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

@@ -4,6 +4,7 @@ import { obstacles } from '#core/domain/capacity.ts';
 import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
+import { incidentKinds } from '#core/domain/incidents.ts';
 import { collection, link, time, uuid } from '../http/answers.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
@@ -122,3 +123,41 @@ const availabilityAnswer = z.strictObject({
 });
 
 export const capacityAnswer = z.union([capacityDetailAnswer, availabilityAnswer]);
+
+export const incidentAnswer = z.strictObject({
+  kind: z.enum(incidentKinds),
+  since: time.nullable(),
+  hostname,
+  device_uuid: uuid.nullable(),
+  arq_uuid: uuid.nullable(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string().nullable(),
+  reason: z.string(),
+  next_step: z.string(),
+  action: z
+    .strictObject({
+      method: z.enum(['POST', 'DELETE']),
+      path: z.string(),
+      body: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable()
+    .meta({ description: 'the request that ends it, if there is one' }),
+});
+
+export const incidentsAnswer = collection('incidents', incidentAnswer);
+
+export const reconcileAnswer = z.strictObject({
+  hostname,
+  dry_run: z.boolean(),
+  compared: z.int().meta({ description: 'providers that were compared' }),
+  differing: z.array(
+    z.strictObject({
+      provider: z.string(),
+      stored: z.string(),
+      placement: z.string(),
+      host: z.string(),
+    }),
+  ),
+  repairing: z.array(uuid).meta({ description: 'devices that are written to Placement now' }),
+  next: uuid.nullable().meta({ description: 'the `marker` of a request that compares the rest' }),
+});

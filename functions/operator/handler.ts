@@ -6,6 +6,8 @@ import { getAssignments } from './get-assignments.ts';
 import { getCapacity } from './get-capacity.ts';
 import { getHost } from './get-host.ts';
 import { getHosts } from './get-hosts.ts';
+import { getIncidents } from './get-incidents.ts';
+import { reconcileAction } from './reconcile.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
 import { resumeHostAction } from './resume-host.ts';
 
@@ -18,6 +20,8 @@ export const actions = {
   'resume-host': resumeHostAction,
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
+  'get-incidents': getIncidents,
+  reconcile: reconcileAction,
 };
 
 /** Operators ask hosts and Placement, as consumers do. */

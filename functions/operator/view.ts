@@ -8,6 +8,7 @@ import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
+import type { Incident } from '#core/domain/incidents.ts';
 import type { StoredHost } from '#core/domain/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts.ts';
 import type { ProviderPlace } from '#core/store/provider-places.ts';
@@ -135,4 +136,20 @@ function viewObstacles(stopped: HostCapacity['stoppedBy']) {
   return Object.entries(stopped)
     .map(([reason, count]) => ({ reason, count }))
     .sort((one, other) => other.count - one.count);
+}
+
+export function viewIncident(incident: Incident) {
+  const { action } = incident;
+  return {
+    kind: incident.kind,
+    since: timestamp(incident.since),
+    hostname: incident.hostname,
+    device_uuid: incident.deviceUuid ?? null,
+    arq_uuid: incident.arqUuid ?? null,
+    instance_uuid: incident.instanceUuid ?? null,
+    project_id: incident.projectId ?? null,
+    reason: incident.reason,
+    next_step: incident.nextStep,
+    action: action ?? null,
+  };
 }

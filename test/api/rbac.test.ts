@@ -62,6 +62,8 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
   'GET /operator/v1/assignments': '--nnyyyyyy',
   'GET /operator/v1/capacity': '--nnyyyyyy',
+  'GET /operator/v1/incidents': '--nnnnyynn',
+  'POST /operator/v1/reconcile': '--nnnnnynn',
 };
 
 let world: World;
