@@ -145,13 +145,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
-      // The summary of a host is written on the condition of the host's row.
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: finishing }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.
