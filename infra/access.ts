@@ -115,13 +115,16 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   operator: {
     // A quota that is set counts the ARQs that the project has.
-    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project', 'by-due'] },
     // A host that is gone for good is forgotten; no host confirms its releases.
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
       arqs: wholeRows,
+      'device-profiles': ['GetItem'],
     },
     jobs: ['CreateJob'],
+    // Devices to compare with Placement.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
 
@@ -143,13 +146,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
-      // The summary of a host is written on the condition of the host's row.
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: finishing }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.

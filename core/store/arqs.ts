@@ -3,7 +3,7 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { JobNote } from '../domain/host-work.ts';
-import type { ArqUuid } from '../domain/ids.ts';
+import type { ArqUuid, InstanceUuid } from '../domain/ids.ts';
 import { arqOf, arqRow, instanceOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';
@@ -27,6 +27,8 @@ export interface ArqStore {
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
+  /** Those that exist. */
+  bindings(instances: readonly InstanceUuid[]): Promise<Map<InstanceUuid, InstanceBinding>>;
   /**
    * Stores for which instances a job works: its end names only the job. False if the job is
    * stored for another boot.
@@ -91,6 +93,11 @@ export function arqStore(client: Documents, table: string): ArqStore {
     async binding(instanceUuid) {
       const row = await getRow(client, table, instanceKey(instanceUuid));
       return row && instanceOf(row);
+    },
+
+    async bindings(instances) {
+      const rows = await getRows(client, table, instances.map(instanceKey));
+      return new Map(rows.map(instanceOf).map((binding) => [binding.instanceUuid, binding]));
     },
 
     noteJob(jobUuid, note) {

@@ -1,8 +1,11 @@
 import * as z from 'zod';
-import { deviceStatuses, deviceTypes } from '#core/domain/device.ts';
+import { arqStates } from '#core/domain/arq.ts';
+import { obstacles } from '#core/domain/capacity.ts';
+import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
-import { collection, time, uuid } from '../http/answers.ts';
+import { incidentKinds } from '#core/domain/incidents.ts';
+import { collection, link, time, uuid } from '../http/answers.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 
@@ -73,3 +76,88 @@ export const resumedAnswer = z.strictObject({
 });
 
 export const rediscoverAnswer = z.strictObject({ hostname, job_id: z.string() });
+
+const ofDevice = { description: 'null if the device was deleted just now' };
+
+export const assignmentAnswer = z.strictObject({
+  device_uuid: uuid.nullable().meta(ofDevice),
+  device_address: z.string().nullable().meta(ofDevice),
+  hostname: hostname.nullable(),
+  type: z.enum(deviceTypes).nullable().meta(ofDevice),
+  resource_class: z.string().nullable().meta(ofDevice),
+  attach_handle_uuid: uuid.nullable(),
+  attach_type: z.enum(attachTypes).nullable(),
+  attach_info: z.record(z.string(), z.string()).nullable(),
+  arq_uuid: uuid,
+  arq_state: z.enum(arqStates),
+  device_profile_name: z.string(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string(),
+  bound_since: time.nullable().meta({ description: 'since when the ARQ has its state' }),
+});
+
+export const assignmentsAnswer = collection('assignments', assignmentAnswer);
+
+const stoppedBy = z
+  .array(z.strictObject({ reason: z.enum(obstacles), count: z.int() }))
+  .meta({ description: 'attach handles that serve no further server, by reason' });
+
+export const hostCapacityAnswer = z.strictObject({
+  hostname,
+  fits: z.int(),
+  stopped_by: stoppedBy,
+});
+
+const capacityDetailAnswer = z.strictObject({
+  profile: z.string(),
+  fits: z.int().meta({ description: 'of the hosts of this page' }),
+  stopped_by: stoppedBy,
+  hosts: z.array(hostCapacityAnswer),
+  hosts_links: z.array(link).optional(),
+});
+
+/** For a tenant. */
+const availabilityAnswer = z.strictObject({
+  profile: z.string(),
+  availability: z.enum(['none', 'few', 'many']),
+});
+
+export const capacityAnswer = z.union([capacityDetailAnswer, availabilityAnswer]);
+
+export const incidentAnswer = z.strictObject({
+  kind: z.enum(incidentKinds),
+  since: time.nullable(),
+  hostname,
+  device_uuid: uuid.nullable(),
+  arq_uuid: uuid.nullable(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string().nullable(),
+  reason: z.string(),
+  next_step: z.string(),
+  action: z
+    .strictObject({
+      method: z.enum(['POST', 'DELETE']),
+      path: z.string(),
+      body: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable()
+    .meta({ description: 'the request that ends it, if there is one' }),
+});
+
+export const incidentsAnswer = collection('incidents', incidentAnswer);
+
+export const reconcileAnswer = z.strictObject({
+  hostname,
+  dry_run: z.boolean(),
+  compared: z.int().meta({ description: 'providers that were compared' }),
+  differing: z.array(
+    z.strictObject({
+      provider: z.string(),
+      stored: z.string(),
+      placement: z.string(),
+      host: z.string(),
+    }),
+  ),
+  repairing: z.array(uuid).meta({ description: 'devices that are written to Placement now' }),
+  next: uuid.nullable().meta({ description: 'the `marker` of a request that compares the rest' }),
+});

@@ -156,7 +156,7 @@ export const countedUnits = {
   /** A host boots and reprovisions the vGPU of one server. */
   boot: {
     requests: 0,
-    writes: 25,
+    writes: 22,
     reads: 23,
     messages: 4,
     ruled: 2,

@@ -117,7 +117,8 @@ describe('the list of quotas', () => {
     expect(ids).toEqual(expect.arrayContaining(['p1', 'p2', 'p3']));
   });
 
-  it('refuses an unknown parameter', async () => {
+  it('refuses an unknown parameter, and a marker that is no quota', async () => {
     expect((await world.ask('GET', `${path}?project=p1`)).status).toBe(400);
+    expect((await world.ask('GET', `${path}?marker=nowhere`)).status).toBe(400);
   });
 });

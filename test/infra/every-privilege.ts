@@ -266,7 +266,17 @@ async function operatorsCalls() {
   expect(await post('/rediscover')).toMatchObject({ status: 202 });
   expect(await post('/drain', { reason: 'a fan' })).toMatchObject({ status: 200 });
   expect(await post('/resume')).toMatchObject({ status: 200 });
-  // The host's end, as of another name.
+  expect(await get('/assignments')).toMatchObject({ status: 200 });
+  expect(await get('/assignments?project=any')).toMatchObject({ status: 200 });
+  expect(await get(`/assignments?arq=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });
+  expect(await get(`/assignments?instance=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });
+  expect(await get('/capacity?profile=nothing')).toMatchObject({ status: 404 });
+  expect(await get('/incidents')).toMatchObject({ status: 200 });
+  // A host that is away, and that Placement does not know.
   await applyReport(world.deps, 'gone', aReport([aDevice()]), Date.now() - 3_600_000);
+  const compared = await world.ask('POST', '/operator/v1/reconcile', {
+    body: { host: 'gone', dry_run: false },
+  });
+  expect(compared).toMatchObject({ status: 202 });
   expect(await world.ask('DELETE', '/operator/v1/hosts/gone')).toMatchObject({ status: 204 });
 }
