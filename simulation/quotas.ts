@@ -16,7 +16,12 @@ import { stage, type World } from './world.ts';
 /** As after any recount. */
 const recountAfterMs = 10 * 60_000;
 
-/** Limits the project before it has ARQs. */
+/** Limits the project before it has ARQs, by an operator whose process does not die. */
+export async function limitByOperator({ depsFor, spawn }: World, limits: Limits): Promise<void> {
+  await setQuota(depsFor(spawn('nova operator')), projects.demo, limits).catch(() => {});
+}
+
+/** Limits the project before it has ARQs, in one moment. */
 export function limit(limits: Limits): Act {
   return ({ database, timeline }) => {
     const now = new Date(timeline.now()).toISOString();
