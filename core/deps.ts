@@ -19,6 +19,8 @@ import { type HistoryReader, historyReader } from './store/history.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
+import { type QuotaListings, quotaListings } from './store/quota-listings.ts';
+import { type QuotaStore, quotaStore } from './store/quotas.ts';
 import { type ReaperStore, reaperStore } from './store/reaper.ts';
 import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
@@ -29,7 +31,7 @@ export interface Deps {
   /** Base tables with consistent reads only: everything on Nova's path. */
   readonly store: Store;
   /** Indexes: never on Nova's path. */
-  readonly listings: Listings;
+  readonly listings: Listings & QuotaListings;
   readonly history: HistoryReader;
   readonly clients: {
     readonly keystone: Keystone;
@@ -55,6 +57,7 @@ export interface Store {
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
+  readonly quotas: QuotaStore;
   readonly reaper: ReaperStore;
   readonly attributes: AttributeStore;
   readonly regions: RegionStore;
@@ -74,12 +77,16 @@ export function createStore(
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
+      quotas: quotaStore(clients.strong, arqs),
       reaper: reaperStore(clients.strong, arqs),
       attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
-    listings: listings(clients.documents, { arqs, inventory, profiles }),
+    listings: {
+      ...listings(clients.documents, { arqs, inventory, profiles }),
+      ...quotaListings(clients.documents, arqs),
+    },
     history: historyReader(clients.documents, tableName(stage, 'history')),
   };
 }

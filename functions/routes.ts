@@ -92,6 +92,20 @@ const table = {
     '/operator/v1/hosts/{id}/resume': {
       POST: ['resume-host', 'cyborg:operator:host:resume', 200],
     },
+    '/operator/v1/assignments': {
+      GET: ['get-assignments', 'cyborg:operator:assignment:get_all', 200],
+    },
+    '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
+    '/operator/v1/incidents': {
+      GET: ['get-incidents', 'cyborg:operator:incident:get_all', 200],
+    },
+    '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
+    '/operator/v1/quotas': { GET: ['get-quotas', 'cyborg:operator:quota:get_all', 200] },
+    '/operator/v1/quotas/{id}': {
+      GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],
+      PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
+      DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
+    },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 

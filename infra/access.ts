@@ -114,15 +114,18 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: true,
   },
   operator: {
-    // Usage counts what ended, by the history, and what lasts, by the ARQs.
-    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project'] },
+    // A quota that is set counts the ARQs that the project has; usage, those that last.
+    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project', 'by-due'] },
     // A host that is gone for good is forgotten; no host confirms its releases.
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
-      arqs: ['BatchGetItem', 'DeleteItem'],
+      arqs: wholeRows,
+      'device-profiles': ['GetItem'],
       history: ['Query'],
     },
     jobs: ['CreateJob'],
+    // Devices to compare with Placement.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
 
@@ -149,13 +152,12 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A reboot of the host starts the reprovisioning of its instances' devices.
     tables: {
       arqs: wholeRows,
-      // The summary of a host is written on the condition of the host's row.
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: finishing }, callsOpenStack: false },
+  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.
@@ -169,7 +171,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
-    indexes: { arqs: ['by-due'], inventory: ['by-kind', 'by-due'] },
+    // A recount of a quota reads the ARQs of its project.
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

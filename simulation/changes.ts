@@ -2,6 +2,7 @@
 
 import type { Item } from './database/expressions.ts';
 import type { MemoryDatabase, RowChange } from './database/memory-database.ts';
+import { checkTake } from './quotas.ts';
 import type { Violate } from './violation.ts';
 
 /**
@@ -15,6 +16,7 @@ const requiredAttributes: Readonly<Record<string, string>> = {
   HOST: 'hostname',
   'ARQ#': 'profile_name',
   'INSTANCE#': 'bind_id',
+  'QUOTA#': 'limits',
   'RELEASE#': 'release',
   'PROGRAM#': 'program',
 };
@@ -26,6 +28,7 @@ export function checkChange(
 ): void {
   if (after) checkRequired(after, before, violate);
   if (before && after) checkUpdate(before, after, database, violate);
+  if (before && after) checkTake(before, after, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
   if (before && after && String(after.pk).startsWith('ARQ#'))
@@ -35,8 +38,9 @@ export function checkChange(
 function checkRequired(after: Item, before: Item | undefined, violate: Violate): void {
   const key = String(after.sk ?? after.pk);
   const wanted = Object.entries(requiredAttributes).find(([prefix]) => key.startsWith(prefix))?.[1];
-  // A host that has not reported yet has a row with a lease only.
-  if (wanted === undefined || after[wanted] !== undefined || after.lease_holder) return;
+  // A host that has not reported yet has a row with a lease only; a row may bar an ARQ's uuid.
+  if (wanted === undefined || after[wanted] !== undefined) return;
+  if (after.lease_holder || after.is_barred) return;
   if (before === undefined || before[wanted] !== undefined) {
     violate('I5', `row ${after.pk} ${after.sk ?? ''} lacks ${wanted}`);
   }

@@ -37,6 +37,7 @@ import {
 } from './acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
 import { type Operation, operations } from './operations.ts';
+import { recountAll } from './quotas.ts';
 
 const minuteMs = 60_000;
 
@@ -88,6 +89,13 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     about: ['NIC'],
     of: ['delete unbound ARQs'],
     act: bindSpare,
+  },
+  'bind a vGPU': { about: ['quota'], act: boot('vgpu') },
+  'bind two NICs': { about: ['NIC'], of: ['divide a NIC further'], act: boot('nic2') },
+  'recount the quota': { about: ['quota'], act: recountAll },
+  'recount the quota and bind a vGPU': {
+    about: ['quota'],
+    act: inTurn(recountAll, 3000, boot('vgpu')),
   },
   'reboot the host, long stall': { about: ['host'], act: reboot, lateMs: 55_000 },
   'program slowly and bind without an image': {

@@ -29,6 +29,8 @@ export const otherGuards = [
   'deadline of binds',
   'deadline of releases',
   'deadline of unbound ARQs',
+  'recount of quotas',
+  'recount bars what it takes for dead',
   'reaper',
   'reaper asks again after ten minutes',
   'reaper asks Placement',
@@ -148,6 +150,11 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of binds': withoutDeadline('binding'),
   'deadline of releases': withoutDeadline('awaited'),
   'deadline of unbound ARQs': withoutDeadline('arq'),
+  'recount of quotas': withoutDeadline('quota'),
+  'recount bars what it takes for dead': (deps) => ({
+    ...deps,
+    store: { ...deps.store, arqs: { ...deps.store.arqs, bar: async () => true } },
+  }),
   reaper: (deps, process) =>
     process === 'sweep'
       ? { ...deps, listings: { ...deps.listings, deployablesFrom: async () => [] } }

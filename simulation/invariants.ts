@@ -5,11 +5,12 @@ import type { AttachHandle } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import type { AwaitedWork } from '#core/domain/host-work.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
-import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
+import { instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
 import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
 import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
+import { checkQuotas, checkRecounted, storedArqs } from './quotas.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 
@@ -32,7 +33,7 @@ function read({ database }: World): Stored {
     .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
     .map(handleOf);
   return {
-    arqs: new Map(of('ARQ#', arqOf).map((arq) => [arq.uuid, arq])),
+    arqs: new Map(storedArqs(database).map((arq) => [arq.uuid, arq])),
     bindings: of('INSTANCE#', instanceOf),
     releases: [...of('RELEASE#', releaseOf), ...of('PROGRAM#', programOf)],
     handles: new Map(handles.map((handle) => [`${handle.providerUuid} ${handle.uuid}`, handle])),
@@ -49,6 +50,7 @@ export function createSafetyCheck(world: World): () => void {
     checked = world.database.version();
     const stored = read(world);
     checkStored(world, stored);
+    checkQuotas(world);
     checkSummary();
     checkMade(world, stored);
   };
@@ -161,6 +163,7 @@ export function checkConvergence(world: World): void {
   for (const { queue, body } of world.queues.dead) {
     throw new Violation('L3', `${queue} dead-lettered ${body.slice(0, 200)}`);
   }
+  checkRecounted(world);
   for (const host of world.hosts) checkHost(world, host, stored);
   checkBoots(world, stored);
   checkQuarantine(world, stored);

@@ -37,6 +37,7 @@ import {
 import { quietRates, type Rates } from './faults.ts';
 import { gpuAddress, nicAddress, secondRegion } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
+import { spendQuota } from './quotas.ts';
 import { createProfiles } from './run.ts';
 import { createWorld, type WorldOptions } from './world.ts';
 
@@ -52,7 +53,7 @@ const removeDuringOutage = inTurn(
 const quiescenceMs = 25 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile';
+export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota';
 
 export interface Operation {
   readonly about: readonly Subject[];
@@ -152,7 +153,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'bind a vGPU during a release': {
     about: ['GPU'],
     prepare: boot('vgpu2'),
-    act: inTurn(deleteLast, 60, boot('vgpu')),
+    act: inTurn(deleteLast, 45, boot('vgpu')),
   },
   'bind two vGPUs during a release': {
     about: ['GPU', 'host', 'instance'],
@@ -358,6 +359,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 9 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
+  'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
 };
 

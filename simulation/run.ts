@@ -4,6 +4,7 @@
 import { type Disaster, disasters } from './faults.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
+import { changeLimits, limitByOperator } from './quotas.ts';
 import type { Violation } from './violation.ts';
 import { createWorld, startMs, type World, type WorldOptions } from './world.ts';
 
@@ -51,6 +52,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
 async function runScenario(world: World): Promise<void> {
   const check = createSafetyCheck(world);
   createProfiles(world);
+  if (world.random.chance(0.5)) void limitByOperator(world, { VGPU: world.random.between(1, 4) });
   await world.runFor(readyMs, check);
   const busyMs = world.random.between(5, 20) * minuteMs;
   const { random } = world;
@@ -68,6 +70,9 @@ async function runScenario(world: World): Promise<void> {
     soon(world, busyMs, () => unbindAndRebind(world));
   }
   soon(world, busyMs, () => probe(world));
+  for (let count = world.random.between(0, 2); count > 0; count -= 1) {
+    soon(world, busyMs, () => changeLimits(world));
+  }
   await world.runFor(busyMs + 10 * minuteMs, check);
   stopFaults(world);
   await world.runFor(quiescenceMs, check);

@@ -178,7 +178,8 @@ function countFor(targets: readonly BindTarget[], provider: ProviderUuid): numbe
   return targets.filter((target) => target.providerUuid === provider).length;
 }
 
-function checkTarget(
+/** @throws DomainError for what lasts, whichever handle is taken */
+export function checkTarget(
   arq: Arq,
   target: BindTarget,
   stored: StoredProvider,

@@ -146,7 +146,8 @@ function toPlacementName(name: string): string {
   return name.toUpperCase().replaceAll('-', '_');
 }
 
-function canonicalClass(name: string, where: string): string {
+/** @throws InvalidInput unless hosts can offer such a class */
+export function canonicalClass(name: string, where: string): string {
   const canonical = toPlacementName(name);
   if (!isOfferedClass(canonical)) {
     throw new InvalidInput(

@@ -277,6 +277,8 @@ export interface Presence {
   readonly version?: number;
   /** Id of the certificate that the agent connected with. */
   readonly certificate?: string;
+  /** Grows with each event that is stored, and is its time at least; ms since 1970. */
+  readonly order?: number;
   /** Time of the event, ISO 8601. */
   readonly at: string;
 }

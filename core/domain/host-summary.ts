@@ -2,6 +2,7 @@
 // history of a host follows. The host's own row changes with each heartbeat, so it is in no index.
 
 import { isDeepStrictEqual } from 'node:util';
+import type { Presence } from './device.ts';
 import type { StoredHost } from './report-plan.ts';
 
 export interface HostSummary {
@@ -29,43 +30,48 @@ export type SummaryFields = {
     | undefined;
 };
 
-/**
- * Fields to write, and what the host's row must still hold then: a late writer changes nothing.
- */
+/** The fields of one writer. A later order replaces an earlier one. */
 export interface SummaryPart {
+  readonly of: 'report' | 'presence';
+  readonly order: string;
   readonly fields: SummaryFields;
-  readonly holds:
-    | { readonly leaseHolder: string }
-    | { readonly presence: NonNullable<StoredHost['presence']> }
-    | { readonly conflictSince: string };
 }
 
 /**
  * The parts of the stored summary that differ from the host's row.
  *
- * @param applied by the holder of the host's lease, after a report: the other fields of the
- *   summary are that holder's
+ * @param counts after a report was applied
  */
 export function staleParts(
   host: StoredHost,
   summary: HostSummary | undefined,
-  applied?: DeviceCounts & { readonly holder: string },
+  counts: DeviceCounts | undefined,
 ): SummaryPart[] {
-  const { presence, conflict } = host;
-  const parts: SummaryPart[] = [];
-  if (applied) {
-    const { holder, ...counts } = applied;
-    const fields = { ...reportFields(host), ...counts };
-    parts.push({ fields, holds: { leaseHolder: holder } });
-  } else if (conflict) {
-    const fields = { conflictSince: conflict.since };
-    parts.push({ fields, holds: { conflictSince: conflict.since } });
-  }
-  if (presence) {
-    const { isConnected, at: since } = presence;
-    parts.push({ fields: { presence: { isConnected, since } }, holds: { presence } });
-  }
+  const { presence } = host;
+  const isTold = counts !== undefined || host.conflict !== undefined;
+  const report = { of: 'report', order: reportOrder(host) } as const;
+  const parts: SummaryPart[] = [
+    ...(isTold ? [{ ...report, fields: { ...reportFields(host), ...counts } }] : []),
+    ...(presence ? [presencePart(presence)] : []),
+  ];
   return parts.filter(({ fields }) => !agrees(summary, fields));
+}
+
+function presencePart({ isConnected, at: since, order = 0 }: Presence): SummaryPart {
+  return { of: 'presence', order: padded(order), fields: { presence: { isConnected, since } } };
+}
+
+/**
+ * Reports of different boots are ordered by the time of receipt, and those of one boot by their
+ * sequence, too; a conflict follows the last report. A host that was forgotten begins later.
+ */
+function reportOrder({ lastReceivedAtMs, sequence, conflict }: StoredHost): string {
+  return `${padded(lastReceivedAtMs)}#${padded(Math.max(sequence, 0))}#${conflict ? 1 : 0}`;
+}
+
+/** Numbers as text in their order. */
+function padded(number: number): string {
+  return String(number).padStart(16, '0');
 }
 
 function reportFields({ agentVersion, bootId, bootedAt, conflict }: StoredHost): SummaryFields {

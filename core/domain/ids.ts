@@ -63,6 +63,11 @@ export function timeOrderedUuid(milliseconds: number, random: Uint8Array): strin
   return formatUuid(bytes, 7);
 }
 
+/** When a time-ordered uuid was made; milliseconds since 1970. */
+export function timeOfUuid(uuid: string): number {
+  return Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16);
+}
+
 function formatUuid(bytes: Buffer, version: number): string {
   const marked = Buffer.from(bytes);
   marked[6] = ((marked[6] ?? 0) & 0x0f) | (version << 4);

@@ -41,6 +41,16 @@ export const policies = {
   'cyborg:operator:host:rediscover': admin,
   'cyborg:operator:host:drain': admin,
   'cyborg:operator:host:resume': admin,
+  // Who may not list hosts sees the own project only, and of the capacity whether there is any.
+  'cyborg:operator:assignment:get_all': reader,
+  'cyborg:operator:capacity:get': reader,
+  'cyborg:operator:incident:get_all': manager,
+  'cyborg:operator:reconcile:run': admin,
+  // A tenant sees its own only; who may list all sees each.
+  'cyborg:operator:quota:get_all': manager,
+  'cyborg:operator:quota:get_one': reader,
+  'cyborg:operator:quota:set': admin,
+  'cyborg:operator:quota:delete': admin,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type PolicyRule = keyof typeof policies;

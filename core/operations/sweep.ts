@@ -4,6 +4,7 @@ import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { ArqUuid } from '../domain/ids.ts';
 import type { DueKind } from '../store/shards.ts';
 import { expireWork } from './host-work/expire-work.ts';
+import { recount } from './quotas/recount.ts';
 import { releaseArqs } from './release/release-arqs.ts';
 
 /** After this time the sweep reads no other page: its next run is a minute away. */
@@ -18,8 +19,9 @@ const beginsWithinMs = 40_000;
 export async function sweep(deps: ConsumerDeps): Promise<void> {
   const now = new Date(deps.clock()).toISOString();
   const faults: unknown[] = [];
-  // Nova waits for binds, and the next claim for releases and programs; unbound ARQs can wait.
-  for (const kind of ['binding', 'awaited', 'arq'] as const) {
+  // Nova waits for binds, and the next claim for releases and programs; unbound ARQs and quotas
+  // can wait.
+  for (const kind of ['binding', 'awaited', 'arq', 'quota'] as const) {
     await sweepKind(deps, kind, now, faults);
   }
   if (faults.length > 0) throw faults[0];
@@ -75,6 +77,10 @@ const end: Readonly<Record<DueKind, End>> = {
     const work = await deps.store.releases.awaited(id);
     if (work?.kind === 'release') await expireWork.release(deps, work, asked);
     if (work?.kind === 'program') await expireWork.program(deps, work, asked);
+  },
+
+  async quota(deps, projectId) {
+    await recount(deps, projectId);
   },
 };
 

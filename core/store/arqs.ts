@@ -3,20 +3,32 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq, InstanceBinding } from '../domain/arq.ts';
 import type { JobNote } from '../domain/host-work.ts';
-import type { ArqUuid } from '../domain/ids.ts';
+import type { ArqUuid, InstanceUuid } from '../domain/ids.ts';
 import { arqOf, arqRow, instanceOf } from './arq-rows.ts';
 import type { Documents } from './documents.ts';
 import { jobOf, jobRow } from './host-work-rows.ts';
 import { getRow, getRows } from './reads.ts';
-import { arqKey, instanceKey, jobKey } from './rows.ts';
+import { arqKey, instanceKey, jobKey, type Row } from './rows.ts';
 import { deleteIf, held, transact } from './writes.ts';
 
 export interface ArqStore {
-  /** All or none. Until bound, the sweep deletes them after `dueAt`. */
-  create(arqs: readonly Arq[], dueAt: string): Promise<void>;
+  /**
+   * All or none. Until bound, the sweep deletes them after `dueAt`. False if one of the uuids was
+   * barred; then nothing is stored.
+   */
+  create(arqs: readonly Arq[], dueAt: string): Promise<boolean>;
+  /**
+   * Bars the uuid of an ARQ that is not stored, so that a creation that still runs cannot store
+   * it. False if it is stored.
+   *
+   * @param until when no creation of it can run any more; seconds since 1970
+   */
+  bar(uuid: ArqUuid, until: number): Promise<boolean>;
   /** Those that exist. */
   byUuids(uuids: readonly ArqUuid[]): Promise<Map<ArqUuid, Arq>>;
   binding(instanceUuid: string): Promise<InstanceBinding | undefined>;
+  /** Those that exist. */
+  bindings(instances: readonly InstanceUuid[]): Promise<Map<InstanceUuid, InstanceBinding>>;
   /**
    * Stores for which instances a job works: its end names only the job. False if the job is
    * stored for another boot.
@@ -37,24 +49,55 @@ export function arqStore(client: Documents, table: string): ArqStore {
         ConditionExpression: 'attribute_not_exists(pk)',
       }));
       const [only] = puts;
-      // A single row needs no transaction, which costs twice as much. A row that exists already
-      // is our own first attempt, whose answer was lost: uuids are random.
-      if (puts.length === 1 && only) await held(client.send(new PutCommand(only)));
-      else
-        await transact(
-          client,
-          puts.map((put) => ({ Put: put })),
-        );
+      // A single row needs no transaction, which costs twice as much.
+      const isStored =
+        puts.length === 1 && only
+          ? await held(client.send(new PutCommand(only)))
+          : (await transact(
+              client,
+              puts.map((put) => ({ Put: put })),
+            )) === 'done';
+      if (isStored) return true;
+      // A row that exists already is our own first attempt, whose answer was lost, unless it bars
+      // the uuid: uuids are random.
+      const rows = await getRows(
+        client,
+        table,
+        arqs.map(({ uuid }) => arqKey(uuid)),
+      );
+      return !rows.some(isBarred);
+    },
+
+    bar(uuid, until) {
+      return held(
+        client.send(
+          new PutCommand({
+            TableName: table,
+            Item: { ...arqKey(uuid), is_barred: true, expires_at: until },
+            ConditionExpression: 'attribute_not_exists(pk)',
+          }),
+        ),
+      );
     },
 
     async byUuids(uuids) {
       const rows = await getRows(client, table, [...new Set(uuids)].map(arqKey));
-      return new Map(rows.map(arqOf).map((arq) => [arq.uuid, arq]));
+      return new Map(
+        rows
+          .filter((row) => !isBarred(row))
+          .map(arqOf)
+          .map((arq) => [arq.uuid, arq]),
+      );
     },
 
     async binding(instanceUuid) {
       const row = await getRow(client, table, instanceKey(instanceUuid));
       return row && instanceOf(row);
+    },
+
+    async bindings(instances) {
+      const rows = await getRows(client, table, instances.map(instanceKey));
+      return new Map(rows.map(instanceOf).map((binding) => [binding.instanceUuid, binding]));
     },
 
     noteJob(jobUuid, note) {
@@ -87,4 +130,8 @@ export function arqStore(client: Documents, table: string): ArqStore {
       });
     },
   };
+}
+
+function isBarred(row: Row): boolean {
+  return row.is_barred === true;
 }

@@ -25,6 +25,7 @@ const storedHost = z.object({
       session: z.string().exactOptional(),
       version: z.number().exactOptional(),
       certificate: z.string().exactOptional(),
+      order: z.number().exactOptional(),
       at: z.string(),
     })
     .exactOptional(),

@@ -8,7 +8,7 @@ import { hostOf } from './host-rows.ts';
 import { getRow, getRows } from './reads.ts';
 import { camelNamed, parseRow, snakeNamed } from './row-fields.ts';
 import { hostKey, hostSummaryKey, notOfferedKey, type Row } from './rows.ts';
-import { setting, transact } from './writes.ts';
+import { setting, transact, updateIf } from './writes.ts';
 
 const storedSummary = z.object({
   hostname: z.string(),
@@ -25,8 +25,8 @@ const storedSummary = z.object({
 export interface HostSummaryStore {
   hostSummary(hostname: string): Promise<HostSummary | undefined>;
   /**
-   * Writes a part of a host's summary, and makes the summary if there is none; false if the
-   * host's row no longer holds what the part names.
+   * Writes a part of a host's summary, and makes the summary if there is none; false if a later
+   * writer came first.
    */
   putSummaryPart(hostname: string, part: SummaryPart, now: string): Promise<boolean>;
   /**
@@ -45,36 +45,23 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
       return row && summaryOf(row);
     },
 
-    async putSummaryPart(hostname, { fields, holds }, now) {
-      const [name, held] = heldAttribute(holds);
-      const rows = namedRows(fields);
-      const set = setting({ kind: 'host', uuid: hostname, hostname, ...rows });
+    putSummaryPart(hostname, { of, order, fields }, now) {
+      const set = setting({ kind: 'host', uuid: hostname, hostname, ...namedRows(fields) });
       const absent = Object.keys(fields).filter(
         (field) => fields[field as keyof SummaryFields] === undefined,
       );
       const remove = absent.map((field) => Object.keys(snakeNamed({ [field]: 0 }))[0]);
-      const outcome = await transact(client, [
-        {
-          ConditionCheck: {
-            TableName: table,
-            Key: hostKey(hostname),
-            ConditionExpression: `${name} = :held`,
-            ExpressionAttributeValues: { ':held': held },
-          },
-        },
-        {
-          Update: {
-            TableName: table,
-            Key: hostSummaryKey(hostname),
-            UpdateExpression:
-              `${set.expression}, first_seen = if_not_exists(first_seen, :now)` +
-              (remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''),
-            ExpressionAttributeNames: set.names,
-            ExpressionAttributeValues: { ...set.values, ':now': now },
-          },
-        },
-      ]);
-      return outcome === 'done';
+      const by = `${of}_order`;
+      return updateIf(client, {
+        TableName: table,
+        Key: hostSummaryKey(hostname),
+        UpdateExpression:
+          `${set.expression}, ${by} = :order, first_seen = if_not_exists(first_seen, :now)` +
+          (remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''),
+        ConditionExpression: `attribute_not_exists(${by}) OR ${by} <= :order`,
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: { ...set.values, ':order': order, ':now': now },
+      });
     },
 
     async deleteHost(hostname, holder) {
@@ -113,13 +100,6 @@ export function summaryIn(rows: readonly Row[]): { readonly summary?: HostSummar
 
 function namedRows({ presence, ...fields }: SummaryFields): Row {
   return { ...snakeNamed(fields), ...(presence && { presence: snakeNamed(presence) }) };
-}
-
-/** The attribute of the host's row that a part depends on, and its value. */
-function heldAttribute(holds: SummaryPart['holds']): readonly [name: string, value: unknown] {
-  if ('leaseHolder' in holds) return ['lease_holder', holds.leaseHolder];
-  if ('presence' in holds) return ['presence', snakeNamed(holds.presence)];
-  return ['conflict_since', holds.conflictSince];
 }
 
 function hostnameOf({ pk }: Row): string {

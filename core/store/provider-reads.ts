@@ -9,10 +9,11 @@ import type { ProviderUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
 import { handleOf } from './handle-rows.ts';
 import { deployableOf } from './inventory-rows.ts';
+import { type ProviderPlaces, providerPlaces } from './provider-places.ts';
 import { getRows, queryPartition } from './reads.ts';
 import { handleKey, type Row } from './rows.ts';
 
-export interface ProviderReads {
+export interface ProviderReads extends ProviderPlaces {
   /** A provider's deployable with all its handles. */
   provider(uuid: ProviderUuid): Promise<StoredProvider | undefined>;
   /** Those of them that exist, in the given order. */
@@ -88,6 +89,7 @@ export function providerReads(client: Documents, table: string): ProviderReads {
   }
 
   return {
+    ...providerPlaces(client, table),
     provider,
 
     async providers(uuids) {

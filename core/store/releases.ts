@@ -31,6 +31,8 @@ export interface ReleaseStore {
   program(id: string): Promise<HostProgram | undefined>;
   /** The work that a handle waits for. */
   awaited(id: string): Promise<AwaitedWork | undefined>;
+  /** Those that exist. */
+  awaitedOf(ids: readonly string[]): Promise<AwaitedWork[]>;
   /**
    * Frees the handles that still wait for it, or only the given ones. Repeatable.
    *
@@ -120,6 +122,12 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       const [row] = await getRows(client, tables.arqs, [releaseKey(id), programKey(id)]);
       if (!row) return undefined;
       return row.pk === releaseKey(id).pk ? releaseOf(row) : programOf(row);
+    },
+
+    async awaitedOf(ids) {
+      const keys = ids.flatMap((id) => [releaseKey(id), programKey(id)]);
+      const rows = await getRows(client, tables.arqs, keys);
+      return rows.map((row) => (row.release === undefined ? programOf(row) : releaseOf(row)));
     },
 
     async confirm(work, change, some, cleanings = {}) {

@@ -6,6 +6,7 @@ export const arqKey = (uuid: string) => ({ pk: `ARQ#${uuid}` });
 export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const programKey = (id: string) => ({ pk: `PROGRAM#${id}` });
+export const quotaKey = (projectId: string) => ({ pk: `QUOTA#${projectId}` });
 export const reaperKey = () => ({ pk: 'REAPER' });
 /** The row that stores the moment of the last restored backup. */
 export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });

@@ -17,9 +17,9 @@ export function shardOf(partition: string, uuid: string): string {
 /**
  * Kinds of rows with a deadline, each in partitions of its own: many ARQs of a tenant do not
  * delay binds.
- * `awaited` are releases and programs, which handles wait for.
+ * `awaited` are releases and programs, which handles wait for. A quota is due to be recounted.
  */
-export type DueKind = 'arq' | 'binding' | 'awaited';
+export type DueKind = 'arq' | 'binding' | 'awaited' | 'quota';
 
 /**
  * The partition of a deadline.

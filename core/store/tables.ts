@@ -5,6 +5,7 @@
 //                    JOB#<uuid of a job's id>         the instances that a job is for
 //                    RELEASE#<release id>             handles that a host still has to clean up
 //                    PROGRAM#<program id>             a region that an operator has programmed
+//                    QUOTA#<project id>               a project's limits, what is left of them
 //                    REAPER                           how far the reaper has come
 //   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
 //                    HOST#<hostname>  SUMMARY         what changes seldom of the host
@@ -30,9 +31,10 @@
 // both sort orders of the API. Devices change seldom: their indexes hold whole rows, and DynamoDB
 // filters them.
 //
-//   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid}
+//   by-kind      kind, uuid            GET /{resource}s sorted by uuid; GET /{resource}s/{uuid};
+//                                      projects with a quota
 //   by-created   kind, created_key     GET /{resource}s sorted by created_at
-//   by-project   project_id, uuid      a tenant's ARQs
+//   by-project   project_id, uuid      a tenant's ARQs; recounts of its quota
 //   by-profile   profile_shard, uuid   whether a profile is in use
 //   by-due       due, due_at           sparse: rows with a deadline, for the sweep; also counts
 //                                      a project's unbound ARQs

@@ -59,7 +59,9 @@ function changeOf(record: DynamoDBRecord): Change[] {
   const after = imageOf(record.dynamodb?.NewImage);
   const key = String((after ?? before)?.pk);
   const sort = String((after ?? before)?.sk ?? '');
-  if (key.startsWith('ARQ#')) return [{ kind: 'arq', ...images(before, after, arqOf) }];
+  // A row that bars an ARQ's uuid is no ARQ.
+  if (key.startsWith('ARQ#'))
+    return (after ?? before)?.is_barred ? [] : [{ kind: 'arq', ...images(before, after, arqOf) }];
   if (key.startsWith('NAME#')) return [{ kind: 'profile', ...images(before, after, profileOf) }];
   if (key.startsWith('DELETED#'))
     return [{ kind: 'profile-deletion', ...images(before, after, profileDeletionOf) }];

@@ -24,7 +24,9 @@ const examples: Readonly<Record<string, unknown>> = {
   'devices.force-release': { reason: 'The card was reset by hand.' },
   'deployables.update': [{ op: 'add', path: '/bitstream', value: image }],
   'deployables.program': [{ op: 'replace', path: '/program', value: [{ image_uuid: image }] }],
+  'operator.set-quota': { limits: { FPGA: 4, VGPU: null } },
   'attributes.create': { deployable_id: 1_099_511_627_776, key: 'location', value: 'rack 12' },
+  'operator.reconcile': { host: 'cmp1.example.org', dry_run: true },
   'operator.drain-host': { reason: 'A fan is replaced.', until: '2026-07-01T06:00:00Z' },
 };
 

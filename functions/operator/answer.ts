@@ -1,9 +1,11 @@
 import * as z from 'zod';
-import { deviceStatuses, deviceTypes } from '#core/domain/device.ts';
+import { arqStates } from '#core/domain/arq.ts';
+import { obstacles } from '#core/domain/capacity.ts';
+import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
-import { historyKinds } from '#core/domain/history.ts';
 import { hostStates } from '#core/domain/host-state.ts';
-import { collection, time, uuid } from '../http/answers.ts';
+import { incidentKinds } from '#core/domain/incidents.ts';
+import { collection, link, time, uuid } from '../http/answers.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 
@@ -75,46 +77,87 @@ export const resumedAnswer = z.strictObject({
 
 export const rediscoverAnswer = z.strictObject({ hostname, job_id: z.string() });
 
-const exactTime = z.iso
-  .datetime({ precision: 3 })
-  .meta({ description: 'ISO 8601, UTC, milliseconds', examples: ['2026-07-01T01:02:03.004Z'] });
+const ofDevice = { description: 'null if the device was deleted just now' };
 
-export const recordAnswer = z.strictObject({
-  id: uuid,
-  at: exactTime,
-  kind: z.enum(historyKinds),
-  from: z.string().nullable(),
-  to: z.string().nullable(),
-  since: exactTime.nullable().meta({ description: 'since when it was as in `from`' }),
+export const assignmentAnswer = z.strictObject({
+  device_uuid: uuid.nullable().meta(ofDevice),
+  device_address: z.string().nullable().meta(ofDevice),
   hostname: hostname.nullable(),
-  device_uuid: uuid.nullable(),
-  resource_provider_uuid: uuid.nullable(),
+  type: z.enum(deviceTypes).nullable().meta(ofDevice),
+  resource_class: z.string().nullable().meta(ofDevice),
   attach_handle_uuid: uuid.nullable(),
-  resource_class: z.string().nullable(),
-  arq_uuids: z.array(uuid),
+  attach_type: z.enum(attachTypes).nullable(),
+  attach_info: z.record(z.string(), z.string()).nullable(),
+  arq_uuid: uuid,
+  arq_state: z.enum(arqStates),
+  device_profile_name: z.string(),
   instance_uuid: uuid.nullable(),
-  project_id: z.string().nullable(),
-  device_profile_name: z.string().nullable(),
-  by: z.string().nullable().meta({ description: '`user:<id>`, `agent`, `sweep` or `service`' }),
-  request_id: z.string().nullable(),
-  reason: z.string().nullable(),
-  evidence: z
-    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
-    .nullable()
-    .meta({ description: 'what the host verified after it had cleaned the device' }),
+  project_id: z.string(),
+  bound_since: time.nullable().meta({ description: 'since when the ARQ has its state' }),
 });
 
-export const historyAnswer = collection('history', recordAnswer);
+export const assignmentsAnswer = collection('assignments', assignmentAnswer);
 
-export const usageAnswer = z.strictObject({
-  from: exactTime,
-  to: exactTime.meta({ description: 'not after now: what is in use is counted until now' }),
-  usage: z.array(
+const stoppedBy = z
+  .array(z.strictObject({ reason: z.enum(obstacles), count: z.int() }))
+  .meta({ description: 'attach handles that serve no further server, by reason' });
+
+export const hostCapacityAnswer = z.strictObject({
+  hostname,
+  fits: z.int(),
+  stopped_by: stoppedBy,
+});
+
+const capacityDetailAnswer = z.strictObject({
+  profile: z.string(),
+  fits: z.int().meta({ description: 'of the hosts of this page' }),
+  stopped_by: stoppedBy,
+  hosts: z.array(hostCapacityAnswer),
+  hosts_links: z.array(link).optional(),
+});
+
+/** For a tenant. */
+const availabilityAnswer = z.strictObject({
+  profile: z.string(),
+  availability: z.enum(['none', 'few', 'many']),
+});
+
+export const capacityAnswer = z.union([capacityDetailAnswer, availabilityAnswer]);
+
+export const incidentAnswer = z.strictObject({
+  kind: z.enum(incidentKinds),
+  since: time.nullable(),
+  hostname,
+  device_uuid: uuid.nullable(),
+  arq_uuid: uuid.nullable(),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string().nullable(),
+  reason: z.string(),
+  next_step: z.string(),
+  action: z
+    .strictObject({
+      method: z.enum(['POST', 'DELETE']),
+      path: z.string(),
+      body: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable()
+    .meta({ description: 'the request that ends it, if there is one' }),
+});
+
+export const incidentsAnswer = collection('incidents', incidentAnswer);
+
+export const reconcileAnswer = z.strictObject({
+  hostname,
+  dry_run: z.boolean(),
+  compared: z.int().meta({ description: 'providers that were compared' }),
+  differing: z.array(
     z.strictObject({
-      project_id: z.string(),
-      resource_class: z.string(),
-      day: z.iso.date().meta({ description: 'in UTC' }),
-      accelerator_seconds: z.number(),
+      provider: z.string(),
+      stored: z.string(),
+      placement: z.string(),
+      host: z.string(),
     }),
   ),
+  repairing: z.array(uuid).meta({ description: 'devices that are written to Placement now' }),
+  next: uuid.nullable().meta({ description: 'the `marker` of a request that compares the rest' }),
 });

@@ -6,7 +6,7 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
 import { readDays, readTogether } from '#core/store/history-pages.ts';
 import { action } from '../http/action.ts';
-import { historyAnswer } from './answer.ts';
+import { historyAnswer } from './history-answer.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { moment, rangeOf } from './range.ts';
 import { isOperator } from './scope.ts';

@@ -1,13 +1,21 @@
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
+import { deleteQuotaAction } from './delete-quota.ts';
 import { drainHostAction } from './drain-host.ts';
 import { forgetHostAction } from './forget-host.ts';
+import { getAssignments } from './get-assignments.ts';
+import { getCapacity } from './get-capacity.ts';
 import { getHistory } from './get-history.ts';
 import { getHost } from './get-host.ts';
 import { getHosts } from './get-hosts.ts';
+import { getIncidents } from './get-incidents.ts';
+import { getQuota } from './get-quota.ts';
+import { getQuotas } from './get-quotas.ts';
 import { getUsage } from './get-usage.ts';
+import { reconcileAction } from './reconcile.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
 import { resumeHostAction } from './resume-host.ts';
+import { setQuotaAction } from './set-quota.ts';
 
 export const actions = {
   'get-hosts': getHosts,
@@ -18,6 +26,14 @@ export const actions = {
   'rediscover-host': rediscoverHostAction,
   'drain-host': drainHostAction,
   'resume-host': resumeHostAction,
+  'get-assignments': getAssignments,
+  'get-capacity': getCapacity,
+  'get-incidents': getIncidents,
+  reconcile: reconcileAction,
+  'get-quotas': getQuotas,
+  'get-quota': getQuota,
+  'set-quota': setQuotaAction,
+  'delete-quota': deleteQuotaAction,
 };
 
 /** Operators ask hosts and Placement, as consumers do. */

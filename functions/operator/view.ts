@@ -1,12 +1,17 @@
+import type { Arq } from '#core/domain/arq.ts';
 import type { StoredProvider } from '#core/domain/bind-plan.ts';
+import type { HostCapacity, Obstacle } from '#core/domain/capacity.ts';
 import type { Device } from '#core/domain/device.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
 import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
+import type { Incident } from '#core/domain/incidents.ts';
 import type { StoredHost } from '#core/domain/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts.ts';
+import type { ProviderPlace } from '#core/store/provider-places.ts';
 import { timestamp } from '../http/links.ts';
 
 type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
@@ -82,5 +87,69 @@ function viewDevice(device: Device, providers: readonly StoredProvider[]) {
     reason: statusChange?.reason ?? null,
     health: health && isUnhealthy(device) ? health.reason : null,
     handles,
+  };
+}
+
+/** @param place undefined where the device's rows were deleted while the ARQs were read */
+export function viewAssignment({ uuid, binding, ...arq }: Arq, place: ProviderPlace | undefined) {
+  const { device, deployable } = place ?? {};
+  const { attachment } = binding ?? {};
+  return {
+    device_uuid: device?.uuid ?? null,
+    device_address: device?.address ?? null,
+    hostname: binding?.hostname ?? null,
+    type: device?.type ?? null,
+    resource_class: deployable?.resourceClass ?? null,
+    attach_handle_uuid: attachment?.handleUuid ?? null,
+    attach_type: attachment?.type ?? null,
+    attach_info: attachment?.info ?? null,
+    arq_uuid: uuid,
+    arq_state: arq.state,
+    device_profile_name: arq.deviceProfileName,
+    instance_uuid: binding?.instanceUuid ?? null,
+    project_id: arq.projectId,
+    bound_since: timestamp(arq.updatedAt ?? arq.createdAt),
+  };
+}
+
+export function viewCapacity({ name }: DeviceProfile, found: readonly HostCapacity[]) {
+  const stopped: Partial<Record<Obstacle, number>> = {};
+  for (const { stoppedBy } of found) {
+    for (const [obstacle, count] of Object.entries(stoppedBy) as [Obstacle, number][]) {
+      stopped[obstacle] = (stopped[obstacle] ?? 0) + count;
+    }
+  }
+  return {
+    profile: name,
+    fits: found.reduce((sum, { fits }) => sum + fits, 0),
+    stopped_by: viewObstacles(stopped),
+    hosts: found.map(({ hostname, fits, stoppedBy }) => ({
+      hostname,
+      fits,
+      stopped_by: viewObstacles(stoppedBy),
+    })),
+  };
+}
+
+/** The most frequent first. */
+function viewObstacles(stopped: HostCapacity['stoppedBy']) {
+  return Object.entries(stopped)
+    .map(([reason, count]) => ({ reason, count }))
+    .sort((one, other) => other.count - one.count);
+}
+
+export function viewIncident(incident: Incident) {
+  const { action } = incident;
+  return {
+    kind: incident.kind,
+    since: timestamp(incident.since),
+    hostname: incident.hostname,
+    device_uuid: incident.deviceUuid ?? null,
+    arq_uuid: incident.arqUuid ?? null,
+    instance_uuid: incident.instanceUuid ?? null,
+    project_id: incident.projectId ?? null,
+    reason: incident.reason,
+    next_step: incident.nextStep,
+    action: action ?? null,
   };
 }

@@ -38,7 +38,7 @@ export const countedUnits = {
   pci: {
     requests: 5,
     writes: 31,
-    reads: 9.5,
+    reads: 10.5,
     recorded: 10,
     messages: 1,
     ruled: 0,
@@ -73,7 +73,7 @@ export const countedUnits = {
   fpga: {
     requests: 5,
     writes: 76,
-    reads: 49.5,
+    reads: 50.5,
     recorded: 17,
     messages: 7,
     ruled: 2,
@@ -148,7 +148,7 @@ export const countedUnits = {
   sweep: {
     requests: 0,
     writes: 0,
-    reads: 31.5,
+    reads: 39.5,
     recorded: 0,
     messages: 0,
     ruled: 0,

@@ -131,7 +131,12 @@ class Parser {
 
   #setValue(): Operand {
     const token = this.#next();
-    if (token !== 'if_not_exists') return operandOf(token);
+    if (token !== 'if_not_exists') {
+      const first = operandOf(token);
+      if (!this.#takes('+')) return first;
+      const second = operandOf(this.#next());
+      return (item, given) => Number(first(item, given)) + Number(second(item, given));
+    }
     this.#expect('(');
     const stored = operandOf(this.#next());
     this.#expect(',');

@@ -63,6 +63,14 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
+  'GET /operator/v1/assignments': '--nnyyyyyy',
+  'GET /operator/v1/capacity': '--nnyyyyyy',
+  'GET /operator/v1/incidents': '--nnnnyynn',
+  'POST /operator/v1/reconcile': '--nnnnnynn',
+  'GET /operator/v1/quotas': '--nnnnyynn',
+  'GET /operator/v1/quotas/{id}': '--nnyyyyyy',
+  'PUT /operator/v1/quotas/{id}': '--nnnnnynn',
+  'DELETE /operator/v1/quotas/{id}': '--nnnnnynn',
 };
 
 let world: World;
@@ -100,7 +108,7 @@ describe('by route, persona and service token', () => {
       token: personas[persona],
       microversion: 'accelerator 2.3',
       ...(serviceToken && { serviceToken }),
-      ...(['POST', 'PATCH'].includes(method) && { body: 'neither this nor that' }),
+      ...(['POST', 'PUT', 'PATCH'].includes(method) && { body: 'neither this nor that' }),
     });
     expect(outcomeOf(answer.status, answer.json)).toBe(
       expectedOutcome(persona, serviceToken, wanted, matrix[route]?.[5] ?? ''),

@@ -126,7 +126,6 @@ const unlived: readonly string[] = [
   'host-jobs UpdateItem table/test-arqs',
   'host-jobs UpdateItem table/test-inventory',
   'inventory-reports DeleteItem table/test-arqs',
-  'operator BatchGetItem table/test-arqs',
   'operator DeleteItem table/test-arqs',
   'provider-syncs ConditionCheckItem table/test-inventory',
   'provider-syncs PutItem table/test-arqs',

@@ -222,7 +222,21 @@ async function forget(provider: ProviderUuid) {
   const change = { at: past, by: 'user:1' };
   await bindings.claim(binding, [{ arq, target, handle, place }], change, past);
   await arqs.create([anArq()], past);
+  await limit(arq.projectId);
+  await world.deps.store.quotas.recountSoon(arq.projectId, past);
   await world.consumers?.sweep();
+}
+
+/** Quotas of a project that has ARQs. */
+async function limit(project: string) {
+  const quotas = '/operator/v1/quotas';
+  const body = { limits: { FPGA: 100, VGPU: 100 } };
+  for (const each of [project, project, 'none']) {
+    expect(await world.ask('PUT', `${quotas}/${each}`, { body })).toMatchObject({ status: 200 });
+  }
+  expect(await world.ask('DELETE', `${quotas}/none`)).toMatchObject({ status: 204 });
+  expect(await world.ask('GET', quotas)).toMatchObject({ status: 200 });
+  expect(await createArqs('vgpu')).toHaveLength(1);
 }
 
 /** The host reboots under an instance, loses some of its devices, and then all. */
@@ -256,7 +270,17 @@ async function operatorsCalls() {
   expect(await post('/rediscover')).toMatchObject({ status: 202 });
   expect(await post('/drain', { reason: 'a fan' })).toMatchObject({ status: 200 });
   expect(await post('/resume')).toMatchObject({ status: 200 });
-  // The host's end, as of another name.
+  expect(await get('/assignments')).toMatchObject({ status: 200 });
+  expect(await get('/assignments?project=any')).toMatchObject({ status: 200 });
+  expect(await get(`/assignments?arq=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });
+  expect(await get(`/assignments?instance=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });
+  expect(await get('/capacity?profile=nothing')).toMatchObject({ status: 404 });
+  expect(await get('/incidents')).toMatchObject({ status: 200 });
+  // A host that is away, and that Placement does not know.
   await applyReport(world.deps, 'gone', aReport([aDevice()]), Date.now() - 3_600_000);
+  const compared = await world.ask('POST', '/operator/v1/reconcile', {
+    body: { host: 'gone', dry_run: false },
+  });
+  expect(compared).toMatchObject({ status: 202 });
   expect(await world.ask('DELETE', '/operator/v1/hosts/gone')).toMatchObject({ status: 204 });
 }

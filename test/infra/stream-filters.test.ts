@@ -159,6 +159,7 @@ describe('the filters of the streams', () => {
     const any = fc.oneof(
       ...[instance, arq, job].map((row) => changesOf('arqs', row)),
       ...[device, handle, deployable, programmed, host].map((row) => changesOf('inventory', row)),
+      changesOf('arqs', fc.constant({ pk: 'ARQ#1', is_barred: true })),
       ...[profile, deletion].map((row) => changesOf('device-profiles', row)),
     );
     await fc.assert(
@@ -235,6 +236,7 @@ describe('the filters of the streams', () => {
     const quiet = [
       'ARQ#',
       'REAPER',
+      'QUOTA#',
       'RESTORED',
       'HOST',
       'NOT_OFFERED',

@@ -6,11 +6,13 @@ import type { deployableAnswer } from '#functions/deployables/answer.ts';
 import type { profileAnswer } from '#functions/device-profiles/answer.ts';
 import type { deviceAnswer, freedAnswer } from '#functions/devices/answer.ts';
 import type {
+  assignmentAnswer,
   hostAnswer,
   hostDetailAnswer,
-  recordAnswer,
-  usageAnswer,
+  incidentAnswer,
+  reconcileAnswer,
 } from '#functions/operator/answer.ts';
+import type { recordAnswer, usageAnswer } from '#functions/operator/history-answer.ts';
 
 type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
 type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };
@@ -39,6 +41,13 @@ export interface ApiBody {
   readonly attributes: OneOrMore<typeof attributeAnswer>;
   readonly hosts: OneOrMore<typeof hostAnswer>;
   readonly hosts_links?: Links;
+  readonly incidents: readonly z.infer<typeof incidentAnswer>[];
+  readonly incidents_links?: Links;
+  readonly dry_run: boolean;
+  readonly differing: z.infer<typeof reconcileAnswer>['differing'];
+  readonly repairing: z.infer<typeof reconcileAnswer>['repairing'];
+  readonly assignments: readonly z.infer<typeof assignmentAnswer>[];
+  readonly assignments_links?: Links;
   readonly not_offered: z.infer<typeof hostDetailAnswer>['not_offered'];
   readonly history: OneOrMore<typeof recordAnswer>;
   readonly history_links?: Links;

@@ -84,6 +84,12 @@ async function bindOnce(
     await replaceOther(deps, instanceUuid, targets, arqs);
     return contended;
   }
+  if (binding.projectId !== first.projectId) {
+    // The ARQs count in another project now; see docs/adr/0026-quotas.md.
+    for (const project of [first.projectId, binding.projectId]) {
+      await deps.store.quotas.recountSoon(project, now);
+    }
+  }
   deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
     instance: instanceUuid,
     arqs: binding.arqUuids,

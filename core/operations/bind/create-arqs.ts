@@ -2,9 +2,11 @@ import type { Deps } from '../../deps.ts';
 import type { Arq } from '../../domain/arq.ts';
 import { type Caller, userActor } from '../../domain/caller.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
-import { arqCount } from '../../domain/device-profile.ts';
+import { arqCount, type DeviceProfile } from '../../domain/device-profile.ts';
 import { DeviceProfileNotFound, TooManyUnbound } from '../../domain/errors.ts';
 import { type ArqUuid, timeOrderedUuid } from '../../domain/ids.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
+import { takeUnits } from '../quotas/take-units.ts';
 
 /**
  * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The
@@ -19,19 +21,41 @@ async function refuseTooMany(deps: Deps, projectId: string, wanted: number): Pro
   if (count + wanted > max) throw new TooManyUnbound({ count, wanted, max, minutes });
 }
 
+/** Creations that start again because a recount took theirs for dead. */
+const roundsMax = 10;
+
 /**
  * One ARQ per accelerator that the profile asks for, in the order of its groups.
  *
  * Nova sends no key by which a repeated POST could be told from a second one; what it forgets is
  * deleted by the sweep.
+ *
+ * @throws DomainError
  */
 export async function createArqs(deps: Deps, caller: Caller, profileName: string): Promise<Arq[]> {
-  const profile = await deps.store.profiles.byName(profileName);
+  const [profile, quota] = await Promise.all([
+    deps.store.profiles.byName(profileName),
+    deps.store.quotas.of(caller.projectId),
+  ]);
   if (!profile) throw new DeviceProfileNotFound(profileName);
-  const now = deps.clock();
   const wanted = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
   await refuseTooMany(deps, caller.projectId, wanted);
-  const arqs = profile.groups.flatMap((group, groupId) =>
+  return untilWritten(
+    roundsMax,
+    async (round) => {
+      const arqs = arqsOf(deps, caller, profile);
+      const known = round === 1 ? quota : await deps.store.quotas.of(caller.projectId);
+      if (known) await takeUnits(deps, known, arqs);
+      const dueAt = unboundUntil(deps.settings, deps.clock());
+      return (await deps.store.arqs.create(arqs, dueAt)) ? arqs : contended;
+    },
+    () => new Error(`The ARQs of project ${caller.projectId} were barred ${roundsMax} times.`),
+  );
+}
+
+function arqsOf(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
+  const now = deps.clock();
+  return profile.groups.flatMap((group, groupId) =>
     Array.from(
       { length: arqCount(group) },
       (): Arq => ({
@@ -47,6 +71,4 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
       }),
     ),
   );
-  await deps.store.arqs.create(arqs, unboundUntil(deps.settings, now));
-  return arqs;
 }

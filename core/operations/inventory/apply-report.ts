@@ -166,16 +166,16 @@ async function applyUnderLease(
   if (isLost) await askForReport(deps, hostname, report);
 }
 
-/** After the host's row, on which the summary depends. */
+/** After the host's row, which is the truth. */
 async function keep(
-  deps: LeaseDeps,
+  deps: Deps,
   inventory: HostInventory,
   plan: ReportPlan,
   report: AcceptedReport,
 ): Promise<void> {
   const told = plan.standing === 'newer' ? report.not_offered : undefined;
   const counts = countsAfter(inventory, plan, told);
-  await keepSummary(deps, inventory, { ...counts, holder: deps.holder });
+  await keepSummary(deps, inventory, counts);
 }
 
 /** Whether the report names other devices as not offered than the one before. */
@@ -251,9 +251,9 @@ async function noteBoot(
   receivedAtMs: number,
 ): Promise<HostInventory> {
   const { host: known, devices } = inventory;
-  const applied = { ...countsAfter(inventory), holder: deps.holder };
+  const counts = countsAfter(inventory);
   // Each boot is a change of the summary, also one whose consumer has died.
-  const summary = known.bootId ? await keepSummary(deps, inventory, applied) : inventory.summary;
+  const summary = known.bootId ? await keepSummary(deps, inventory, counts) : inventory.summary;
   const host: StoredHost = {
     ...known,
     bootId: report.boot_id,
@@ -271,7 +271,7 @@ async function noteBoot(
     wanted: {},
   };
   if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
-  const kept = await keepSummary(deps, { host, ...(summary && { summary }) }, applied);
+  const kept = await keepSummary(deps, { host, ...(summary && { summary }) }, counts);
   return { ...inventory, host, ...(kept && { summary: kept }) };
 }
 

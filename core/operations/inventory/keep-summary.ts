@@ -10,20 +10,20 @@ import type { HostInventory } from '../../store/hosts.ts';
 
 /**
  * Makes the host's summary what the host's row says, where they differ. A write that was lost with
- * its consumer is made up for by the next report. Where the host's row has changed meanwhile, the
- * writer of that change keeps the summary.
+ * its consumer is made up for by the next report. Where a later writer came first, its summary
+ * stays.
  *
- * @param applied after a report, by the holder of the host's lease
+ * @param counts after a report was applied
  * @returns the summary as it is stored then
  */
 export async function keepSummary(
   deps: Deps,
   { host, summary }: Pick<HostInventory, 'host' | 'summary'>,
-  applied?: DeviceCounts & { readonly holder: string },
+  counts?: DeviceCounts,
 ): Promise<HostSummary | undefined> {
   const now = new Date(deps.clock()).toISOString();
   let kept = summary;
-  for (const part of staleParts(host, summary, applied)) {
+  for (const part of staleParts(host, summary, counts)) {
     if (!(await deps.store.inventory.putSummaryPart(host.hostname, part, now))) continue;
     kept = withPart(host.hostname, kept, part, now);
   }

@@ -25,8 +25,9 @@ export async function beginConflict(
     host: host.hostname,
     boots: conflict.boots.map(({ bootId }) => bootId),
   });
-  await keepSummary(deps, { ...inventory, host: { ...host, conflict } });
   await markConflict(deps, devices, conflict.since);
+  // Last: until the devices are marked, binds may claim them.
+  await keepSummary(deps, { ...inventory, host: { ...host, conflict } });
   return true;
 }
 
@@ -49,8 +50,8 @@ export async function noteSighting(
   });
   const seen = withSighting(conflict, report);
   if (seen) await deps.store.inventory.putSighting(hostname, seen);
-  await keepSummary(deps, inventory);
   await markConflict(deps, devices, conflict.since);
+  await keepSummary(deps, inventory);
 }
 
 /** After a conflict: removes its marks from the devices. Repeatable. */

@@ -32,9 +32,11 @@ export async function recordPresence(
   deps.metrics.put([
     { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
   ]);
-  if (!(await deps.store.inventory.putPresence(hostname, presence, host.presence))) {
+  const order = Math.max((host.presence?.order ?? 0) + 1, event.timestamp);
+  const stored = { ...presence, order };
+  if (!(await deps.store.inventory.putPresence(hostname, stored, host.presence))) {
     throw new RetryLater(`Another event of ${hostname} came first.`, 1);
   }
-  await keepSummary(deps, { ...inventory, host: { ...host, presence } });
+  await keepSummary(deps, { ...inventory, host: { ...host, presence: stored } });
   deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
 }

@@ -27,18 +27,53 @@ export interface Comparison {
  * Compares a host's stored devices with Placement and with the host's last report. Changes
  * nothing. @throws ServiceUnavailable, RequestRefused
  */
-export async function compareHost(deps: ConsumerDeps, hostname: string): Promise<Comparison[]> {
+export async function compareHost(
+  deps: ConsumerDeps,
+  hostname: string,
+): Promise<readonly Comparison[]> {
+  return (await comparePart(deps, hostname, {})).rows;
+}
+
+/** Where a comparison begins, and when it stops; ms. */
+interface Bounds {
+  /** The uuid of the last device of the part before. */
+  readonly after?: string | undefined;
+  readonly untilMs?: number;
+}
+
+export interface ComparedPart {
+  readonly rows: readonly Comparison[];
+  /** Devices with a provider that differs. */
+  readonly differing: readonly Device[];
+  /** Where the next part begins; undefined where all is compared. */
+  readonly next?: string;
+}
+
+/** Compares the host's devices in the order of their uuids, one at least. */
+export async function comparePart(
+  deps: ConsumerDeps,
+  hostname: string,
+  { after, untilMs = Number.POSITIVE_INFINITY }: Bounds,
+): Promise<ComparedPart> {
   const { host, devices } = await deps.store.inventory.host(hostname);
   const foreign = await readForeignProviders(deps, hostname, devices);
   const rows: Comparison[] = [];
-  for (const device of devices) rows.push(...(await compareDevice(deps, host, device, foreign)));
+  const differing: Device[] = [];
+  // The rows of a partition are in the order of their keys.
+  for (const device of devices.filter(({ uuid }) => after === undefined || uuid > after)) {
+    const own = await compareDevice(deps, host, device, foreign);
+    rows.push(...own);
+    if (own.some(({ agrees }) => !agrees)) differing.push(device);
+    const isLast = device.uuid === devices.at(-1)?.uuid;
+    if (!isLast && deps.clock() > untilMs) return { rows, differing, next: device.uuid };
+  }
   for (const address of Object.keys(host.wanted)) {
     if (devices.some((device) => device.address === address)) continue;
     const provider = `${hostname}_${address}`;
     const reported = 'reported, not described yet';
     rows.push({ provider, stored: 'nothing', placement: '', host: reported, agrees: false });
   }
-  return [...rows, ...(await findStrays(deps, foreign))];
+  return { rows: [...rows, ...(await findStrays(deps, foreign))], differing };
 }
 
 async function compareDevice(

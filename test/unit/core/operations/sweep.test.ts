@@ -46,6 +46,7 @@ describe('the sweep', () => {
       arq: ['arq-1', 'arq-2', 'arq-3'],
       binding: ['binding-1'],
       awaited: ['release-1', 'program-1'],
+      quota: [],
     });
     expect(swept).toEqual({
       come: ['binding-1', 'release-1', 'program-1', 'arq-1', 'arq-2', 'arq-3'],
@@ -58,13 +59,14 @@ describe('the sweep', () => {
       arq: ['arq-1'],
       binding: ['bad-1', 'binding-2'],
       awaited: [],
+      quota: [],
     });
     expect(swept).toEqual({ come: ['bad-1', 'binding-2', 'arq-1'], fault: 'bad-1 is broken' });
   });
 
   it('ends what it could read where shards could not be read, and throws their error', async () => {
     const swept = await sweepOf(
-      { arq: ['arq-1'], binding: ['binding-1'], awaited: ['release-1'] },
+      { arq: ['arq-1'], binding: ['binding-1'], awaited: ['release-1'], quota: [] },
       { binding: [new Error('throttled')] },
     );
     expect(swept).toEqual({ come: ['binding-1', 'release-1', 'arq-1'], fault: 'throttled' });

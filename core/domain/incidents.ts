@@ -1,0 +1,176 @@
+// What an operator should look at, derived from stored state when it is asked for; each with the
+// next step, and the request that ends it where there is one.
+
+import type { InstanceBinding } from './arq.ts';
+import type { Device, NotOffered } from './device.ts';
+import { isUnhealthy } from './device-facts.ts';
+import type { AwaitedWork } from './host-work.ts';
+import type { DeviceUuid } from './ids.ts';
+
+/** In the order in which they are listed. */
+export const incidentKinds = [
+  'failed-bind',
+  'stuck-job',
+  'quarantine',
+  'conflict',
+  'host-away',
+  'not-offered',
+  'unhealthy-device',
+  /** Not stored: a reconcile finds it. */
+  'drift',
+] as const;
+export type IncidentKind = (typeof incidentKinds)[number];
+
+/** A request of the API. */
+export interface IncidentAction {
+  readonly method: 'POST' | 'DELETE';
+  readonly path: string;
+  readonly body?: Readonly<Record<string, unknown>>;
+}
+
+export interface Incident {
+  readonly kind: IncidentKind;
+  /** ISO 8601. */
+  readonly since?: string;
+  readonly hostname: string;
+  readonly deviceUuid?: string;
+  readonly arqUuid?: string;
+  readonly instanceUuid?: string;
+  readonly projectId?: string;
+  readonly reason: string;
+  readonly nextStep: string;
+  readonly action?: IncidentAction;
+}
+
+/** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */
+const stuckMs = 3 * 60_000;
+
+/** Devices of a host that one incident names. */
+const devicesNamed = 5;
+
+/** A bind that failed, or one whose deadline nothing enforces. */
+export function bindingIncident(
+  binding: InstanceBinding,
+  dueMs: number,
+  nowMs: number,
+): Incident | undefined {
+  const { state, hostname, instanceUuid, projectId, arqUuids } = binding;
+  const [arqUuid] = arqUuids;
+  const about = { hostname, instanceUuid, projectId, ...(arqUuid && { arqUuid }) };
+  if (state === 'BindFailed') {
+    return {
+      kind: 'failed-bind',
+      since: binding.resolvedAt ?? binding.startedAt,
+      ...about,
+      reason: binding.failure ?? 'The bind failed.',
+      nextStep:
+        'Remove the cause on the host, then delete the server in Nova and create it again; a server without a host loses its accelerator requests half an hour after the failure.',
+    };
+  }
+  const startedMs = Date.parse(binding.startedAt);
+  if (state === 'Bound' || nowMs - startedMs < dueMs + stuckMs) return undefined;
+  return {
+    kind: 'stuck-job',
+    since: binding.startedAt,
+    ...about,
+    reason: `The instance is ${state} for longer than its deadline.`,
+    nextStep:
+      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
+  };
+}
+
+/** Work that handles of a device wait for: in quarantine, or overdue. */
+export function workIncident(
+  work: AwaitedWork,
+  device: DeviceUuid | undefined,
+  dueMs: number,
+  nowMs: number,
+): Incident | undefined {
+  const { kind, hostname, handles, startedAt: since, quarantine } = work;
+  const about = { since, hostname, ...(device && { deviceUuid: device }) };
+  if (quarantine !== undefined) {
+    return {
+      kind: 'quarantine',
+      ...about,
+      reason: `${handles.length} attach handles: ${quarantine}`,
+      nextStep:
+        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force with "cleaned": true.',
+      ...(device && {
+        action: {
+          method: 'POST',
+          path: `/v2/devices/${device}/force_release`,
+          body: { reason: 'checked by an operator' },
+        } as const,
+      }),
+    };
+  }
+  if (nowMs - Date.parse(since) < dueMs + stuckMs) return undefined;
+  return {
+    kind: 'stuck-job',
+    ...about,
+    reason: `The ${kind} of ${handles.length} attach handles is not confirmed within its deadline.`,
+    nextStep:
+      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
+  };
+}
+
+export function conflictIncident(hostname: string, since: string): Incident {
+  return {
+    kind: 'conflict',
+    since,
+    hostname,
+    reason: 'Two agents report as this host; none of its devices is offered.',
+    nextStep:
+      'Stop the agent of the cloned host or enrol it under its own name, then name the boot of the right one: npm run settle -- HOST --boot BOOT_ID.',
+  };
+}
+
+export function awayIncident(hostname: string, since: string | undefined): Incident {
+  return {
+    kind: 'host-away',
+    ...(since && { since }),
+    hostname,
+    reason: 'The agent of the host is not connected and does not report.',
+    nextStep:
+      'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
+    action: { method: 'DELETE', path: hostPath(hostname) },
+  };
+}
+
+/** One for the host: an agent may be unable to offer hundreds of devices for one reason. */
+export function notOfferedIncident(
+  hostname: string,
+  notOffered: readonly NotOffered[],
+): Incident | undefined {
+  if (notOffered.length === 0) return undefined;
+  const named = notOffered.slice(0, devicesNamed);
+  const reasons = named.map(({ address, reason }) => `The device at ${address} ${reason}.`);
+  const more = notOffered.length - named.length;
+  return {
+    kind: 'not-offered',
+    hostname,
+    reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    nextStep: "Remove the cause, or take the device out of the agent's settings.",
+    action: { method: 'POST', path: `${hostPath(hostname)}/rediscover` },
+  };
+}
+
+/** Undefined for a device that is healthy or gone. */
+export function healthIncident(device: Device): Incident | undefined {
+  const { uuid, hostname, address, health, isGone } = device;
+  if (isGone || !health || !isUnhealthy(device)) return undefined;
+  return {
+    kind: 'unhealthy-device',
+    since: health.since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} ${health.reason}.`,
+    nextStep:
+      'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
+    action: { method: 'POST', path: `${hostPath(hostname)}/rediscover` },
+  };
+}
+
+function hostPath(hostname: string): string {
+  return `/operator/v1/hosts/${hostname}`;
+}

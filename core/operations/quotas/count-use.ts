@@ -1,0 +1,15 @@
+import type { Deps } from '../../deps.ts';
+import { countedClass } from '../../domain/quota.ts';
+import { arqsOf } from './recount.ts';
+
+/** The project's ARQs by resource class, whether or not a quota limits the class. */
+export async function countProjectUse(
+  deps: Deps,
+  projectId: string,
+): Promise<Readonly<Record<string, number>>> {
+  const arqs = await arqsOf(deps, projectId);
+  const byClass = Map.groupBy(arqs.values(), ({ group }) => countedClass(group));
+  return Object.fromEntries(
+    [...byClass].map(([resourceClass, { length }]): [string, number] => [resourceClass, length]),
+  );
+}

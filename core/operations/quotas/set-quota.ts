@@ -1,0 +1,60 @@
+import type { Deps } from '../../deps.ts';
+import { countUse, type Limits, type Quota } from '../../domain/quota.ts';
+import { QuotaNotFound } from '../../domain/quota-errors.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
+import { arqsOf, recount } from './recount.ts';
+
+const roundsMax = 10;
+/**
+ * Creations that began before the quota was stored have not taken from it; each has ended by then.
+ */
+const recountAgainMs = 60_000;
+
+/**
+ * Sets the limits of a project: a class that is not among them has no limit. What the project has
+ * already counts; a limit below its use refuses creations until the use is below the limit.
+ */
+export async function setQuota(deps: Deps, projectId: string, limits: Limits): Promise<Quota> {
+  await untilWritten(
+    roundsMax,
+    async () => ((await setOnce(deps, projectId, limits)) ? undefined : contended),
+    () => new Error(`The quota of project ${projectId} was not set in ${roundsMax} rounds.`),
+  );
+  // ARQs that were created between the count and the write.
+  await recount(deps, projectId, recountAgainMs);
+  const quota = await deps.store.quotas.of(projectId);
+  if (!quota) throw new QuotaNotFound(projectId);
+  deps.log.info('Quota set.', { project: projectId, limits });
+  return quota;
+}
+
+async function setOnce(deps: Deps, projectId: string, limits: Limits): Promise<boolean> {
+  const nowMs = deps.clock();
+  const now = new Date(nowMs).toISOString();
+  const known = await deps.store.quotas.of(projectId);
+  const arqs = await arqsOf(deps, projectId);
+  const empty: Quota = {
+    projectId,
+    limits,
+    unitsLeft: {},
+    recent: {},
+    revision: 0,
+    countedArqs: arqs.size,
+    countedAt: now,
+    updatedAt: now,
+  };
+  const { inUse } = countUse(empty, [...arqs.values()], new Set(), nowMs);
+  const unitsLeft = Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => [name, limit - (inUse[name] ?? 0)]),
+  );
+  const recountAt = new Date(nowMs + recountAgainMs).toISOString();
+  return known
+    ? deps.store.quotas.setLimits(known, limits, unitsLeft, { updatedAt: now, recountAt })
+    : deps.store.quotas.create({ ...empty, unitsLeft }, recountAt);
+}
+
+/** @throws QuotaNotFound */
+export async function deleteQuota(deps: Deps, projectId: string): Promise<void> {
+  if (!(await deps.store.quotas.delete(projectId))) throw new QuotaNotFound(projectId);
+  deps.log.info('Quota deleted.', { project: projectId });
+}

@@ -1,0 +1,57 @@
+import type { Deps } from '../../deps.ts';
+import type { Arq } from '../../domain/arq.ts';
+import {
+  countedClass,
+  limitedUnits,
+  mayRecount,
+  type Quota,
+  shortageOf,
+  type Unit,
+} from '../../domain/quota.ts';
+import { QuotaExceeded } from '../../domain/quota-errors.ts';
+import { contended, untilWritten } from '../optimistic-writes.ts';
+import { recount } from './recount.ts';
+
+/** Rounds of reading and taking; a round is lost when the quota changes meanwhile. */
+const roundsMax = 10;
+/** A recount that loses to another one is repeated once. */
+const recountsMax = 2;
+
+/**
+ * Takes the units of ARQs that are about to be stored. A delete gives nothing back, so a creation
+ * that finds too little left recounts once before it is refused. If the process dies before the
+ * ARQs are stored, a recount gives their units back.
+ *
+ * @param known the project's quota, as just read
+ * @throws QuotaExceeded
+ */
+export async function takeUnits(deps: Deps, known: Quota, arqs: readonly Arq[]): Promise<void> {
+  const { projectId } = known;
+  const units: Unit[] = arqs.map(({ uuid, group }) => ({
+    uuid,
+    resourceClass: countedClass(group),
+  }));
+  let recounts = 0;
+  await untilWritten(
+    roundsMax,
+    async (round) => {
+      const quota = round === 1 ? known : await deps.store.quotas.of(projectId);
+      if (!quota) return undefined;
+      const limited = limitedUnits(quota, units);
+      // Recent units are our own first attempt, whose answer was lost.
+      if (limited.every(({ uuid }) => quota.recent[uuid] !== undefined)) return undefined;
+      const shortage = shortageOf(quota, limited);
+      const nowMs = deps.clock();
+      if (!shortage) {
+        return (await deps.store.quotas.take(quota, limited, nowMs)) ? undefined : contended;
+      }
+      recounts += 1;
+      if (recounts > recountsMax || !mayRecount(quota, nowMs)) {
+        throw new QuotaExceeded(projectId, shortage);
+      }
+      await recount(deps, projectId);
+      return contended;
+    },
+    () => new Error(`The quota of project ${projectId} was not taken in ${roundsMax} rounds.`),
+  );
+}

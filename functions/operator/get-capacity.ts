@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import type { Deps } from '#core/deps.ts';
+import { type CapacityHost, capacityOf, type HostCapacity } from '#core/domain/capacity.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import { DeviceProfileNotFound } from '#core/domain/errors.ts';
+import { pausedUntil } from '#core/domain/host-pause.ts';
+import { hostStateOf } from '#core/domain/host-state.ts';
+import { isUuid } from '#core/domain/ids.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { findHost } from '#core/operations/inventory/find-host.ts';
+import { MarkerNotFound } from '#core/store/index-pages.ts';
+import { action, type Reply } from '../http/action.ts';
+import { HttpFault } from '../http/faults.ts';
+import { capacityAnswer } from './answer.ts';
+import { hostname, limit, pageReply } from './page.ts';
+import { isOperator } from './scope.ts';
+import { viewCapacity } from './view.ts';
+
+const query = z.strictObject({
+  profile: z.string().min(1).max(255),
+  host: hostname.optional(),
+  limit,
+  marker: hostname.optional(),
+});
+
+const hostsAtOnce = 16;
+/** From so many servers on, a tenant is told `many`. */
+const manyServers = 10;
+const tenantPage = 200;
+/** The gateway waits for 30 s. */
+const tenantMs = 20_000;
+
+/** How many more servers with a profile fit, where, and what stops the others. */
+export const getCapacity = action(
+  { query, answers: { 200: capacityAnswer }, refuses: [404] },
+  async ({ deps, caller, query: given, base }): Promise<Reply> => {
+    const profile = await findProfile(deps, given.profile);
+    if (!isOperator(deps, caller)) {
+      return { body: { profile: profile.name, availability: await availability(deps, profile) } };
+    }
+    if (given.host !== undefined) {
+      const found = await capacities(deps, profile, [
+        (await findHost(deps, given.host)).host.hostname,
+      ]);
+      return { body: viewCapacity(profile, found) };
+    }
+    const { marker } = given;
+    if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
+      throw new MarkerNotFound(marker);
+    }
+    const summaries = await deps.listings.hostsAfter(marker, given.limit);
+    const names = summaries.map((summary) => summary.hostname);
+    const found = await capacities(deps, profile, names);
+    const next = names.length === given.limit ? names.at(-1) : undefined;
+    const { hosts, ...sums } = viewCapacity(profile, found);
+    const page = pageReply('hosts', hosts, { base, path: '/capacity', query: given }, next);
+    return { body: { ...sums, ...page } };
+  },
+);
+
+/** @throws DeviceProfileNotFound */
+async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceProfile> {
+  const { profiles } = store;
+  const byUuid = isUuid(nameOrUuid) ? await profiles.byUuid(nameOrUuid) : undefined;
+  const profile = byUuid ?? (await profiles.byName(nameOrUuid));
+  if (!profile) throw new DeviceProfileNotFound(nameOrUuid);
+  return profile;
+}
+
+/** In the order of the names, without hosts that have nothing of the asked classes. */
+async function capacities(
+  deps: Deps,
+  { groups }: DeviceProfile,
+  hostnames: readonly string[],
+): Promise<HostCapacity[]> {
+  const found = new Map<string, HostCapacity | undefined>();
+  await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
+    found.set(name, capacityOf(groups, await readHost(deps, name), deps.settings.attachTypes));
+  });
+  return hostnames.flatMap((name) => found.get(name) ?? []);
+}
+
+async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
+  const { inventory } = deps.store;
+  const { host, devices, summary } = await inventory.host(name);
+  const present = devices.filter(({ isGone }) => !isGone);
+  const nowMs = deps.clock();
+  const { state } = hostStateOf(host, summary ?? {}, nowMs);
+  const stopped = { conflict: 'host-conflict', away: 'host-away' } as const;
+  const stoppedBy = state === 'conflict' || state === 'away' ? stopped[state] : undefined;
+  return {
+    hostname: name,
+    providers: await inventory.providers(present.flatMap(({ providers }) => providers)),
+    isPaused: pausedUntil(host, nowMs) !== undefined,
+    ...(stoppedBy && { stoppedBy }),
+  };
+}
+
+/** What a tenant is told: not where, and not how many. */
+async function availability(deps: Deps, profile: DeviceProfile): Promise<'none' | 'few' | 'many'> {
+  const startedMs = deps.clock();
+  let fits = 0;
+  let after: string | undefined;
+  for (;;) {
+    const summaries = await deps.listings.hostsAfter(after, tenantPage);
+    const names = summaries.map((summary) => summary.hostname);
+    for (const each of await capacities(deps, profile, names)) fits += each.fits;
+    if (fits >= manyServers) return 'many';
+    if (names.length < tenantPage) return fits > 0 ? 'few' : 'none';
+    if (deps.clock() - startedMs > tenantMs) {
+      throw new HttpFault(503, 'There are too many hosts to look at in one request.');
+    }
+    after = names.at(-1);
+  }
+}

@@ -1,0 +1,57 @@
+import * as z from 'zod';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { type IncidentKind, incidentKinds } from '#core/domain/incidents.ts';
+import { action } from '../http/action.ts';
+import { incidentsAnswer } from './answer.ts';
+import { readIncidents } from './incident-reads.ts';
+import { fillPage, hostname, limit, pageReply } from './page.ts';
+import { viewIncident } from './view.ts';
+
+const query = z.strictObject({
+  kind: z.enum(incidentKinds).optional(),
+  host: hostname.optional(),
+  limit,
+  marker: z.string().max(300).optional(),
+});
+
+/** Rows of one kind that one request reads at most. */
+const readMax = 2000;
+
+/** Kind by kind. A marker is a kind, a colon and where the next page of that kind begins. */
+export const getIncidents = action(
+  { query, answers: { 200: incidentsAnswer } },
+  async ({ deps, query: given, base }) => {
+    const at = { base, path: '/incidents', query: given };
+    const start = startOf(given.marker);
+    const kinds = incidentKinds
+      .slice(start ? incidentKinds.indexOf(start.kind) : 0)
+      .filter((kind) => given.kind === undefined || kind === given.kind);
+    const rows: ReturnType<typeof viewIncident>[] = [];
+    for (const kind of kinds) {
+      const marker = kind === start?.kind ? start.after : undefined;
+      const page = await fillPage(
+        { limit: given.limit - rows.length, readMax, ...(marker && { marker }) },
+        async (after, count) =>
+          (await readIncidents[kind](deps, after, count)).map(({ marker: own, row }) => {
+            const isShown = given.host === undefined || row?.hostname === given.host;
+            return { marker: own, row: row && isShown ? viewIncident(row) : undefined };
+          }),
+      );
+      rows.push(...page.rows);
+      if (page.next !== undefined) {
+        return { body: pageReply('incidents', rows, at, `${kind}:${page.next}`) };
+      }
+    }
+    return { body: pageReply('incidents', rows, at, undefined) };
+  },
+);
+
+function startOf(
+  marker: string | undefined,
+): { readonly kind: IncidentKind; readonly after: string } | undefined {
+  if (marker === undefined) return undefined;
+  const [name, ...rest] = marker.split(':');
+  const kind = incidentKinds.find((each) => each === name);
+  if (kind && rest.length > 0 && rest[0] !== '') return { kind, after: rest.join(':') };
+  throw new InvalidInput(`Marker ${marker} could not be found: it is that of the page before.`);
+}

@@ -1,0 +1,15 @@
+import { countProjectUse } from '#core/operations/quotas/count-use.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { checkProjectId, quotaAnswer, refuseOtherProject, viewUse } from './quota-view.ts';
+
+/** A project without a quota has no limits. */
+export const getQuota = action(
+  { query: noQuery, answers: { 200: quotaAnswer } },
+  async ({ deps, caller, id }) => {
+    refuseOtherProject(deps, caller, id);
+    checkProjectId(id);
+    const [quota, inUse] = await Promise.all([deps.store.quotas.of(id), countProjectUse(deps, id)]);
+    return { body: viewUse(id, quota, inUse) };
+  },
+);

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { historyKinds } from '#core/domain/history.ts';
+import { collection, uuid } from '../http/answers.ts';
+
+const exactTime = z.iso
+  .datetime({ precision: 3 })
+  .meta({ description: 'ISO 8601, UTC, milliseconds', examples: ['2026-07-01T01:02:03.004Z'] });
+
+export const recordAnswer = z.strictObject({
+  id: uuid,
+  at: exactTime,
+  kind: z.enum(historyKinds),
+  from: z.string().nullable(),
+  to: z.string().nullable(),
+  since: exactTime.nullable().meta({ description: 'since when it was as in `from`' }),
+  hostname: z.string().nullable(),
+  device_uuid: uuid.nullable(),
+  resource_provider_uuid: uuid.nullable(),
+  attach_handle_uuid: uuid.nullable(),
+  resource_class: z.string().nullable(),
+  arq_uuids: z.array(uuid),
+  instance_uuid: uuid.nullable(),
+  project_id: z.string().nullable(),
+  device_profile_name: z.string().nullable(),
+  by: z.string().nullable().meta({ description: '`user:<id>`, `agent`, `sweep` or `service`' }),
+  request_id: z.string().nullable(),
+  reason: z.string().nullable(),
+  evidence: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+    .nullable()
+    .meta({ description: 'what the host verified after it had cleaned the device' }),
+});
+
+export const historyAnswer = collection('history', recordAnswer);
+
+export const usageAnswer = z.strictObject({
+  from: exactTime,
+  to: exactTime.meta({ description: 'not after now: what is in use is counted until now' }),
+  usage: z.array(
+    z.strictObject({
+      project_id: z.string(),
+      resource_class: z.string(),
+      day: z.iso.date().meta({ description: 'in UTC' }),
+      accelerator_seconds: z.number(),
+    }),
+  ),
+});

@@ -1,0 +1,62 @@
+import * as z from 'zod';
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
+import { rolesFor } from '#core/domain/policy.ts';
+import { type Quota, useOf } from '#core/domain/quota.ts';
+import { collection, time } from '../http/answers.ts';
+import { timestamp } from '../http/links.ts';
+
+const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
+
+export const quotaAnswer = z.strictObject({
+  project_id: z.string(),
+  limits: z
+    .record(classOf, z.int().nullable())
+    .meta({ description: 'by resource class; a class that is null or absent has no limit' }),
+  in_use: z.record(classOf, z.int()).meta({ description: 'ARQs by resource class' }),
+  updated_at: time.nullable().meta({ description: 'when the limits were last set' }),
+});
+
+export const quotasAnswer = collection('quotas', quotaAnswer);
+
+/** Use as counted: ARQs that were deleted since the last recount are in it. */
+export function viewQuota(quota: Quota) {
+  const use = Object.keys(quota.limits).map((resourceClass): [string, number] => [
+    resourceClass,
+    useOf(quota, resourceClass).inUse,
+  ]);
+  return viewUse(quota.projectId, quota, Object.fromEntries(use));
+}
+
+/** @param inUse also of classes without a limit */
+export function viewUse(
+  projectId: string,
+  quota: Quota | undefined,
+  inUse: Readonly<Record<string, number>>,
+) {
+  const unlimited = Object.keys(inUse).map((resourceClass) => [resourceClass, null]);
+  const unused = Object.keys(quota?.limits ?? {}).map((resourceClass) => [resourceClass, 0]);
+  return {
+    project_id: projectId,
+    limits: { ...Object.fromEntries(unlimited), ...quota?.limits },
+    in_use: { ...Object.fromEntries(unused), ...inUse },
+    updated_at: quota ? timestamp(quota.updatedAt) : null,
+  };
+}
+
+/** @throws InvalidInput for text that cannot be a project's id at Keystone */
+export function checkProjectId(id: string): void {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return;
+  throw new InvalidInput("A project id holds letters, digits, '-' and '_', at most 64 of them.");
+}
+
+/** A caller who may not list all quotas sees only that of the caller's project. */
+export function refuseOtherProject({ settings }: Deps, caller: Caller, projectId: string): void {
+  const allowed = rolesFor('cyborg:operator:quota:get_all', settings.policy);
+  if (caller.projectId === projectId) return;
+  if (caller.roles.some((role) => allowed.includes(role))) return;
+  throw new Forbidden(
+    `The quota of another project needs one of the roles ${allowed.join(', ') || 'that no rule names'}.`,
+  );
+}

@@ -1,0 +1,24 @@
+import * as z from 'zod';
+import { limitMax, readLimits } from '#core/domain/quota.ts';
+import { countProjectUse } from '#core/operations/quotas/count-use.ts';
+import { setQuota } from '#core/operations/quotas/set-quota.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+import { checkProjectId, quotaAnswer, viewUse } from './quota-view.ts';
+
+const message = `must be an integer from 0 to ${limitMax}, or null for no limit`;
+const body = z.strictObject({
+  limits: z.record(
+    z.string(),
+    z.number(message).int(message).min(0, message).max(limitMax, message).nullable(),
+  ),
+});
+
+export const setQuotaAction = action(
+  { query: noQuery, body, answers: { 200: quotaAnswer } },
+  async ({ deps, id, body: { limits } }) => {
+    checkProjectId(id);
+    const quota = await setQuota(deps, id, readLimits(limits));
+    return { body: viewUse(id, quota, await countProjectUse(deps, id)) };
+  },
+);

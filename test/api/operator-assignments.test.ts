@@ -1,0 +1,140 @@
+// Who has which device: an operator sees all, a tenant its own, and nothing tells of the others.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let check: OpenApiCheck;
+/** Instances of the projects demo and alt, one on each host. */
+const instances = ['1', '2', '3'].map((n) => `77aa0000-0000-4000-8000-00000000000${n}`);
+const [first = '', second = '', third = ''] = instances;
+
+async function bind(token: string, host: string, instance: string): Promise<void> {
+  const nova = { token, serviceToken: 'nova-token' };
+  const body = { device_profile_name: 'fpga' };
+  const created = await world.ask('POST', '/v2/accelerator_requests', { ...nova, body });
+  const target = {
+    hostname: host,
+    device_rp_uuid: providerUuid(`${host}_FakeDevice`),
+    instance_uuid: instance,
+  };
+  const patch = Object.entries(target).map(([name, value]) => {
+    return { op: 'add', path: `/${name}`, value };
+  });
+  const bound = { ...nova, body: { [created.json.arqs[0].uuid]: patch } };
+  expect((await world.ask('PATCH', '/v2/accelerator_requests', bound)).status).toBe(202);
+}
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  for (const host of ['cmp1', 'cmp2']) {
+    await applySettled(world.deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
+  }
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+  });
+  await bind('demo-token', 'cmp1', first);
+  await bind('demo-token', 'cmp2', second);
+  await bind('alt-token', 'cmp1', third);
+  // An ARQ that is bound to nothing is no assignment.
+  await world.ask('POST', '/v2/accelerator_requests', {
+    token: 'demo-token',
+    body: { device_profile_name: 'fpga' },
+  });
+  const { json } = await world.ask('GET', '/openapi.json', { token: null });
+  check = new OpenApiCheck(json as never);
+});
+afterAll(() => world.stop());
+
+async function get(query: string, token = 'admin-token') {
+  const url = `/operator/v1/assignments${query}`;
+  const answer = await world.ask('GET', `/accelerator${url}`, { token });
+  check.check({ method: 'GET', url, ...answer });
+  return answer;
+}
+
+const instancesIn = async (query: string, token?: string) => {
+  const { assignments, ...rest } = (await get(query, token)).json;
+  expect(rest).toEqual({});
+  return assignments.map(({ instance_uuid }) => instance_uuid);
+};
+
+describe('refusals', () => {
+  it.each([
+    ['?colour=red', 'colour'],
+    ['?marker=cmp1', 'marker'],
+    ['?arq=nonsense', 'arq'],
+    ['?instance=7', 'instance'],
+    ['?limit=0', 'limit'],
+    ['?host=', 'host'],
+  ])('%s: 400 that names %s', async (query, named) => {
+    const { status, json } = await get(query);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+  });
+});
+
+describe('an operator', () => {
+  it('sees each claim from the device to the project', async () => {
+    const { json } = await get(`?instance=${first}`);
+    expect(json.assignments).toMatchObject([
+      {
+        device_address: '0000:0c:00.0',
+        hostname: 'cmp1',
+        type: 'FPGA',
+        resource_class: 'FPGA',
+        attach_type: 'TEST_PCI',
+        arq_state: 'Bound',
+        device_profile_name: 'fpga',
+        instance_uuid: first,
+      },
+    ]);
+  });
+
+  it('finds by host, device, project, instance and ARQ', async () => {
+    const [own] = (await get(`?instance=${first}`)).json.assignments;
+    expect(await instancesIn('')).toEqual([first, second, third]);
+    expect(await instancesIn('?host=cmp1')).toEqual([first, third]);
+    expect(await instancesIn(`?device=${own?.device_uuid}`)).toEqual([first, third]);
+    expect(await instancesIn(`?project=${own?.project_id}`)).toEqual([first, second]);
+    expect(await instancesIn(`?project=${own?.project_id}&host=cmp2`)).toEqual([second]);
+    expect(await instancesIn(`?arq=${own?.arq_uuid}&host=cmp2`)).toEqual([]);
+    expect(await instancesIn(`?arq=${own?.arq_uuid}`)).toEqual([first]);
+  });
+
+  it.each(['', '&host=cmp1', '&project=demo'])('pages to the end of %s', async (filter) => {
+    const whole = (await get(`?limit=1000${filter}`)).json.assignments;
+    const found: unknown[] = [];
+    let query = `?limit=1${filter}`;
+    while (query !== '') {
+      const { assignments, assignments_links: links } = (await get(query)).json;
+      found.push(...assignments);
+      query = links ? `?${links[0].href.split('?')[1]}` : '';
+    }
+    expect(found).toEqual(whole);
+  });
+});
+
+describe('a tenant', () => {
+  it('sees its own project, whatever it filters by', async () => {
+    const [other] = (await get(`?instance=${third}`)).json.assignments;
+    const [own] = (await get(`?instance=${first}`)).json.assignments;
+    const asReader = (query: string) => instancesIn(query, 'demo-token');
+    expect(await asReader('')).toEqual([first, second]);
+    expect(await asReader('?host=cmp1')).toEqual([first]);
+    expect(await asReader(`?device=${own?.device_uuid}`)).toEqual([first]);
+    expect(await asReader(`?project=${own?.project_id}`)).toEqual([first, second]);
+    expect(await asReader(`?project=${other?.project_id}`)).toEqual([]);
+    expect(await asReader(`?instance=${third}`)).toEqual([]);
+    expect(await asReader(`?arq=${other?.arq_uuid}`)).toEqual([]);
+  });
+
+  it('gets the same pages whether or not others have rows', async () => {
+    const { json } = await get('?host=cmp1&limit=1', 'demo-token');
+    expect(json.assignments.map(({ instance_uuid }) => instance_uuid)).toEqual([first]);
+    const next = `?${json.assignments_links?.[0].href.split('?')[1]}`;
+    expect(await instancesIn(next, 'demo-token')).toEqual([]);
+  });
+});

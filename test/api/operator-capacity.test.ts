@@ -1,0 +1,83 @@
+// How many more servers fit: all of it for operators, and one word for tenants.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let check: OpenApiCheck;
+let uuid: string;
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
+  const now = Date.now();
+  await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), now);
+  await applySettled(world.deps, 'cmp2', aReport([aDevice({ handles: 4 })]), now);
+  await applySettled(world.deps, 'cmp3', aReport([aDevice({ handles: 8 })]), now - 3_600_000);
+  const { devices } = await world.deps.store.inventory.host('cmp2');
+  await world.ask('POST', `/v2/devices/${devices[0]?.uuid}/disable`);
+  const groups = { one: '1', two: '2' };
+  for (const [name, amount] of Object.entries(groups)) {
+    const body = [{ name, groups: [{ 'resources:FPGA': amount }] }];
+    const { json } = await world.ask('POST', '/v2/device_profiles', { body });
+    uuid = json.uuid;
+  }
+  const { json } = await world.ask('GET', '/openapi.json', { token: null });
+  check = new OpenApiCheck(json as never);
+});
+afterAll(() => world.stop());
+
+async function get(query: string, token = 'admin-token') {
+  const url = `/operator/v1/capacity${query}`;
+  const answer = await world.ask('GET', url, { token });
+  check.check({ method: 'GET', url, ...answer });
+  return answer;
+}
+
+describe('GET /operator/v1/capacity', () => {
+  it.each([
+    ['', 400, 'profile'],
+    ['?profile=one&colour=red', 400, 'colour'],
+    ['?profile=one&marker=cmp9', 400, 'Marker cmp9'],
+    ['?profile=none', 404, 'none'],
+    ['?profile=one&host=cmp9', 404, 'cmp9'],
+  ])('%s: %i that names %s', async (query, wanted, named) => {
+    const { status, json } = await get(query);
+    expect([status, json.error]).toEqual([wanted, expect.stringContaining(named)]);
+  });
+
+  it('says where servers fit, and what stops the others', async () => {
+    expect((await get('?profile=one')).json).toEqual({
+      profile: 'one',
+      fits: 3,
+      hosts: [
+        { hostname: 'cmp1', fits: 3, stopped_by: [] },
+        { hostname: 'cmp2', fits: 0, stopped_by: [{ reason: 'disabled', count: 4 }] },
+        { hostname: 'cmp3', fits: 0, stopped_by: [{ reason: 'host-away', count: 8 }] },
+      ],
+      stopped_by: [
+        { reason: 'host-away', count: 8 },
+        { reason: 'disabled', count: 4 },
+      ],
+    });
+    expect((await get(`?profile=${uuid}&host=cmp1`)).json).toEqual({
+      profile: 'two',
+      fits: 1,
+      hosts: [{ hostname: 'cmp1', fits: 1, stopped_by: [{ reason: 'remainder', count: 1 }] }],
+      stopped_by: [{ reason: 'remainder', count: 1 }],
+    });
+  });
+
+  it('pages by host', async () => {
+    const { json } = await get('?profile=one&limit=2');
+    expect(json.hosts_links?.[0].href).toMatch(/capacity\?profile=one&limit=2&marker=cmp2$/);
+  });
+
+  it('a tenant is told whether there is any, not where', async () => {
+    const one = await get('?profile=one', 'reader-token');
+    expect(one.json).toEqual({ profile: 'one', availability: 'few' });
+    const asked = await get('?profile=one&host=cmp2&limit=1', 'reader-token');
+    expect(asked.json).toEqual({ profile: 'one', availability: 'few' });
+  });
+});

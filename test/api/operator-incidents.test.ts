@@ -1,0 +1,213 @@
+// What needs an operator, and the comparison of a host with Placement.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBinding } from '#core/domain/arq.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { failBind } from '#core/operations/bind/finish-bind.ts';
+import { quarantine } from '#core/operations/release/quarantine.ts';
+import { readIncidents } from '#functions/operator/incident-reads.ts';
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+let check: OpenApiCheck;
+const instance = '77aa0000-0000-4000-8000-000000000001';
+const hourMs = 3_600_000;
+
+const gpu = aDevice({
+  address: '0000:0e:00.0',
+  type: 'GPU',
+  provider_suffix: 'Gpu',
+  offers: {
+    resource_class: 'VGPU',
+    traits: [],
+    attach_handles: [{ type: 'MDEV', info: { vgpu_mark: '1' }, ...madeAtBind }],
+  },
+});
+const hot = aDevice({
+  address: '0000:0d:00.0',
+  provider_suffix: 'Hot',
+  health: { state: 'unhealthy', reason: 'is hot', since: new Date().toISOString() },
+});
+
+async function bind(profile: string, provider: string): Promise<InstanceBinding> {
+  const body = { device_profile_name: profile };
+  const created = await world.asNova('POST', '/v2/accelerator_requests', body);
+  const target = {
+    hostname: 'cmp1',
+    device_rp_uuid: providerUuid(provider),
+    instance_uuid: instance,
+  };
+  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [created.json.arqs[0].uuid]: Object.entries(target).map(([name, value]) => {
+      return { op: 'add', path: `/${name}`, value };
+    }),
+  });
+  expect([answer.status, answer.text]).toEqual([202, '']);
+  return (await world.deps.store.arqs.binding(instance)) as InstanceBinding;
+}
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' } });
+  await fetch(`${world.urls.nova}/hosts`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'cmp1' }),
+  });
+  const { deps } = world;
+  const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
+  const boards = [aDevice({ handles: 2 }), gpu, hot];
+  await applySettled(deps, 'cmp1', aReport(boards, { not_offered: notOffered }), Date.now());
+  await applySettled(deps, 'cmp2', aReport([aDevice()]), Date.now() - hourMs);
+  await applySettled(deps, 'cmp3', aReport([aDevice()]), Date.now());
+  const groups = [{ 'resources:VGPU': '1' }];
+  await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'vgpu', groups }] });
+  const { json } = await world.ask('GET', '/openapi.json', { token: null });
+  check = new OpenApiCheck(json as never);
+});
+afterAll(() => world.stop());
+
+async function call(method: string, path: string, body?: unknown) {
+  const url = `/operator/v1${path}`;
+  const answer = await world.ask(method, url, body === undefined ? {} : { body });
+  check.check({ method, url, ...answer });
+  return answer;
+}
+/** The stuck jobs, as an operator finds them so much later. */
+async function lookedAt(laterMs: number) {
+  const deps = { ...world.deps, clock: () => Date.now() + laterMs };
+  const found = await readIncidents['stuck-job'](deps, undefined, 100);
+  return found.flatMap(({ row }) => row ?? []);
+}
+const incidents = async (query = '') => (await call('GET', `/incidents${query}`)).json.incidents;
+
+describe('GET /operator/v1/incidents', () => {
+  it.each([
+    ['?colour=red', 'colour'],
+    ['?kind=fire', 'kind'],
+    ['?marker=cmp1', 'Marker cmp1 could not be found'],
+    ['?marker=fire:cmp1', 'Marker fire:cmp1 could not be found'],
+  ])('%s: 400 that names %s', async (query, named) => {
+    const { status, json } = await call('GET', `/incidents${query}`);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(named)]);
+  });
+
+  it('lists hosts that are away, devices not offered and unhealthy devices', async () => {
+    expect(await incidents()).toMatchObject([
+      {
+        kind: 'host-away',
+        hostname: 'cmp2',
+        action: { method: 'DELETE', path: '/operator/v1/hosts/cmp2' },
+      },
+      {
+        kind: 'not-offered',
+        hostname: 'cmp1',
+        reason: 'The device at 0000:0f:00.0 is in use by nvme.',
+      },
+      {
+        kind: 'unhealthy-device',
+        hostname: 'cmp1',
+        reason: 'The device at 0000:0d:00.0 is hot.',
+        next_step: expect.stringContaining('Repair'),
+      },
+    ]);
+  });
+
+  it('lists a conflict of identity while it lasts', async () => {
+    const { inventory } = world.deps.store;
+    const now = new Date().toISOString();
+    await inventory.takeLease('cmp3', 'test', now, now);
+    const { host } = await inventory.host('cmp3');
+    await inventory.putConflict(host, { since: now, boots: [] }, 'test');
+    await applySettled(world.deps, 'cmp3', aReport([], { sequence: 9 }), Date.now());
+    expect(await incidents('?kind=conflict')).toMatchObject([
+      { kind: 'conflict', hostname: 'cmp3', action: null },
+    ]);
+    expect((await call('GET', '/hosts?state=conflict')).json.hosts).toMatchObject([
+      { hostname: 'cmp3' },
+    ]);
+    expect(await inventory.endConflict(host, now)).toBe(true);
+    await applySettled(world.deps, 'cmp3', aReport([], { sequence: 10 }), Date.now());
+    expect(await incidents('?kind=conflict')).toEqual([]);
+  });
+
+  it('a bind is stuck once its deadline is long over, and then failed', async () => {
+    const binding = await bind('vgpu', 'cmp1_Gpu');
+    expect(await incidents('?kind=stuck-job')).toEqual([]);
+    const [stuck] = await lookedAt(hourMs);
+    expect(stuck).toMatchObject({ kind: 'stuck-job', instanceUuid: instance });
+    await failBind(world.deps, binding, { cause: 'host', reason: 'The GPU is on fire.' });
+    expect(await incidents('?kind=failed-bind')).toMatchObject([
+      {
+        hostname: 'cmp1',
+        instance_uuid: instance,
+        arq_uuid: binding.arqUuids[0],
+        project_id: binding.projectId,
+        reason: 'The GPU is on fire.',
+      },
+    ]);
+    expect(await incidents('?kind=failed-bind&host=cmp2')).toEqual([]);
+  });
+
+  it('the action of a quarantine is accepted', async () => {
+    const { store } = world.deps;
+    const stored = await store.inventory.provider(providerUuid('cmp1_Gpu'));
+    const [handle] = stored?.handles ?? [];
+    const work = handle?.release ? await store.releases.awaited(handle.release) : undefined;
+    if (!work) throw new Error('The failed bind has no release.');
+    await quarantine(world.deps, work, 'The host did not answer.');
+    const [incident] = await incidents('?kind=quarantine');
+    expect(incident).toMatchObject({
+      hostname: 'cmp1',
+      device_uuid: stored?.deployable.deviceUuid,
+      reason: '1 attach handles: The host did not answer.',
+    });
+    const { method = '', path = '', body } = incident?.action ?? {};
+    expect((await world.ask(method, path, { body })).status).toBe(202);
+    expect(await incidents('?kind=quarantine')).toEqual([]);
+  });
+
+  it('pages over all kinds', async () => {
+    const whole = await incidents();
+    const found: unknown[] = [];
+    let query = '?limit=1';
+    while (query !== '') {
+      const { json } = await call('GET', `/incidents${query}`);
+      found.push(...json.incidents);
+      query = json.incidents_links ? `?${json.incidents_links[0].href.split('?')[1]}` : '';
+    }
+    expect(found).toEqual(whole);
+    expect(whole.length).toBeGreaterThan(3);
+  });
+});
+
+describe('POST /operator/v1/reconcile', () => {
+  it.each([
+    [{}, 400, 'host'],
+    [{ host: 'cmp1', dry_run: 'no' }, 400, 'dry_run'],
+    [{ host: 'cmp9' }, 404, 'cmp9'],
+  ])('%j: %i that names %s', async (body, wanted, named) => {
+    const { status, json } = await call('POST', '/reconcile', body);
+    expect([status, json.error]).toEqual([wanted, expect.stringContaining(named)]);
+  });
+
+  it('shows what differs, and has only that repaired', async () => {
+    const dry = await call('POST', '/reconcile', { host: 'cmp1' });
+    expect([dry.status, dry.json.dry_run, dry.json.repairing]).toEqual([200, true, []]);
+    expect(dry.json.differing).toHaveLength(3);
+    expect(dry.json.differing[0]).toMatchObject({ placement: 'nothing' });
+    const sent = await call('POST', '/reconcile', { host: 'cmp1', dry_run: false });
+    expect([sent.status, sent.json.repairing.length]).toEqual([202, 3]);
+    const { startConsumers } = await import('#local/lambda/consumers.ts');
+    const { silentLog } = await import('#core/log.ts');
+    const consumers = await startConsumers({ log: silentLog });
+    await eventually(
+      async () => (await call('POST', '/reconcile', { host: 'cmp1' })).json.differing,
+    ).toEqual([]);
+    const none = await call('POST', '/reconcile', { host: 'cmp1', dry_run: false });
+    expect([none.status, none.json.repairing]).toEqual([200, []]);
+    await consumers.stop();
+  });
+});
