@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { hostStateOf } from '#core/domain/host-state.ts';
+import type { StoredHost } from '#core/domain/report-plan.ts';
+
+const nowMs = Date.parse('2026-07-01T12:00:00.000Z');
+const ago = (seconds: number) => new Date(nowMs - seconds * 1000).toISOString();
+
+function aHost(given: Partial<StoredHost> = {}): StoredHost {
+  return {
+    hostname: 'cmp1',
+    bootId: 'b',
+    bootedAt: ago(5000),
+    epoch: 1,
+    sequence: 1,
+    lastReceivedAtMs: 0,
+    lastReportAt: ago(100),
+    isReprovisioning: false,
+    earlierBoots: [],
+    wanted: {},
+    refused: {},
+    ...given,
+  };
+}
+const gone = (seconds: number) => ({ isConnected: false, at: ago(seconds) });
+const conflict = { since: ago(30), boots: [] };
+
+describe('the state of a host', () => {
+  it.each([
+    ['reports, without presence events', aHost(), 'online', ago(5000)],
+    ['is connected', aHost({ presence: { isConnected: true, at: ago(40) } }), 'online', ago(40)],
+    ['lost its agent just now', aHost({ presence: gone(59) }), 'online', ago(5000)],
+    ['lost its agent', aHost({ presence: gone(300), lastReportAt: ago(301) }), 'away', ago(300)],
+    [
+      'reported after the event',
+      aHost({ presence: gone(300), lastReportAt: ago(20) }),
+      'online',
+      ago(5000),
+    ],
+    ['is silent', aHost({ lastReportAt: ago(601) }), 'away', ago(601)],
+    ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
+  ])('of a host that %s', (_what, host, state, since) => {
+    expect(hostStateOf(host, {}, nowMs)).toEqual({ state, since });
+  });
+
+  it('of a host that only connected is never-reported, since it was first seen', () => {
+    const { bootId: _boot, lastReportAt: _at, ...never } = aHost();
+    expect(hostStateOf(never, { firstSeen: ago(7) }, nowMs)).toEqual({
+      state: 'never-reported',
+      since: ago(7),
+    });
+  });
+});
