@@ -55,7 +55,7 @@ export const countedUnits = {
   vgpu: {
     requests: 5,
     writes: 55,
-    reads: 26.5,
+    reads: 27.5,
     recorded: 17,
     messages: 5,
     ruled: 2,
@@ -165,13 +165,13 @@ export const countedUnits = {
   /** A host boots and reprovisions the vGPU of one server. */
   boot: {
     requests: 0,
-    writes: 37,
+    writes: 34,
     reads: 23,
     recorded: 12,
     messages: 4,
     ruled: 2,
     changes: 3,
-    announced: 2,
+    announced: 3,
     events: 1,
     metricLines: 2,
     traceable: 6,

@@ -276,6 +276,8 @@ async function operatorsCalls() {
   expect(await get(`/assignments?instance=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });
   expect(await get('/capacity?profile=nothing')).toMatchObject({ status: 404 });
   expect(await get('/incidents')).toMatchObject({ status: 200 });
+  expect(await get('/history')).toMatchObject({ status: 200 });
+  expect(await get('/usage?project=any')).toMatchObject({ status: 200 });
   // A host that is away, and that Placement does not know.
   await applyReport(world.deps, 'gone', aReport([aDevice()]), Date.now() - 3_600_000);
   const compared = await world.ask('POST', '/operator/v1/reconcile', {

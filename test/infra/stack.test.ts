@@ -39,15 +39,17 @@ describe('tables', () => {
     expect(deployed.AttributeDefinitions).toHaveLength(expected.AttributeDefinitions?.length ?? 0);
   });
 
-  it('outlive the stack, and have point-in-time recovery', () => {
+  it('outlive the stack, and have point-in-time recovery, but for the history', () => {
+    const seldomRead = tables.filter((row) => 'isSeldomRead' in row).map(({ name }) => name);
     for (const { properties, deletionPolicy } of stack.ofType('AWS::DynamoDB::GlobalTable')) {
+      const isHistory = seldomRead.some((name) => properties.TableName === `${stage}-${name}`);
       expect(deletionPolicy).toBe('Retain');
       expect(properties.TimeToLiveSpecification).toMatchObject({ Enabled: true });
       for (const replica of properties.Replicas) {
-        expect(replica).toMatchObject({
-          DeletionProtectionEnabled: true,
-          PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
-        });
+        const { PointInTimeRecoverySpecification: recovery } = replica;
+        expect(replica.DeletionProtectionEnabled).toBe(true);
+        expect(recovery?.PointInTimeRecoveryEnabled ?? false).toBe(!isHistory);
+        expect(replica.TableClass === 'STANDARD_INFREQUENT_ACCESS').toBe(isHistory);
       }
     }
   });
