@@ -67,7 +67,7 @@ it('counts first, and writes with the option of docs/operations.md', async () =>
   const counted = await restore(...(look ?? []));
   expect(counted).toEqual([
     0,
-    expect.stringMatching(/inventory: 5 rows in the backup; \d+ would be/),
+    expect.stringMatching(/inventory: 6 rows in the backup; \d+ would be/),
   ]);
   expect(counted[1]).toContain('Nothing was written');
   expect(await withheld()).toBe(0);

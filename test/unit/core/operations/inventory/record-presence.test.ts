@@ -22,6 +22,7 @@ async function record(
           written.push(isConnected);
           return !isLate;
         },
+        putSummaryPart: async () => true,
       },
     },
   });
