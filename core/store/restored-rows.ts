@@ -1,7 +1,7 @@
 // How the rows of a backup are changed when it is restored: they state what was true at the
 // moment of the backup. Pure.
 
-import { hostKey, type Row, reaperKey } from './rows.ts';
+import { hostKey, hostSummaryKey, type Row, reaperKey } from './rows.ts';
 import type { TableName } from './tables.ts';
 
 export interface Restored {
@@ -23,6 +23,7 @@ export function restoredRow(
   const key = backup ?? current ?? {};
   // The host reports its own state: the current row is at least as good as the backup's.
   if (key.sk === hostKey('').sk) return restoredHost(backup, current);
+  if (key.sk === hostSummaryKey('').sk) return current ?? backup;
   if (backup === undefined) return undefined;
   if (isHandle(backup)) {
     // The agent may remember epochs of a row that is lost: like the epoch of a new handle, this

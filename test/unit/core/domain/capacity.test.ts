@@ -221,3 +221,12 @@ it('4,096 handles and 32 groups are counted at once', () => {
   const supplies = Array.from({ length: 512 }, () => ({ free: 8, most: any }));
   expect(serversThatFit(demands, supplies)).toBe(128);
 });
+
+it('a demand moves elsewhere where another has no other place', () => {
+  // The first demand fills the first supply first; the second can be there only.
+  const supplies = [
+    { free: 2, most: [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] },
+    { free: 2, most: [Number.POSITIVE_INFINITY, 0] },
+  ];
+  expect(serversThatFit([{ size: 1 }, { size: 1 }], supplies)).toBe(2);
+});
