@@ -204,6 +204,11 @@ export function createNova(parts: NovaParts): SimulatedNova {
     server.host = host;
     known(server, host);
     const got = await boundArqs(process, server, uuids);
+    // Nova saves the state of a build on the condition that nobody deletes the server.
+    if (server.status !== 'BUILD') {
+      await deleteByUuid(process, uuids);
+      return;
+    }
     // If the host rebooted, nova-compute fails the build when it starts.
     const isSameBoot = node?.isUp && node.bootId() === boot;
     if (!got || !isSameBoot) {
