@@ -204,7 +204,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     server.host = host;
     known(server, host);
     const got = await boundArqs(process, server, uuids);
-    // Nova saves the state of a build on the condition that nobody deletes the server.
+    // Nova saves the state of a build only while the server is not being deleted.
     if (server.status !== 'BUILD') {
       await deleteByUuid(process, uuids);
       return;
