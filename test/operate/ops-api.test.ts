@@ -59,6 +59,8 @@ const wholeHost = {
   conflict: null,
 };
 const operator = '/accelerator/operator/v1';
+const forceRelease = { method: 'POST', path: `/v2/devices/${device}/force_release` };
+const forget = { method: 'DELETE', path: '/operator/v1/hosts/cmp1' };
 
 describe('a verb that lists', () => {
   it.each([
@@ -85,19 +87,44 @@ describe('a verb that lists', () => {
       ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
       `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
       { history: [{ at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' }] },
-      /^at +what +from +to [\s\S]*\n2026-03-02T00:00:00Z +bind.bound +- +Bound .*sweep/,
+      /^at +what +to +by\n2026-03-02T00:00:00Z +bind.bound +Bound +sweep$/,
     ],
     [
-      ['usage', '--project', 'p1', '--resource-class', 'VGPU'],
-      `${operator}/usage?project=p1&resource_class=VGPU&limit=1000`,
-      { usage: [{ project_id: 'p1', resource_class: 'VGPU', seconds: 86_400 }] },
-      /project id +resource class +seconds\np1 +VGPU +86400/,
+      ['history', '--kind', 'handle.cleaned', '--order', 'oldest-first', '--profile', 'gpu'],
+      `${operator}/history?profile=gpu&kind=handle.cleaned&order=oldest-first&limit=1000`,
+      {
+        history: [
+          {
+            ...{
+              at: '2026-03-02T00:00:00Z',
+              kind: 'handle.cleaned',
+              since: '2026-03-01T00:00:00Z',
+            },
+            ...{ request_id: 'req-1', arq_uuids: ['a1', 'a2'], evidence: { reset: 'flr' } },
+          },
+        ],
+      },
+      /since +arqs +request +evidence\n.*2026-03-01T00:00:00Z +a1, a2 +req-1 +reset=flr$/,
     ],
     [
       ['incidents', '--kind', 'quarantine', '--host', 'cmp1'],
       `${operator}/incidents?kind=quarantine&host=cmp1&limit=1000`,
-      { incidents: [{ kind: 'quarantine', hostname: 'cmp1', next_step: 'Clean it.' }] },
-      /quarantine .*Clean it\./,
+      {
+        incidents: [
+          { kind: 'quarantine', next_step: 'Clean it.', action: forceRelease },
+          { kind: 'host-away', hostname: 'cmp1', action: forget },
+          { kind: 'stuck-job', action: null },
+          { kind: 'of-a-later-version', action: { method: 'POST', path: '/operator/v1/new/cmp1' } },
+        ],
+      },
+      new RegExp(
+        [
+          `Clean it\\. +cyborg-ops devices force-release ${device}`,
+          'cyborg-ops hosts forget cmp1',
+          'stuck-job +- +- +- +- +-',
+          'of-a-later-version +- +- +- +- +-$',
+        ].join('\\n.*'),
+      ),
     ],
     [
       ['quota', 'list'],
@@ -185,6 +212,22 @@ describe('a verb that shows one', () => {
     );
   });
 
+  it('shows the usage of the days that the answer counts, and asks for no page', async () => {
+    const row = { project_id: 'p1', resource_class: 'VGPU', day: '2026-11-22' };
+    const span = { from: '2026-11-22T00:00:00.000Z', to: '2026-11-23T00:00:00.000Z' };
+    const body = { ...span, usage: [{ ...row, accelerator_seconds: 86_400 }] };
+    cloud.answer({ status: 200, body });
+    const words = ['usage', '--project', 'p1', '--resource-class', 'VGPU', '--from', '1d'];
+    expect((await call(words)).out).toMatch(
+      /^from 2026-11-22T00:00:00Z to 2026-11-23T00:00:00Z\n\n.*\np1 +VGPU +2026-11-22 +86400$/,
+    );
+    const asked = decodeURIComponent(cloud.asked[0]?.path ?? '');
+    expect(asked).toBe(
+      `${operator}/usage?project=p1&resource_class=VGPU&from=2026-11-22T00:00:00Z`,
+    );
+    expect(JSON.parse((await call([...words, '--json'])).out)).toEqual(body);
+  });
+
   it('shows a tenant the availability alone', async () => {
     cloud.answer({ status: 200, body: { profile: 'gpu', availability: 'few' } });
     expect(await call(['capacity', 'gpu'])).toEqual({ exitCode: 0, out: 'gpu: few', err: '' });
@@ -243,8 +286,14 @@ describe('a verb that changes something', () => {
     });
     const { out } = await call(['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h']);
     expect(out).toBe(
-      'cmp1: no new binds of 2 devices until 2026-11-23T04:00:00Z; 1 were in maintenance already; what is bound stays.',
+      'cmp1: no new binds on 2 devices until 2026-11-23T04:00:00Z; in maintenance already: 1; what is bound stays.',
     );
+  });
+
+  it('quota set shows what is in use', async () => {
+    const body = { project_id: 'p1', limits: { VGPU: 40 }, in_use: { VGPU: 7 }, updated_at: null };
+    cloud.answer({ status: 200, body });
+    expect((await call(['quota', 'set', 'p1', 'VGPU=40'])).out).toBe('p1: VGPU=40; in use: VGPU=7');
   });
 
   it('force-release tells what is free and what its host cleans first', async () => {
@@ -258,7 +307,7 @@ describe('a verb that changes something', () => {
       '--reason',
       'new',
     ]);
-    expect(out).toBe(`${device}: 1 handles are free, 2 are free once their host has cleaned them.`);
+    expect(out).toBe(`${device}: 1 handle free now, 2 handles free once the host has cleaned.`);
     expect(cloud.asked[0]?.body).toEqual({ reason: 'new', cleaned: true });
   });
 

@@ -1,7 +1,7 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import type { Column } from '../columns.ts';
+import { type Column, cellOf } from '../columns.ts';
 import { type ApiVerb, type Argument, type Given, wrongUsage } from '../verb.ts';
 import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
 
@@ -61,9 +61,11 @@ export const quotaVerbs: readonly ApiVerb[] = [
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
     async ask(api, given) {
       const limits = limitsOf(given.repeated('class=limit'));
-      const answer = await api.ask('PUT', pathOf(given), z.unknown(), { body: { limits } });
+      const body = { limits };
+      const answer = await api.ask('PUT', pathOf(given), quota.optional(), { body });
       const set = given.repeated('class=limit').join(', ');
-      return shownDone(`${given.argument('project')}: ${set}`, answer);
+      const use = answer?.in_use ? `; in use: ${cellOf(answer.in_use)}` : '';
+      return shownDone(`${given.argument('project')}: ${set}${use}`, answer);
     },
   },
   {

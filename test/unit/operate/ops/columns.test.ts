@@ -50,10 +50,25 @@ describe('a table', () => {
   });
 });
 
-it('a property has one line, with its cut value', () => {
-  const row = { uuid: 'u', host: 'h', reason: 'long '.repeat(40) };
-  const lines = propertyLines(columns, row, 40);
-  expect(lines.map(({ length }) => length <= 40)).toEqual([true, true, true]);
+describe('a property', () => {
+  const reason = 'Repair the device, then enable it.';
+  const row = { uuid: 'a1a8698a-bef9-50dd-afa1-c5e8814ac6db', host: 'h', reason };
+
+  it('goes on below its value where the line is too short', () => {
+    expect(propertyLines(columns, row, 30)).toEqual([
+      `device  ${row.uuid}`,
+      'host    h',
+      'reason  Repair the device,',
+      '        then enable it.',
+    ]);
+  });
+});
+
+it('a column that is optional is shown where a row has a value', () => {
+  const optional = columns.map((each) => ({ ...each, isOptional: each.title === 'reason' }));
+  const [first, second] = rows.map((row) => [row]) as [Row[], Row[]];
+  expect(tableLines(optional, first, 300)[0]).toContain('reason');
+  expect(tableLines(optional, second, 300)[0]).not.toContain('reason');
 });
 
 describe('a cell', () => {
