@@ -22,9 +22,7 @@ export function tableLines<Row>(
   width: number,
 ): readonly string[] {
   if (rows.length === 0) return ['None.'];
-  const isShown = ({ isOptional, of }: Column<Row>) =>
-    !isOptional || rows.some((row) => cellOf(of(row)) !== none);
-  const columns = all.filter(isShown);
+  const columns = shownOf(all, rows);
   const cells = [
     columns.map(({ title }) => title),
     ...rows.map((row) => columns.map(({ of }) => cellOf(of(row)))),
@@ -34,7 +32,7 @@ export function tableLines<Row>(
   if (!fitted) {
     return rows.flatMap((row, at) => [
       ...(at > 0 ? [''] : []),
-      ...propertyLines(columns, row, width),
+      ...propertyLines(shownOf(columns, [row]), row, width),
     ]);
   }
   return cells.map((line) =>
@@ -43,6 +41,11 @@ export function tableLines<Row>(
       .join(gap)
       .trimEnd(),
   );
+}
+
+function shownOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
+  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellOf(of(row)) !== none);
+  return columns.filter((column) => !column.isOptional || hasValue(column));
 }
 
 /** A property on a line; its value goes on below itself where the line is too short. */
@@ -103,7 +106,10 @@ export function cellOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellOf).join(', ');
   if (typeof value === 'object') {
-    const pairs = Object.entries(value).map(([name, each]) => `${name}=${cellOf(each)}`);
+    // What was stored as a map comes in any order.
+    const pairs = Object.keys(value)
+      .toSorted()
+      .map((name) => `${name}=${cellOf((value as Readonly<Record<string, unknown>>)[name])}`);
     return pairs.length === 0 ? none : pairs.join(' ');
   }
   return printable(String(value)).replace(utc, '$1Z');

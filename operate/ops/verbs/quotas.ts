@@ -16,10 +16,17 @@ type Quota = z.infer<typeof quota>;
 
 const columns: readonly Column<Quota>[] = [
   { title: 'project', of: (row) => row.project_id, isWhole: true },
-  { title: 'limits', of: (row) => row.limits },
+  { title: 'limits', of: (row) => shownLimits(row.limits) },
   { title: 'in use', of: (row) => row.in_use },
   { title: 'updated', of: (row) => row.updated_at },
 ];
+
+/** A class may be in use and have no limit. */
+function shownLimits(limits: Quota['limits'] = {}): Readonly<Record<string, number | string>> {
+  return Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
+  );
+}
 
 const project: Argument = { name: 'project', help: "the project's id" };
 const pathOf = (given: Given) =>

@@ -49,8 +49,8 @@ export function shownDone(sentence: string, answer: unknown): Shown {
 }
 
 /** `1 device`, `2 devices`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+export function counted(count: number, singular: string): string {
+  return `${count} ${singular}${count === 1 ? '' : 's'}`;
 }
 
 /** The query parameters that have the names of options, `-` for `_`. */

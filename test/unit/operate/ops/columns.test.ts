@@ -69,6 +69,9 @@ it('a column that is optional is shown where a row has a value', () => {
   const [first, second] = rows.map((row) => [row]) as [Row[], Row[]];
   expect(tableLines(optional, first, 300)[0]).toContain('reason');
   expect(tableLines(optional, second, 300)[0]).not.toContain('reason');
+  expect(tableLines(optional, rows, 50).filter((line) => line.startsWith('reason'))).toHaveLength(
+    1,
+  );
 });
 
 describe('a cell', () => {
@@ -80,7 +83,7 @@ describe('a cell', () => {
     [false, 'no'],
     [[], '-'],
     [['a', 1], 'a, 1'],
-    [{ free: 2, held: null }, 'free=2 held=-'],
+    [{ held: null, free: 2 }, 'free=2 held=-'],
     ['2026-11-23T00:37:58+00:00', '2026-11-23T00:37:58Z'],
     ['2026-11-23T00:37:58.123Z', '2026-11-23T00:37:58Z'],
     ['2026-11-23T00:37:58+01:00', '2026-11-23T00:37:58+01:00'],
