@@ -33,3 +33,15 @@ describe.each(tasks)('$title', ({ title, commands }) => {
     expect({ exitCode: told.exitCode, text }).toEqual({ exitCode, text: namesIn(printed, {}) });
   });
 });
+
+it('cyborg-ops history --limit shows the first rows of the order', async () => {
+  const march = ['--from', '2026-03-01', '--to', '2026-04-01', '--json'];
+  const rowsOf = async (...words: string[]) =>
+    JSON.parse((await cloud.run(['history', '--host', 'cmp1.example', ...march, ...words])).out)
+      .history;
+  const all = await rowsOf();
+  expect(all.length).toBeGreaterThan(3);
+  expect(await rowsOf('--limit', '2')).toEqual(all.slice(0, 2));
+  const oldest = await rowsOf('--order', 'oldest-first', '--limit', '2');
+  expect(oldest).toEqual(all.toReversed().slice(0, 2));
+});
