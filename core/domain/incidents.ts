@@ -94,7 +94,7 @@ export function workIncident(
       ...about,
       reason: `${handles.length} attach handles: ${quarantine}`,
       nextStep:
-        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force with "cleaned": true.',
+        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned.',
       ...(device && {
         action: {
           method: 'POST',
@@ -121,7 +121,7 @@ export function conflictIncident(hostname: string, since: string): Incident {
     hostname,
     reason: 'Two agents report as this host; none of its devices is offered.',
     nextStep:
-      'Stop the agent of the cloned host or enrol it under its own name, then name the boot of the right one: npm run settle -- HOST --boot BOOT_ID.',
+      'Stop the agent of the cloned host or enrol it under its own name, then name the boot of the right one: cyborg-ops settle HOST --boot BOOT_ID.',
   };
 }
 

@@ -1,11 +1,15 @@
 // Lines for people: aligned columns that fit the terminal, and properties below one another where
 // they cannot.
 
-/** @property isWhole never cut, so that the value can be copied: a uuid, a host */
+/**
+ * @property isWhole never cut, so that a uuid can be copied and a next step be read
+ * @property isOptional left out where no row has a value
+ */
 export interface Column<Row> {
   readonly title: string;
   readonly of: (row: Row) => unknown;
   readonly isWhole?: boolean;
+  readonly isOptional?: boolean;
 }
 
 const gap = '  ';
@@ -13,11 +17,12 @@ const narrowest = 8;
 
 /** The lines of a table. Rows that do not fit the width are shown as properties. */
 export function tableLines<Row>(
-  columns: readonly Column<Row>[],
+  all: readonly Column<Row>[],
   rows: readonly Row[],
   width: number,
 ): readonly string[] {
   if (rows.length === 0) return ['None.'];
+  const columns = shownOf(all, rows);
   const cells = [
     columns.map(({ title }) => title),
     ...rows.map((row) => columns.map(({ of }) => cellOf(of(row)))),
@@ -27,7 +32,7 @@ export function tableLines<Row>(
   if (!fitted) {
     return rows.flatMap((row, at) => [
       ...(at > 0 ? [''] : []),
-      ...propertyLines(columns, row, width),
+      ...propertyLines(shownOf(columns, [row]), row, width),
     ]);
   }
   return cells.map((line) =>
@@ -38,7 +43,12 @@ export function tableLines<Row>(
   );
 }
 
-/** One line per property. */
+function shownOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
+  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellOf(of(row)) !== none);
+  return columns.filter((column) => !column.isOptional || hasValue(column));
+}
+
+/** A property on a line; its value goes on below itself where the line is too short. */
 export function propertyLines<Row>(
   columns: readonly Column<Row>[],
   row: Row,
@@ -46,10 +56,23 @@ export function propertyLines<Row>(
 ): readonly string[] {
   const widest = Math.max(...columns.map(({ title }) => title.length));
   const left = Math.max(width - widest - gap.length, narrowest);
-  return columns.map(({ title, of, isWhole }) => {
-    const cell = cellOf(of(row));
-    return `${title.padEnd(widest)}${gap}${isWhole ? cell : cut(cell, left)}`;
-  });
+  return columns.flatMap(({ title, of, isWhole }) =>
+    wrapped(cellOf(of(row)), left, isWhole === true).map(
+      (line, at) => `${(at === 0 ? title : '').padEnd(widest)}${gap}${line}`,
+    ),
+  );
+}
+
+/** Breaks between words; a word that is longer than the line is cut, unless it must be whole. */
+function wrapped(text: string, width: number, isWhole: boolean): readonly string[] {
+  const lines: string[] = [];
+  for (const each of text.split(' ')) {
+    const word = isWhole ? each : cut(each, width);
+    const last = lines.at(-1);
+    if (last === undefined || lengthOf(last) + 1 + lengthOf(word) > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }
 
 /** Cuts the widest columns first. Undefined if the columns do not fit. */
@@ -76,13 +99,18 @@ function lengthOf(text: string | undefined): number {
   return [...(text ?? '')].length;
 }
 
+const none = '-';
+
 export function cellOf(value: unknown): string {
-  if (value === undefined || value === null || value === '') return '-';
+  if (value === undefined || value === null || value === '') return none;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellOf).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellOf).join(', ');
   if (typeof value === 'object') {
-    const pairs = Object.entries(value).map(([name, each]) => `${name}=${cellOf(each)}`);
-    return pairs.length === 0 ? '-' : pairs.join(' ');
+    // What was stored as a map comes in any order.
+    const pairs = Object.keys(value)
+      .toSorted()
+      .map((name) => `${name}=${cellOf((value as Readonly<Record<string, unknown>>)[name])}`);
+    return pairs.length === 0 ? none : pairs.join(' ');
   }
   return printable(String(value)).replace(utc, '$1Z');
 }

@@ -2,6 +2,8 @@
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createFetch } from '#operate/any-port-fetch.ts';
+import { run } from '#operate/ops/run.ts';
 
 export interface Asked {
   readonly method: string;
@@ -77,4 +79,35 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = '';
   for await (const chunk of request) text += chunk;
   return text === '' ? undefined : JSON.parse(text);
+}
+
+export interface Call {
+  readonly width?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** One call of the command, as an operator of the fake cloud. */
+export async function callOps(
+  cloud: FakeCloud,
+  words: readonly string[],
+  { width, environment = {} }: Call = {},
+) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const exitCode = await run(words, {
+    environment: {
+      OS_AUTH_URL: cloud.url,
+      OS_USERNAME: 'op',
+      OS_PASSWORD: 's3cret',
+      OS_PROJECT_NAME: 'admin',
+      ...environment,
+    },
+    readFile: () => undefined,
+    createFetch,
+    clock: () => Date.parse('2026-11-23T00:00:00Z'),
+    width: width ?? Number.POSITIVE_INFINITY,
+    out: (text) => out.push(text),
+    err: (text) => err.push(text),
+  });
+  return { exitCode, out: out.join('\n'), err: err.join('\n') };
 }

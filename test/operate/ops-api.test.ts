@@ -1,10 +1,13 @@
-// Each verb asks the API as agreed, shows the answer to people and to scripts, and ends with the
-// documented exit code.
+// Each verb asks the API as agreed, and shows the answer to people and to scripts.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFetch } from '#operate/any-port-fetch.ts';
-import { run } from '#operate/ops/run.ts';
-import { type FakeCloud, fakeToken, startFakeCloud } from './fake-operator-api.ts';
+import {
+  type Call,
+  callOps,
+  type FakeCloud,
+  fakeToken,
+  startFakeCloud,
+} from './fake-operator-api.ts';
 
 const device = '2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11';
 let cloud: FakeCloud;
@@ -14,31 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-interface Call {
-  readonly width?: number;
-  readonly environment?: Readonly<Record<string, string>>;
-}
-
-async function call(words: readonly string[], { width, environment = {} }: Call = {}) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const exitCode = await run(words, {
-    environment: {
-      OS_AUTH_URL: cloud.url,
-      OS_USERNAME: 'op',
-      OS_PASSWORD: 's3cret',
-      OS_PROJECT_NAME: 'admin',
-      ...environment,
-    },
-    readFile: () => undefined,
-    createFetch,
-    clock: () => Date.parse('2026-11-23T00:00:00Z'),
-    width: width ?? Number.POSITIVE_INFINITY,
-    out: (text) => out.push(text),
-    err: (text) => err.push(text),
-  });
-  return { exitCode, out: out.join('\n'), err: err.join('\n') };
-}
+const call = (words: readonly string[], given?: Call) => callOps(cloud, words, given);
 
 const host = {
   hostname: 'cmp1',
@@ -59,6 +38,8 @@ const wholeHost = {
   conflict: null,
 };
 const operator = '/accelerator/operator/v1';
+const forceRelease = { method: 'POST', path: `/v2/devices/${device}/force_release` };
+const forget = { method: 'DELETE', path: '/operator/v1/hosts/cmp1' };
 
 describe('a verb that lists', () => {
   it.each([
@@ -85,25 +66,50 @@ describe('a verb that lists', () => {
       ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
       `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
       { history: [{ at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' }] },
-      /^at +what +from +to [\s\S]*\n2026-03-02T00:00:00Z +bind.bound +- +Bound .*sweep/,
+      /^at +what +to +by\n2026-03-02T00:00:00Z +bind.bound +Bound +sweep$/,
     ],
     [
-      ['usage', '--project', 'p1', '--resource-class', 'VGPU'],
-      `${operator}/usage?project=p1&resource_class=VGPU&limit=1000`,
-      { usage: [{ project_id: 'p1', resource_class: 'VGPU', seconds: 86_400 }] },
-      /project id +resource class +seconds\np1 +VGPU +86400/,
+      ['history', '--kind', 'handle.cleaned', '--order', 'oldest-first', '--profile', 'gpu'],
+      `${operator}/history?profile=gpu&kind=handle.cleaned&order=oldest-first&limit=1000`,
+      {
+        history: [
+          {
+            ...{
+              at: '2026-03-02T00:00:00Z',
+              kind: 'handle.cleaned',
+              since: '2026-03-01T00:00:00Z',
+            },
+            ...{ request_id: 'req-1', arq_uuids: ['a1', 'a2'], evidence: { reset: 'flr' } },
+          },
+        ],
+      },
+      /since +arqs +request +evidence\n.*2026-03-01T00:00:00Z +a1, a2 +req-1 +reset=flr$/,
     ],
     [
       ['incidents', '--kind', 'quarantine', '--host', 'cmp1'],
       `${operator}/incidents?kind=quarantine&host=cmp1&limit=1000`,
-      { incidents: [{ kind: 'quarantine', hostname: 'cmp1', next_step: 'Clean it.' }] },
-      /quarantine .*Clean it\./,
+      {
+        incidents: [
+          { kind: 'quarantine', next_step: 'Clean it.', action: forceRelease },
+          { kind: 'host-away', hostname: 'cmp1', action: forget },
+          { kind: 'stuck-job', action: null },
+          { kind: 'of-a-later-version', action: { method: 'POST', path: '/operator/v1/new/cmp1' } },
+        ],
+      },
+      new RegExp(
+        [
+          `Clean it\\. +cyborg-ops devices force-release ${device}`,
+          'cyborg-ops hosts forget cmp1',
+          'stuck-job +- +- +- +- +-',
+          'of-a-later-version +- +- +- +- +-$',
+        ].join('\\n.*'),
+      ),
     ],
     [
       ['quota', 'list'],
       `${operator}/quotas?limit=1000`,
-      { quotas: [{ project_id: 'p1', limits: { VGPU: 40 } }] },
-      /p1 +VGPU=40/,
+      { quotas: [{ project_id: 'p1', limits: { VGPU: 40, FPGA: null } }] },
+      /p1 +FPGA=unlimited VGPU=40/,
     ],
   ] as const)('%j asks %s', async (words, path, body, shown) => {
     cloud.answer({ status: 200, body });
@@ -185,6 +191,22 @@ describe('a verb that shows one', () => {
     );
   });
 
+  it('shows the usage of the days that the answer counts, and asks for no page', async () => {
+    const row = { project_id: 'p1', resource_class: 'VGPU', day: '2026-11-22' };
+    const span = { from: '2026-11-22T00:00:00.000Z', to: '2026-11-23T00:00:00.000Z' };
+    const body = { ...span, usage: [{ ...row, accelerator_seconds: 86_400 }] };
+    cloud.answer({ status: 200, body });
+    const words = ['usage', '--project', 'p1', '--resource-class', 'VGPU', '--from', '1d'];
+    expect((await call(words)).out).toMatch(
+      /^from 2026-11-22T00:00:00Z to 2026-11-23T00:00:00Z\n\n.*\np1 +VGPU +2026-11-22 +86400$/,
+    );
+    const asked = decodeURIComponent(cloud.asked[0]?.path ?? '');
+    expect(asked).toBe(
+      `${operator}/usage?project=p1&resource_class=VGPU&from=2026-11-22T00:00:00Z`,
+    );
+    expect(JSON.parse((await call([...words, '--json'])).out)).toEqual(body);
+  });
+
   it('shows a tenant the availability alone', async () => {
     cloud.answer({ status: 200, body: { profile: 'gpu', availability: 'few' } });
     expect(await call(['capacity', 'gpu'])).toEqual({ exitCode: 0, out: 'gpu: few', err: '' });
@@ -243,8 +265,14 @@ describe('a verb that changes something', () => {
     });
     const { out } = await call(['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h']);
     expect(out).toBe(
-      'cmp1: no new binds of 2 devices until 2026-11-23T04:00:00Z; 1 were in maintenance already; what is bound stays.',
+      'cmp1: no new binds on 2 devices until 2026-11-23T04:00:00Z; in maintenance already: 1; what is bound stays.',
     );
+  });
+
+  it('quota set shows what is in use', async () => {
+    const body = { project_id: 'p1', limits: { VGPU: 40 }, in_use: { VGPU: 7 }, updated_at: null };
+    cloud.answer({ status: 200, body });
+    expect((await call(['quota', 'set', 'p1', 'VGPU=40'])).out).toBe('p1: VGPU=40; in use: VGPU=7');
   });
 
   it('force-release tells what is free and what its host cleans first', async () => {
@@ -258,7 +286,7 @@ describe('a verb that changes something', () => {
       '--reason',
       'new',
     ]);
-    expect(out).toBe(`${device}: 1 handles are free, 2 are free once their host has cleaned them.`);
+    expect(out).toBe(`${device}: 1 handle free now, 2 handles free once the host has cleaned.`);
     expect(cloud.asked[0]?.body).toEqual({ reason: 'new', cleaned: true });
   });
 
@@ -271,107 +299,4 @@ describe('a verb that changes something', () => {
       expect(cloud.asked).toEqual([]);
     },
   );
-});
-
-describe('the exit code', () => {
-  const fault = (status: number, sentence: string) => ({
-    status,
-    body: { error: sentence, error_message: JSON.stringify({ faultstring: sentence }) },
-  });
-
-  it.each([
-    [400, 1],
-    [404, 1],
-    [409, 1],
-    [422, 1],
-    [403, 3],
-  ])('of an answer %i is %i, with the sentence of the API', async (status, exitCode) => {
-    cloud.answer(fault(status, 'Host cmp9 not found.'));
-    const told = await call(['hosts', 'forget', 'cmp9']);
-    expect(told).toEqual({ exitCode, out: '', err: 'Host cmp9 not found.' });
-  });
-
-  it('is 3 where the service refuses the token', async () => {
-    cloud.answer(fault(401, 'The token has expired.'));
-    expect(await call(['hosts'])).toMatchObject({
-      exitCode: 3,
-      err: /token: The token has expired/,
-    });
-  });
-
-  it.each([500, 503, 429])('is 4 where the service answers %i', async (status) => {
-    cloud.answer(fault(status, 'Keystone cannot be asked right now.'));
-    expect(await call(['hosts'])).toMatchObject({ exitCode: 4, err: /unavailable: it answered/ });
-  });
-
-  it('is 4 where an answer is not understood, and says what is wrong with it', async () => {
-    cloud.answer({ status: 200, body: { hosts: [{ state: 'away' }] } });
-    const told = await call(['hosts']);
-    expect(told).toMatchObject({ exitCode: 4, err: /not understood.*hostname/ });
-    expect(told.err).not.toContain('\n');
-  });
-
-  it('is 1 where the service has no such path', async () => {
-    cloud.answer({ status: 404, body: { message: 'Not Found' } });
-    expect(await call(['hosts'])).toMatchObject({ exitCode: 1, err: /may be older/ });
-  });
-
-  it('is 4 where no service listens', async () => {
-    cloud.answer({ status: 200 });
-    expect(await call(['hosts', '--endpoint', 'http://127.0.0.1:1'])).toMatchObject({
-      exitCode: 4,
-      err: 'accelerator at http://127.0.0.1:1/operator/v1/hosts?limit=1000 is unavailable: ECONNREFUSED',
-    });
-    expect(await call(['hosts', '--os-auth-url', 'http://127.0.0.1:1'])).toMatchObject({
-      exitCode: 4,
-    });
-    expect(cloud.asked).toEqual([]);
-  });
-
-  it('is 4 where the catalog lacks the endpoint, and says what it has', async () => {
-    const told = await call(['hosts', '--os-region-name', 'Two']);
-    expect(told).toMatchObject({ exitCode: 4, err: /in region Two \(it has public in One\)/ });
-  });
-
-  it('is 3 where Keystone refuses, and no text has the password', async () => {
-    const told = await call(['hosts'], { environment: { OS_PASSWORD: 'wrong-s3cret' } });
-    expect(told).toMatchObject({ exitCode: 3, err: /refuses the sign-in \(401\)/ });
-    expect(JSON.stringify(told)).not.toContain('s3cret');
-  });
-
-  it('is 3 without credentials, and 2 with wrong words', async () => {
-    expect(await call(['hosts'], { environment: { OS_AUTH_URL: '' } })).toMatchObject({
-      exitCode: 3,
-      err: /There are no credentials/,
-    });
-    expect(await call(['hosts', 'lst'])).toMatchObject({ exitCode: 2, out: '' });
-    expect(await call(['hosts', '--os-cacert', '/nowhere.pem'])).toMatchObject({
-      exitCode: 2,
-      err: 'OS_CACERT names /nowhere.pem, which does not exist.',
-    });
-  });
-
-  it('is 0 for help, version and completion, which ask nothing', async () => {
-    cloud.answer({ status: 500 });
-    for (const words of [['--help'], ['hosts', '--help'], ['--version'], ['completion', 'zsh']]) {
-      expect(await call(words, { environment: { OS_AUTH_URL: '' } })).toMatchObject({
-        exitCode: 0,
-        err: '',
-      });
-    }
-    expect(cloud.asked).toEqual([]);
-  });
-});
-
-it('an error of a host is shown without its escape sequences', async () => {
-  cloud.answer({ status: 409, body: { error: 'card \u001b]0;owned\u0007 moved\nto cmp2' } });
-  expect((await call(['hosts', 'resume', 'cmp1'])).err).toBe('card ]0;owned moved to cmp2');
-});
-
-it('signs in with the scope of the options', async () => {
-  cloud.answer({ status: 200, body: { hosts: [] } });
-  expect((await call(['hosts', '--os-project-name', 'demo'])).out).toBe('None.');
-  expect(cloud.logins).toMatchObject([
-    { auth: { scope: { project: { name: 'demo', domain: { id: 'default' } } } } },
-  ]);
 });

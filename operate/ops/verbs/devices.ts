@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import type { Column } from '../columns.ts';
 import type { ApiVerb, Argument, Given } from '../verb.ts';
-import { limitOption, optionOf, shownDone, shownOne, shownRows } from './shown.ts';
+import { counted, limitOption, optionOf, shownDone, shownOne, shownRows } from './shown.ts';
 
 const device = z.looseObject({
   uuid: z.string(),
@@ -115,8 +115,12 @@ export const deviceVerbs: readonly ApiVerb[] = [
       const body = { ...(reason && { reason }), ...(given.has('cleaned') && { cleaned: true }) };
       const answer = await api.ask('POST', `${pathOf(given)}/force_release`, freed, { body });
       const { attach_handles: free, cleaning } = answer;
-      const counts = `${free.length} handles are free, ${cleaning.length} are free once their host has cleaned them`;
-      const sentence = free.length + cleaning.length === 0 ? 'no handle was in quarantine' : counts;
+      const later = `${counted(cleaning.length, 'handle')} free once the host has cleaned`;
+      const parts = [
+        ...(free.length > 0 ? [`${counted(free.length, 'handle')} free now`] : []),
+        ...(cleaning.length > 0 ? [later] : []),
+      ];
+      const sentence = parts.join(', ') || 'no handle was in quarantine';
       return shownDone(`${given.argument('device')}: ${sentence}.`, answer);
     },
   },

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { Api } from '../api.ts';
 import { type Column, tableLines } from '../columns.ts';
 import type { ApiVerb, Argument, Given, Options, Shown } from '../verb.ts';
-import { limitOption, queryFrom, shownDone, shownOne, shownRows } from './shown.ts';
+import { counted, limitOption, queryFrom, shownDone, shownOne, shownRows } from './shown.ts';
 
 const reasoned = z.looseObject({ reason: z.string().nullish(), until: z.string().nullish() });
 const host = z.looseObject({
@@ -105,8 +105,8 @@ const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
     (given) => ({ reason: given.text('reason'), until: given.text('until') }),
     (given, { devices, others = [] }) => {
       const until = given.text('until');
-      const of = devices ? ` of ${devices.length} devices` : '';
-      const more = others.length > 0 ? `; ${others.length} were in maintenance already` : '';
+      const of = devices ? ` on ${counted(devices.length, 'device')}` : '';
+      const more = others.length > 0 ? `; in maintenance already: ${others.length}` : '';
       return `no new binds${of}${until === undefined ? '' : ` until ${until}`}${more}; what is bound stays.`;
     },
   ),
@@ -119,7 +119,7 @@ const resume: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
     'resume',
     () => undefined,
     (_given, { devices }) =>
-      `takes new binds again${devices ? ` of ${devices.length} devices` : ''}.`,
+      `new binds again${devices ? ` on ${counted(devices.length, 'device')}` : ''}.`,
   ),
 };
 

@@ -1,7 +1,7 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import type { Column } from '../columns.ts';
+import { type Column, cellOf } from '../columns.ts';
 import { type ApiVerb, type Argument, type Given, wrongUsage } from '../verb.ts';
 import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
 
@@ -16,10 +16,17 @@ type Quota = z.infer<typeof quota>;
 
 const columns: readonly Column<Quota>[] = [
   { title: 'project', of: (row) => row.project_id, isWhole: true },
-  { title: 'limits', of: (row) => row.limits },
+  { title: 'limits', of: (row) => shownLimits(row.limits) },
   { title: 'in use', of: (row) => row.in_use },
   { title: 'updated', of: (row) => row.updated_at },
 ];
+
+/** A class may be in use and have no limit. */
+function shownLimits(limits: Quota['limits'] = {}): Readonly<Record<string, number | string>> {
+  return Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
+  );
+}
 
 const project: Argument = { name: 'project', help: "the project's id" };
 const pathOf = (given: Given) =>
@@ -61,9 +68,11 @@ export const quotaVerbs: readonly ApiVerb[] = [
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
     async ask(api, given) {
       const limits = limitsOf(given.repeated('class=limit'));
-      const answer = await api.ask('PUT', pathOf(given), z.unknown(), { body: { limits } });
+      const body = { limits };
+      const answer = await api.ask('PUT', pathOf(given), quota.optional(), { body });
       const set = given.repeated('class=limit').join(', ');
-      return shownDone(`${given.argument('project')}: ${set}`, answer);
+      const use = answer?.in_use ? `; in use: ${cellOf(answer.in_use)}` : '';
+      return shownDone(`${given.argument('project')}: ${set}${use}`, answer);
     },
   },
   {

@@ -2,7 +2,8 @@
 // happened to it, what a project has used, what fits, and what needs an operator.
 
 import * as z from 'zod';
-import { type Column, tableLines } from '../columns.ts';
+import { historyKinds } from '#core/domain/history.ts';
+import { type Column, cellOf, tableLines } from '../columns.ts';
 import type { ApiVerb, Given } from '../verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
 
@@ -31,20 +32,62 @@ const assignmentColumns: readonly Column<z.infer<typeof assignment>>[] = [
   { title: 'device', of: (row) => row.device_uuid, isWhole: true },
 ];
 
-const record = z.looseObject({});
-type Fields = z.infer<typeof record>;
-
-const historyColumns: readonly Column<Fields>[] = [
+const record = z.looseObject({
+  at: z.string(),
+  kind: z.string(),
+  from: text,
+  to: text,
+  since: text,
+  hostname: text,
+  device_uuid: text,
+  attach_handle_uuid: text,
+  resource_class: text,
+  arq_uuids: z.array(z.string()).nullish(),
+  instance_uuid: text,
+  project_id: text,
+  device_profile_name: text,
+  by: text,
+  request_id: text,
+  reason: text,
+  evidence: z.record(z.string(), z.unknown()).nullish(),
+});
+const historyColumns: readonly Column<z.infer<typeof record>>[] = [
   { title: 'at', of: (row) => row.at, isWhole: true },
   { title: 'what', of: (row) => row.kind, isWhole: true },
-  { title: 'from', of: (row) => row.from },
-  { title: 'to', of: (row) => row.to },
-  { title: 'host', of: (row) => row.hostname },
-  { title: 'device', of: (row) => row.device_uuid },
-  { title: 'server', of: (row) => row.instance_uuid },
-  { title: 'project', of: (row) => row.project_id },
-  { title: 'by', of: (row) => row.by },
-  { title: 'reason', of: (row) => row.reason },
+  { title: 'from', of: (row) => row.from, isOptional: true },
+  { title: 'to', of: (row) => row.to, isOptional: true },
+  { title: 'since', of: (row) => row.since, isOptional: true },
+  { title: 'host', of: (row) => row.hostname, isOptional: true },
+  { title: 'device', of: (row) => row.device_uuid, isOptional: true },
+  { title: 'handle', of: (row) => row.attach_handle_uuid, isOptional: true },
+  { title: 'class', of: (row) => row.resource_class, isOptional: true },
+  { title: 'server', of: (row) => row.instance_uuid, isOptional: true },
+  { title: 'project', of: (row) => row.project_id, isOptional: true },
+  { title: 'profile', of: (row) => row.device_profile_name, isOptional: true },
+  { title: 'arqs', of: (row) => row.arq_uuids, isOptional: true },
+  { title: 'by', of: (row) => row.by, isOptional: true },
+  { title: 'request', of: (row) => row.request_id, isOptional: true },
+  { title: 'reason', of: (row) => row.reason, isOptional: true },
+  { title: 'evidence', of: (row) => row.evidence, isOptional: true },
+];
+
+const usage = z.looseObject({
+  from: text,
+  to: text,
+  usage: z.array(
+    z.looseObject({
+      project_id: z.string(),
+      resource_class: z.string(),
+      day: z.string(),
+      accelerator_seconds: z.number(),
+    }),
+  ),
+});
+const usageColumns: readonly Column<z.infer<typeof usage>['usage'][number]>[] = [
+  { title: 'project', of: (row) => row.project_id, isWhole: true },
+  { title: 'class', of: (row) => row.resource_class, isWhole: true },
+  { title: 'day', of: (row) => row.day, isWhole: true },
+  { title: 'accelerator-seconds', of: (row) => row.accelerator_seconds, isWhole: true },
 ];
 
 const incident = z.looseObject({
@@ -57,15 +100,30 @@ const incident = z.looseObject({
   project_id: text,
   reason: text,
   next_step: text,
+  action: z.looseObject({ method: z.string(), path: z.string() }).nullish(),
 });
+type Action = z.infer<typeof incident>['action'];
 const incidentColumns: readonly Column<z.infer<typeof incident>>[] = [
   { title: 'kind', of: (row) => row.kind, isWhole: true },
   { title: 'since', of: (row) => row.since, isWhole: true },
   { title: 'host', of: (row) => row.hostname, isWhole: true },
-  { title: 'of', of: (row) => row.device_uuid ?? row.arq_uuid ?? row.instance_uuid },
-  { title: 'reason', of: (row) => row.reason },
-  { title: 'next step', of: (row) => row.next_step },
+  { title: 'device', of: (row) => row.device_uuid, isOptional: true },
+  { title: 'server', of: (row) => row.instance_uuid, isOptional: true },
+  { title: 'project', of: (row) => row.project_id, isOptional: true },
+  { title: 'reason', of: (row) => row.reason, isWhole: true },
+  { title: 'next step', of: (row) => row.next_step, isWhole: true },
+  { title: 'command', of: (row) => commandOf(row.action), isOptional: true, isWhole: true },
 ];
+
+/** The action as its verb; undefined for one that this version does not know. */
+function commandOf(action: Action): string | undefined {
+  const { method = '', path = '' } = action ?? {};
+  const [, host, does = 'forget'] = /^\/operator\/v1\/hosts\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
+  const isHostVerb = method === 'DELETE' ? does === 'forget' : does === 'rediscover';
+  if (host !== undefined && isHostVerb) return `cyborg-ops hosts ${does} ${host}`;
+  const [, device] = /^\/v2\/devices\/([^/]+)\/force_release$/.exec(path) ?? [];
+  return device && `cyborg-ops devices force-release ${device}`;
+}
 
 const stopped = z.looseObject({ reason: z.string(), count: z.number() });
 const capacity = z.looseObject({
@@ -120,31 +178,53 @@ export const recordVerbs: readonly ApiVerb[] = [
     path: ['history'],
     summary: 'what happened to devices, requests and hosts, by whom and why',
     arguments: [],
-    options: { ...filters, ...windowOptions, ...limitOption },
+    options: {
+      ...filters,
+      profile: optionOf('name', 'of this device profile'),
+      kind: {
+        type: 'string',
+        value: 'kind',
+        help: 'only changes of this kind',
+        choices: historyKinds,
+      },
+      ...windowOptions,
+      order: {
+        type: 'string',
+        value: 'order',
+        help: 'newest-first if it is not given',
+        choices: ['oldest-first', 'newest-first'],
+      },
+      ...limitOption,
+    },
     example:
       'cyborg-ops history --device 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --from 2026-03-01 --to 2026-04-01',
     async ask(api, given) {
-      const names = ['device', 'arq', 'instance', 'host', 'project', 'from', 'to'];
-      const listing = listingOf(given, ...names);
+      const subjects = ['device', 'arq', 'instance', 'host', 'project', 'profile'];
+      const listing = listingOf(given, ...subjects, 'kind', 'from', 'to', 'order');
       const rows = await api.list('/operator/v1/history', 'history', record, listing);
       return shownRows('history', historyColumns, rows);
     },
   },
   {
     path: ['usage'],
-    summary: 'accelerator time by project and resource class',
+    summary: 'accelerator-seconds by project, resource class and day',
     arguments: [],
     options: {
       project: optionOf('id', 'of this project'),
       'resource-class': optionOf('class', 'of this resource class'),
       ...windowOptions,
-      ...limitOption,
     },
     example: 'cyborg-ops usage --project 7a1f0c9e6f5b4d0f8a52 --from 2026-03-01 --to 2026-04-01',
     async ask(api, given) {
-      const listing = listingOf(given, 'project', 'resource-class', 'from', 'to');
-      const rows = await api.list('/operator/v1/usage', 'usage', record, listing);
-      return shownRows('usage', columnsOf(rows), rows);
+      const query = queryFrom(given, 'project', 'resource-class', 'from', 'to');
+      const answer = await api.ask('GET', '/operator/v1/usage', usage, { query });
+      const { from, to, usage: rows } = answer;
+      // What is in use is counted until now, so the end may be earlier than what was asked.
+      const span = `from ${cellOf(from)} to ${cellOf(to)}`;
+      return {
+        json: answer,
+        lines: (width) => [span, '', ...tableLines(usageColumns, rows, width)],
+      };
     },
   },
   {
@@ -194,13 +274,4 @@ function capacityLines(given: Given, answer: Capacity, width: number): readonly 
 
 function reasonsOf(stops: readonly z.infer<typeof stopped>[]): string {
   return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
-}
-
-/** The columns that the rows have, in the API's order. */
-function columnsOf(rows: readonly Fields[]): readonly Column<Fields>[] {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const has = (name: string) => rows.some((row) => row[name] !== null && row[name] !== undefined);
-  return names
-    .filter(has)
-    .map((name) => ({ title: name.replaceAll('_', ' '), of: (row) => row[name] }));
 }

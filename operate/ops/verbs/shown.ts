@@ -48,6 +48,11 @@ export function shownDone(sentence: string, answer: unknown): Shown {
   return { json: answer ?? {}, lines: () => [sentence] };
 }
 
+/** `1 device`, `2 devices`. */
+export function counted(count: number, singular: string): string {
+  return `${count} ${singular}${count === 1 ? '' : 's'}`;
+}
+
 /** The query parameters that have the names of options, `-` for `_`. */
 export function queryFrom(given: Given, ...names: string[]): Record<string, string | undefined> {
   return Object.fromEntries(names.map((name) => [name.replaceAll('-', '_'), given.text(name)]));

@@ -50,10 +50,28 @@ describe('a table', () => {
   });
 });
 
-it('a property has one line, with its cut value', () => {
-  const row = { uuid: 'u', host: 'h', reason: 'long '.repeat(40) };
-  const lines = propertyLines(columns, row, 40);
-  expect(lines.map(({ length }) => length <= 40)).toEqual([true, true, true]);
+describe('a property', () => {
+  const reason = 'Repair the device, then enable it.';
+  const row = { uuid: 'a1a8698a-bef9-50dd-afa1-c5e8814ac6db', host: 'h', reason };
+
+  it('goes on below its value where the line is too short', () => {
+    expect(propertyLines(columns, row, 30)).toEqual([
+      `device  ${row.uuid}`,
+      'host    h',
+      'reason  Repair the device,',
+      '        then enable it.',
+    ]);
+  });
+});
+
+it('a column that is optional is shown where a row has a value', () => {
+  const optional = columns.map((each) => ({ ...each, isOptional: each.title === 'reason' }));
+  const [first, second] = rows.map((row) => [row]) as [Row[], Row[]];
+  expect(tableLines(optional, first, 300)[0]).toContain('reason');
+  expect(tableLines(optional, second, 300)[0]).not.toContain('reason');
+  expect(tableLines(optional, rows, 50).filter((line) => line.startsWith('reason'))).toHaveLength(
+    1,
+  );
 });
 
 describe('a cell', () => {
@@ -65,7 +83,7 @@ describe('a cell', () => {
     [false, 'no'],
     [[], '-'],
     [['a', 1], 'a, 1'],
-    [{ free: 2, held: null }, 'free=2 held=-'],
+    [{ held: null, free: 2 }, 'free=2 held=-'],
     ['2026-11-23T00:37:58+00:00', '2026-11-23T00:37:58Z'],
     ['2026-11-23T00:37:58.123Z', '2026-11-23T00:37:58Z'],
     ['2026-11-23T00:37:58+01:00', '2026-11-23T00:37:58+01:00'],
