@@ -71,6 +71,9 @@ export function historyWriter(
 export function historyReader(client: Documents, table: string): HistoryReader {
   return {
     async read(partition, page) {
+      const { low, high } = boundsOf(page);
+      // DynamoDB refuses an empty range.
+      if (low > high) return { records: [] };
       const records: HistoryRecord[] = [];
       let from: Row | undefined;
       for (let pages = 1; ; pages++) {
@@ -96,10 +99,8 @@ export function historyReader(client: Documents, table: string): HistoryReader {
 }
 
 function queryOf(partition: HistoryPartition, page: HistoryPage) {
-  const { limit, order, from, to, after, filter } = page;
-  const isForward = order === 'oldest-first';
-  const low = isForward && after !== undefined ? `${after}${last}` : (from ?? '0');
-  const high = !isForward && after !== undefined ? keyBefore(after) : (to ?? last);
+  const { limit, order, filter } = page;
+  const { low, high } = boundsOf(page);
   const names = Object.fromEntries(Object.keys(filter).map((name) => [`#${name}`, name]));
   const values = Object.fromEntries(
     Object.entries(filter).map(([name, value]) => [`:${name}`, value]),
@@ -118,10 +119,17 @@ function queryOf(partition: HistoryPartition, page: HistoryPage) {
       ':high': high,
       ...values,
     },
-    ScanIndexForward: isForward,
+    ScanIndexForward: order === 'oldest-first',
     // A filter drops records only after they were read.
     ...(Object.keys(filter).length === 0 && { Limit: limit + 1 }),
   };
+}
+
+/** The range of time, without what a marker says was read; it may be outside of the range. */
+function boundsOf({ order, from = '0', to = last, after }: HistoryPage) {
+  if (after === undefined) return { low: from, high: to };
+  const [low, high] = order === 'oldest-first' ? [`${after}${last}`, to] : [from, keyBefore(after)];
+  return { low: low > from ? low : from, high: high < to ? high : to };
 }
 
 /** Both bounds of a range belong to a BETWEEN. This sorts after each character of a key. */

@@ -39,22 +39,47 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
     ({ provider_uuid, handle_uuid }) =>
       nameOf(handleKey(String(provider_uuid), String(handle_uuid))),
   );
+  const instances = new Map([...arqs.values()].map((row) => [row.pk, row]));
+  const deployables = new Map(
+    [...inventory.values()].filter(({ sk }) => sk === 'DEPLOYABLE').map((row) => [row.pk, row]),
+  );
   return new Map(
     [...inventory].map(([key, row]) => {
       if (!isHandle(row)) return [key, row];
-      const { arq_uuid, instance_uuid, release_id, quarantine, ...handle } = row;
+      const { arq_uuid, instance_uuid, claim_facts, release_id, quarantine, ...handle } = row;
       const held = holders.get(nameOf(row)) ?? [];
       const holder = held.find(({ uuid }) => uuid === arq_uuid) ?? held[0];
       const awaited = [releaseKey(String(release_id)), programKey(String(release_id))];
+      // Those of another holder would name another project in the history.
+      const factsOf = (arq: Row) =>
+        arq.uuid === arq_uuid && claim_facts !== undefined
+          ? claim_facts
+          : claimFacts(
+              arq,
+              instances.get(instanceKey(String(arq.instance_uuid)).pk),
+              deployables.get(row.pk),
+            );
       const isAwaited = awaited.some(({ pk }) => present.has(pk));
       const claimed = {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),
+        ...(holder && { claim_facts: factsOf(holder) }),
         ...(isAwaited && { release_id, ...(quarantine !== undefined && { quarantine }) }),
       };
       return [key, claimed];
     }),
   );
+}
+
+/** The claim is about as old as the bind of the instance. */
+function claimFacts(arq: Row, instance: Row | undefined, deployable: Row | undefined) {
+  if (!instance || !deployable) return undefined;
+  const { hostname, device_uuid, resource_class } = deployable.deployable as Row;
+  return {
+    ...{ project_id: arq.project_id, profile_name: arq.profile_name, at: instance.started_at },
+    ...{ hostname, device_uuid },
+    ...(resource_class !== undefined && { resource_class }),
+  };
 }
 
 function isArq({ pk }: Row): boolean {

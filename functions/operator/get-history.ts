@@ -51,7 +51,10 @@ async function read(deps: Deps, caller: Caller, given: Filter): Promise<HistoryP
   const { project = own } = given;
   if (own !== undefined && project !== own) return { records: [] };
   const page = pageOf(given, project);
-  const partitions = await partitionsFor(deps, { ...given, ...(project && { project }) });
+  const partitions =
+    own === undefined
+      ? await partitionsFor(deps, given)
+      : await partitionsOfTenant(deps, own, given);
   if (partitions) return readTogether(deps.history, partitions, page);
   const now = deps.clock();
   const to = given.to ?? new Date(now).toISOString();
@@ -87,7 +90,7 @@ async function partitionsFor(
   { arq, instance, device, host, project, profile }: Filter,
 ): Promise<readonly HistoryPartition[] | undefined> {
   if (arq !== undefined) return [{ subject: 'arq', key: arq }];
-  if (instance !== undefined) return partitionsOfInstance(deps, instance);
+  if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
   if (device !== undefined) {
     const key = await hostOfDevice(deps, device);
     return key === undefined ? [] : [{ subject: 'host', key }];
@@ -98,14 +101,31 @@ async function partitionsFor(
   return undefined;
 }
 
+/** What a host has of other projects would lengthen an answer, or cut it into pages. */
+async function partitionsOfTenant(
+  deps: Deps,
+  project: string,
+  { arq, instance }: Filter,
+): Promise<readonly HistoryPartition[]> {
+  if (arq !== undefined) return [{ subject: 'arq', key: arq }];
+  if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
+  return [{ subject: 'project', key: project }];
+}
+
 /** ARQs of an instance that are read: each time it is unshelved or moved, it gets others. */
 const arqsMax = 200;
 
 /** Its claims name its ARQs, which have the rest. */
-async function partitionsOfInstance(deps: Deps, instance: string): Promise<HistoryPartition[]> {
+async function partitionsOfInstance(
+  deps: Deps,
+  instance: string,
+  project: string | undefined,
+): Promise<HistoryPartition[]> {
   const own = { subject: 'instance', key: instance } as const;
-  const claims = { limit: arqsMax, order: 'newest-first', filter: { kind: 'handle.claimed' } };
-  const { records } = await deps.history.read(own, claims as HistoryPage);
+  const filter = { kind: 'handle.claimed', ...(project && { project_id: project }) };
+  const { records } = await deps.history.read(own, {
+    ...{ limit: arqsMax, order: 'newest-first', filter },
+  });
   const arqs = new Set(records.flatMap(({ arqUuid }) => (arqUuid ? [arqUuid as ArqUuid] : [])));
   return [own, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
 }

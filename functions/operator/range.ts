@@ -3,10 +3,16 @@
 import * as z from 'zod';
 import { InvalidInput } from '#core/domain/errors.ts';
 
-/** A date in UTC, or a time with its offset. */
-export const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true })], {
-  error: 'must be a date such as 2026-03-01, or a time such as 2026-03-01T12:00:00Z',
-});
+const message = 'must be a date such as 2026-03-01, or a time such as 2026-03-01T12:00:00Z';
+
+/** A date in UTC, or a time with its offset. Stored times are compared as text. */
+export const moment = z
+  .union([z.iso.date(), z.iso.datetime({ offset: true })], { error: message })
+  .refine((text) => hasYearOfFourDigits(Date.parse(text)), message);
+
+function hasYearOfFourDigits(ms: number): boolean {
+  return !Number.isNaN(ms) && /^\d{4}-/.test(new Date(ms).toISOString());
+}
 
 export interface Range {
   /** ISO 8601, to the millisecond. */

@@ -1,11 +1,14 @@
 // History and usage of the operator's API, behind the gateway on one machine.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { providerUuid } from '#core/domain/ids.ts';
+import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { historyWriter } from '#core/store/history.ts';
+import { tableName } from '#core/store/tables.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { type Ask, stage, startWorld, type World } from '#test/support/world.ts';
 
 let world: World;
 let check: OpenApiCheck;
@@ -61,6 +64,8 @@ describe('GET /operator/v1/history', () => {
     ['?kind=handle.lost', 'kind'],
     ['?arq=x', 'arq'],
     ['?from=yesterday', 'must be a date such as 2026-03-01'],
+    ['?host=cmp1&to=9999-12-31T23:59:59-12:00', 'must be a date such as 2026-03-01'],
+    ['?host=cmp1&from=0000-01-01T00:00:00%2B12:00', 'must be a date such as 2026-03-01'],
     ['?from=2026-03-02&to=2026-03-01', 'must be before to'],
     ['?from=2026-01-01&to=2026-03-01', 'at most 31 days'],
     ['?marker=x', 'must be a marker of a next link'],
@@ -124,6 +129,44 @@ describe('GET /operator/v1/history', () => {
     expect(await kindsOf(`arq=${arq}`, { token: 'reader-token' })).toEqual(whole);
     expect(await kindsOf('host=cmp1', { token: 'reader-token' })).not.toContain('device.added');
   });
+});
+
+describe('GET /operator/v1/history with a marker outside of the range', () => {
+  const id = '00000000-0000-4000-8000-000000000000';
+
+  it.each([
+    `from=2026-01-02&marker=2026-01-01T00:00:00.000Z%23${id}`,
+    `order=oldest-first&to=2026-01-02&marker=9000-01-01T00:00:00.000Z%23${id}`,
+    `to=2026-01-02&marker=9000-01-01T00:00:00.000Z%23${id}`,
+  ])('%s: an empty page', async (query) => {
+    const { status, json } = await get(`/history?host=cmp1&${query}`);
+    expect([status, json]).toEqual([200, { history: [] }]);
+  });
+});
+
+it('gives a tenant no page that ends at a record of another project', async () => {
+  const { json } = await get(`/history?arq=${arq}&kind=handle.claimed`);
+  const [{ device_uuid: device }] = json.history;
+  const { documents, close } = createDocuments();
+  const tables = { history: tableName(stage, 'history'), inventory: '' };
+  const history = historyWriter(documents, tables, 365);
+  // More than one request reads.
+  for (let index = 0; index < 40; index += 1) {
+    const id = derivedUuid('long', String(index));
+    const at = new Date(Date.now() + index).toISOString();
+    const record = { id, at, kind: 'handle.claimed', projectId: 'other' } as const;
+    const row = {
+      ...record,
+      hostname: 'cmp1',
+      deviceUuid: String(device),
+      reason: 'x'.repeat(350_000),
+    };
+    await history.add(row, { subject: 'host', key: 'cmp1' });
+  }
+  close();
+  const query = `/history?device=${device}&kind=device.removed`;
+  expect((await get(query)).json.history_links).toHaveLength(1);
+  expect((await get(query, { token: 'alt-token' })).json).toEqual({ history: [] });
 });
 
 describe('GET /operator/v1/usage', () => {
