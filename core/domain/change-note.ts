@@ -9,6 +9,9 @@ export interface ChangeNote {
   readonly requestId?: string;
 }
 
+/** Who changes what has a deadline. No user of Keystone has this id. */
+export const sweeper = 'sweep';
+
 /** The later of two times in ISO 8601. */
 export function laterOf(one: string, other: string | undefined): string {
   return other !== undefined && other > one ? other : one;

@@ -31,8 +31,14 @@ export function historyOf(
     ...place,
     ...draft,
     id: derivedUuid('history', id, draft.kind, draft.profileName ?? ''),
-    at: draft.at ?? committedAt,
+    at: checkedTime(draft.at ?? committedAt),
   }));
+}
+
+/** A record is stored by its time. */
+function checkedTime(at: string): string {
+  if (Number.isNaN(Date.parse(at))) throw new Error(`Not a time in ISO 8601: ${at}`);
+  return at;
 }
 
 function draftsOf(change: Change): Draft[] {
@@ -121,12 +127,23 @@ function ofHandle(before: AttachHandle | undefined, after: AttachHandle | undefi
   if (!handle) return [];
   const { uuid: handleUuid, providerUuid } = handle;
   const named = { handleUuid, providerUuid };
-  if (!after) return [{ kind: 'handle.removed', ...named }];
+  if (!after) {
+    const { claim } = handle;
+    const removed = { ...placeOf(claim), ...named };
+    return [
+      // A restore deletes handles that its backup does not have, also claimed ones.
+      ...(claim ? [{ kind: 'handle.released', ...removed, ...endOf(claim) } as const] : []),
+      { kind: 'handle.removed', ...removed },
+    ];
+  }
   const to = handleStateOf(after);
   if (!before) return [{ kind: 'handle.added', to, by: 'agent', ...named }];
   const from = handleStateOf(before);
   const at = { from, to, ...placeOf(after.claim ?? before.claim), ...named };
-  const common = { ...at, ...after.lastChange };
+  // The note of a restored row tells of an earlier change.
+  const isEarlier = (after.lastChange?.at ?? '') < (before.lastChange?.at ?? '');
+  const note = after.restoredAt !== undefined && isEarlier ? {} : after.lastChange;
+  const common = { ...at, ...note };
   return [
     ...claimDrafts(before, after, common),
     ...cleaningDrafts(before, after, common),
@@ -156,8 +173,7 @@ function claimDrafts(before: AttachHandle, after: AttachHandle, common: HandleDr
           {
             kind: 'handle.released',
             ...common,
-            ...holderOf(claim),
-            ...(claim.facts && { since: claim.facts.at }),
+            ...endOf(claim),
           } as const,
         ]
       : []),
@@ -186,6 +202,10 @@ function placeOf(claim: HandleClaim | undefined): Partial<HandlePlace> {
   if (!claim?.facts) return {};
   const { hostname, deviceUuid, resourceClass } = claim.facts;
   return { hostname, deviceUuid, ...(resourceClass && { resourceClass }) };
+}
+
+function endOf(claim: HandleClaim) {
+  return { ...holderOf(claim), ...(claim.facts && { since: claim.facts.at }) };
 }
 
 function holderOf({ arqUuid, instanceUuid, facts }: HandleClaim) {

@@ -1,5 +1,6 @@
 // What a change of a device's row adds to the history.
 
+import { sweeper } from './change-note.ts';
 import type { Device } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
 import type { Draft } from './history.ts';
@@ -40,7 +41,8 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
     const { by, at, reason, requestId } = change;
     drafts.push({
       kind: 'device.status',
-      ...{ from: before.status, to: after.status, at, by: `user:${by}`, ...common },
+      ...{ from: before.status, to: after.status, at, ...common },
+      by: by === sweeper ? by : `user:${by}`,
       ...(reason && { reason }),
       ...(requestId && { requestId }),
     });

@@ -2,6 +2,7 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/events.ts';
 import { createDeadLetter } from '#core/clients/queues.ts';
+import { historyOf } from '#core/domain/history-of-change.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
@@ -24,7 +25,8 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
     const { stage, history } = announcer;
     const changes = await decideChanges(announcer, event.Records, (change, metadata) => ({
       change,
-      metadata,
+      // Here a change that no record can be made of is dead-lettered, and blocks no other.
+      records: historyOf(change, metadata),
       events: eventsOfChange(change, { ...metadata, stage }),
     }));
     await writeHistory(

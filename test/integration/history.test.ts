@@ -4,7 +4,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HistoryPartition, partsOfDay } from '#core/domain/history.ts';
-import { providerUuid } from '#core/domain/ids.ts';
+import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { arqRow } from '#core/store/arq-rows.ts';
 import type { HistoryPage } from '#core/store/history.ts';
@@ -126,6 +126,24 @@ describe('a stream record that is delivered again', () => {
     for (let delivery = 0; delivery < 3; delivery++) await handler(event, {} as never);
     expect(await kindsOf({ subject: 'arq', key: arq.uuid })).toEqual(['arq.created']);
   });
+});
+
+it('is written of the changes behind one without a time, which is dead-lettered once', async () => {
+  const recordOf = (uuid: string, createdAt: string) =>
+    ({
+      eventID: `timeless-${uuid}`,
+      dynamodb: {
+        Keys: { pk: { S: `ARQ#${uuid}` } },
+        NewImage: marshall(arqRow(anArq({ uuid: uuid as ArqUuid, createdAt })), {
+          removeUndefinedValues: true,
+        }),
+      },
+    }) as unknown as DynamoDBRecord;
+  const [bad, good] = [10, 11].map((number) => `bbbbbbbb-0000-4000-8000-0000000000${number}`);
+  const records = [recordOf(`${bad}`, 'soon'), recordOf(`${good}`, new Date().toISOString())];
+  expect(await handler({ Records: records }, {} as never)).toEqual({ batchItemFailures: [] });
+  expect(await kindsOf({ subject: 'arq', key: `${bad}` })).toEqual([]);
+  expect(await kindsOf({ subject: 'arq', key: `${good}` })).toEqual(['arq.created']);
 });
 
 describe('a reader', () => {

@@ -1,8 +1,6 @@
 import type { Deps } from '../../deps.ts';
+import { sweeper } from '../../domain/change-note.ts';
 import { presentOf } from './set-device-status.ts';
-
-/** Shown as who enabled a device whose maintenance had an end. */
-const sweeper = 'sweep';
 
 /**
  * Enables the devices whose maintenance has ended. The index may lag, and a status may change

@@ -1,13 +1,14 @@
 import type { HandlePlace } from '../../domain/handle-claim.ts';
-import { partitionsOf } from '../../domain/history.ts';
-import { type ChangeMetadata, historyOf, needsPlace } from '../../domain/history-of-change.ts';
+import { type HistoryRecord, partitionsOf } from '../../domain/history.ts';
+import { needsPlace } from '../../domain/history-of-change.ts';
 import type { Change } from '../../domain/outbox.ts';
 import type { HistoryWriter } from '../../store/history.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
 
 export interface CommittedChange {
   readonly change: Change;
-  readonly metadata: ChangeMetadata;
+  /** As in historyOf. */
+  readonly records: readonly HistoryRecord[];
 }
 
 /** A batch of the streams is at most a hundred changes, most of them with a few copies. */
@@ -31,7 +32,8 @@ export async function writeHistory(
   };
   await forEachAtOnce(changes, writesAtOnce, async (each) => {
     const place = await placeOf(each);
-    for (const record of historyOf(each.change, each.metadata, place)) {
+    for (const known of each.records) {
+      const record = { ...place, ...known };
       const partitions = partitionsOf(record);
       await Promise.all(partitions.map((partition) => history.add(record, partition)));
     }

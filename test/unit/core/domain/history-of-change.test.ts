@@ -56,6 +56,22 @@ describe('the history of an attach handle', () => {
     ]);
   });
 
+  it('has since when a handle was in use that a restore deletes', () => {
+    const removed = { hostname: 'cmp1', resourceClass: 'FPGA', at: '2026-07-01T01:02:03.000Z' };
+    expect(of({ kind: 'handle', before: claimed })).toMatchObject([
+      { kind: 'handle.released', since: user.at, projectId: 'project-1', ...removed },
+      { kind: 'handle.removed', ...removed },
+    ]);
+  });
+
+  it('has the time of the restore that puts a claimed handle back as it was', () => {
+    const lastChange = { at: '2026-01-01T00:00:00.000Z', by: 'user:2' };
+    const after = aStoredHandle({ restoredAt: '2026-07-01T00:00:00.000Z', lastChange });
+    const [released] = of({ kind: 'handle', before: claimed, after });
+    expect(released).toMatchObject({ kind: 'handle.released', at: '2026-07-01T01:02:03.000Z' });
+    expect(released?.by).toBeUndefined();
+  });
+
   it('has the evidence of a cleaning', () => {
     expect(of({ kind: 'handle', before: releasing, after: cleaned })).toMatchObject([
       { kind: 'handle.cleaned', by: 'agent', to: 'free', evidence: { reset: 'function' } },
@@ -142,6 +158,15 @@ describe('the history of a device', () => {
     const after = aStoredDevice({ status: 'maintaining', statusChange });
     expect(of({ kind: 'device', before: device, after })).toMatchObject([
       { kind: 'device.status', from: 'enabled', to: 'maintaining', by: 'user:7', reason: 'fan' },
+    ]);
+  });
+
+  it('has that its maintenance ended, and that the sweep ended it', () => {
+    const statusChange = { status: 'enabled', by: 'sweep', at: user.at } as const;
+    const before = aStoredDevice({ status: 'maintaining' });
+    const after = aStoredDevice({ status: 'enabled', statusChange });
+    expect(of({ kind: 'device', before, after })).toMatchObject([
+      { kind: 'device.status', from: 'maintaining', to: 'enabled', by: 'sweep' },
     ]);
   });
 
