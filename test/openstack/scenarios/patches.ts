@@ -38,12 +38,12 @@ export const patches: readonly Scenario[] = [
     run: async (stage) => {
       const { plan, processes } = stage.cloud;
       const find = 'import nova.virt.libvirt.driver as found; print(found.__file__)';
-      const released = (
-        await processes.run({
-          name: 'find-driver',
-          command: [plan.release.python, '-s', '-c', find],
-        })
-      ).trim();
+      const printed = await processes.run({
+        name: 'find-driver',
+        command: [plan.release.python, '-s', '-c', find],
+      });
+      // Warnings of Python come before it.
+      const released = printed.trim().split('\n').at(-1) ?? '';
       const root = join(plan.directory, 'patched');
       const patched = join(root, driver);
       mkdirSync(dirname(patched), { recursive: true });
