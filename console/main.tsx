@@ -1,0 +1,4 @@
+// The console's entry.
+
+const root = document.querySelector('#root');
+if (root) root.textContent = 'Accelerators';
