@@ -122,6 +122,7 @@ export class LambdaFunction extends NodejsFunction {
       stagesImages,
       announces,
       callsOpenStack,
+      forwardsSignIns,
     } = access[name];
     if (isTraced) this.#acknowledge('*', 'X-Ray has no ARNs for trace segments.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
@@ -141,7 +142,9 @@ export class LambdaFunction extends NodejsFunction {
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
     if (announces) this.#allowAnnouncing(settings.stage);
-    if (settings.network && callsOpenStack) connectToNetwork(this, functionName, settings.network);
+    if (settings.network && (callsOpenStack || forwardsSignIns)) {
+      connectToNetwork(this, functionName, settings.network);
+    }
   }
 
   /** Allows it to dead-letter unreadable messages. */
