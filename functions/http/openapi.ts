@@ -2,9 +2,9 @@
 // https://spec.openapis.org/oas/v3.1.0
 
 import * as z from 'zod';
+import { fault, serverFault, tokenFault } from '#core/contracts/api/shapes.ts';
 import { type Resource, type RouteRow, routes } from '../routes.ts';
 import type { Action } from './action.ts';
-import { fault, serverFault, tokenFault } from './answers.ts';
 import { exampleBody } from './examples.ts';
 import { hasMicroversions, maximum, microversions, minimum } from './microversion.ts';
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { capacityAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import { type CapacityHost, capacityOf, type HostCapacity } from '#core/domain/capacity.ts';
 import type { DeviceProfile } from '#core/domain/device-profile.ts';
@@ -11,7 +12,6 @@ import { findHost } from '#core/operations/inventory/find-host.ts';
 import { MarkerNotFound } from '#core/store/index-pages.ts';
 import { action, type Reply } from '../http/action.ts';
 import { HttpFault } from '../http/faults.ts';
-import { capacityAnswer } from './answer.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { isOperator } from './scope.ts';
 import { viewCapacity } from './view.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import { incidentsAnswer } from '#core/contracts/api/operator.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type IncidentKind, incidentKinds } from '#core/domain/incidents.ts';
 import { action } from '../http/action.ts';
-import { incidentsAnswer } from './answer.ts';
 import { readIncidents } from './incident-reads.ts';
 import { fillPage, hostname, limit, pageReply } from './page.ts';
 import { viewIncident } from './view.ts';

@@ -5,7 +5,7 @@ import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
 import { incidentKinds } from '#core/domain/incidents.ts';
-import { collection, link, time, uuid } from '../http/answers.ts';
+import { collection, link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 

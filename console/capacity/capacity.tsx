@@ -1,0 +1,5 @@
+import { Screen } from '../parts/screen.tsx';
+
+export function CapacityScreen() {
+  return <Screen title="Capacity">Later.</Screen>;
+}

@@ -1,0 +1,5 @@
+import { Screen } from '../parts/screen.tsx';
+
+export function ProfilesScreen() {
+  return <Screen title="Profiles">Later.</Screen>;
+}

@@ -1,0 +1,5 @@
+import { Screen } from '../parts/screen.tsx';
+
+export function RequestsScreen() {
+  return <Screen title="Requests">Later.</Screen>;
+}

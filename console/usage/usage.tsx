@@ -1,0 +1,5 @@
+import { Screen } from '../parts/screen.tsx';
+
+export function UsageScreen() {
+  return <Screen title="Usage">Later.</Screen>;
+}
