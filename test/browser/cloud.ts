@@ -25,7 +25,9 @@ export const failedInstance = '77aa0000-0000-4000-8000-000000000001';
 
 export interface Cloud {
   readonly layout: Layout;
+  /** Of the console. */
   readonly url: string;
+  readonly keystone: string;
   readonly deps: ConsumerDeps;
   readonly api: Client;
   readonly operator: Client;
@@ -55,6 +57,7 @@ function cloudOf(layout: Layout, system: System): Cloud {
   return {
     layout,
     url: consoleUrl(layout),
+    keystone: `${urlOf(layout, 'keystone')}/v3`,
     deps: { ...createConsumerDeps('browser'), log: silentLog, metrics: noMetrics },
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     operator: client(`${urlOf(layout, 'api')}/operator/v1`),

@@ -9,11 +9,15 @@ import { lockDirectory } from '#local/process/directory-lock.ts';
 import { furnish, startCloud } from './cloud.ts';
 import { CannotRun, ensureChromium } from './packages.ts';
 import { type Group, play } from './scenario.ts';
+import { actions, refusals } from './scenarios/actions.ts';
+import { looks } from './scenarios/looks.ts';
+import { screens } from './scenarios/screens.ts';
 import { signIn } from './scenarios/sign-in.ts';
 import { Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../../.local/browser');
-const all: readonly Group[] = [signIn];
+// The actions last: they end what the others look at.
+const all: readonly Group[] = [signIn, screens, looks, refusals, actions];
 
 const startedAt = performance.now();
 const counts = { passed: 0, failed: 0 };

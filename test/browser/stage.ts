@@ -28,13 +28,14 @@ export class Stage {
   #contexts: BrowserContext[] = [];
   #faults: string[] = [];
   #expected: readonly RegExp[] = [];
+  readonly #tokens: string[] = [];
 
   constructor(cloud: Cloud, browser: Browser) {
     this.cloud = cloud;
     this.#browser = browser;
   }
 
-  /** A page of its own, on which nobody is signed in. */
+  /** A page of its own, without a session. */
   async open(address = '', { size = 'wide', theme = 'light' }: Look = {}): Promise<Page> {
     const context = await this.#browser.newContext({
       viewport: sizes[size],
@@ -65,6 +66,18 @@ export class Stage {
     await within.getByRole('button', { name: 'Sign in' }).click();
   }
 
+  /** As when the hour of the token is over: Keystone does not know it any more. */
+  async endSession(): Promise<void> {
+    const { keystone } = this.cloud;
+    for (const token of this.#tokens.splice(0)) {
+      const headers = { 'X-Auth-Token': 'admin-token', 'X-Subject-Token': token };
+      await fetch(`${keystone}/auth/tokens`, { method: 'DELETE', headers });
+    }
+    // Without the answers of Keystone that its function has kept.
+    await this.cloud.kill('api');
+    await this.cloud.start('api');
+  }
+
   /** Refusals that the scenario provokes: the browser reports each as an error. */
   expectErrors(...patterns: readonly RegExp[]): void {
     this.#expected = patterns;
@@ -84,6 +97,11 @@ export class Stage {
       const url = new URL(request.url());
       if (url.protocol === 'data:' || url.protocol === 'blob:' || url.origin === origin) return;
       this.#faults.push(`The page asks another origin: ${request.url()}`);
+    });
+    page.on('response', async (response) => {
+      if (!response.url().endsWith('/console/sign-in') || response.status() !== 200) return;
+      const { token } = (await response.json()) as { token: string };
+      this.#tokens.push(token);
     });
     page.on('pageerror', (error) => this.#faults.push(`Unhandled exception: ${error.message}`));
     page.on('console', (message) => {
