@@ -1,4 +1,5 @@
-// The groups of a device profile: each asks for accelerators of one class, with traits and settings.
+// The groups of a device profile: each asks for accelerators of one class, with traits and
+// settings.
 
 import { useId } from 'preact/hooks';
 import { standardClasses } from '#core/domain/placement-names.ts';

@@ -1,5 +1,5 @@
-// Accelerator requests in the order in which they need attention, each with its reason and the next
-// step.
+// Accelerator requests in the order in which they need attention, each with its reason and the
+// next step.
 
 import type { Arq, HistoryRecord, Incident } from '../api/answers.ts';
 
