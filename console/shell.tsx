@@ -52,10 +52,10 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
 
   return (
     <>
-      <a class="skip" href={`${fragment || '#/'}`} onClick={skip}>
-        Skip to the content
-      </a>
       <header class="top">
+        <button type="button" class="skip" onClick={skip}>
+          Skip to the content
+        </button>
         <strong>Accelerators</strong>
         <div class="who">
           <span>
@@ -128,9 +128,8 @@ function isWithin(route: Route | undefined, name: ScreenName): boolean {
   return route?.screen === name || (route?.screen === 'devices' && name === 'hosts');
 }
 
-/** By hand: the fragment has the screen. */
-function skip(event: MouseEvent) {
-  event.preventDefault();
+/** Not a link: the fragment of the page's address has the screen. */
+function skip() {
   document.querySelector<HTMLElement>('#content')?.focus();
 }
 

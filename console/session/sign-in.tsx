@@ -82,7 +82,7 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
           />
         </>
       )}
-      {failure && <Notice tone="error">{sentenceOf(failure)}</Notice>}
+      {failure && <Notice tone="error">{failure.message}</Notice>}
       <button type="submit" class="primary" disabled={isBusy}>
         {isBusy ? 'Signing in...' : 'Sign in'}
       </button>
@@ -102,8 +102,4 @@ function credentialsOf(method: Credentials['method'], text: (name: string) => st
     project: text('project'),
     project_domain: text('project_domain'),
   };
-}
-
-function sentenceOf({ kind, message }: ApiFailure): string {
-  return kind === 'signed-out' ? `Keystone does not accept these credentials. ${message}` : message;
 }

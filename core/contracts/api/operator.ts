@@ -108,8 +108,10 @@ export const hostCapacityAnswer = z.strictObject({
   stopped_by: stoppedBy,
 });
 
+const profileName = z.string().nullable().meta({ description: 'null where groups were asked for' });
+
 const capacityDetailAnswer = z.strictObject({
-  profile: z.string(),
+  profile: profileName,
   fits: z.int().meta({ description: 'of the hosts of this page' }),
   stopped_by: stoppedBy,
   hosts: z.array(hostCapacityAnswer),
@@ -118,7 +120,7 @@ const capacityDetailAnswer = z.strictObject({
 
 /** For a tenant. */
 const availabilityAnswer = z.strictObject({
-  profile: z.string(),
+  profile: profileName,
   availability: z.enum(['none', 'few', 'many']),
 });
 
