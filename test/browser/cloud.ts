@@ -16,7 +16,7 @@ import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
 
@@ -73,17 +73,28 @@ export async function furnish(cloud: Cloud): Promise<void> {
   const { deps, layout } = cloud;
   for (const hostname of ['cmp2', 'cmp3', 'cmp4', 'cmp5']) await announceHost(layout, hostname);
   // An agent that has been silent for an hour.
-  await applySettled(deps, 'cmp2', aReport([aDevice()]), Date.now() - hourMs);
+  await applySettled(deps, 'cmp2', aReport([board(2)]), Date.now() - hourMs);
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
-  const boards = [aDevice({ handles: 4 }), hot(), gpu('Gpu')];
+  const boards = [board(4), hot(), gpu('Gpu')];
   await applySettled(deps, 'cmp3', aReport(boards, { not_offered: notOffered }), Date.now());
-  await applySettled(deps, 'cmp4', aReport([aDevice(), gpu('Gpu')]), Date.now());
-  await applySettled(deps, 'cmp5', aReport([aDevice({ handles: 8 })]), Date.now());
+  await applySettled(deps, 'cmp4', aReport([board(2), gpu('Gpu')]), Date.now());
+  await applySettled(deps, 'cmp5', aReport([board(8)]), Date.now());
   await conflictOn(cloud, 'cmp5');
   await makeProfiles(cloud);
   await failABind(cloud, 'cmp3');
   await startServers(cloud, 2);
 }
+
+/** Of another trait than the devices of the demo's host, to which the servers so go. */
+const board = (handles: number) =>
+  aDevice({
+    model: 'Fake board',
+    offers: {
+      resource_class: 'FPGA',
+      traits: ['CUSTOM_FAKE_BOARD'],
+      attach_handles: Array.from({ length: handles }, (_, index) => aHandle(index + 1)),
+    },
+  });
 
 const gpu = (suffix: string) =>
   aDevice({
