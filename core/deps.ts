@@ -26,8 +26,21 @@ import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
 import { tableName } from './store/tables.ts';
 
-export interface Deps {
+/** What answering a request needs, whatever it is about. */
+export interface RequestDeps {
   readonly settings: Settings;
+  readonly clients: { readonly keystone: Pick<Keystone, 'validateToken'> };
+  readonly log: Log;
+  /** The request that is answered, or that led to the current message. */
+  readonly requestId?: string;
+  /** Who changes what is changed, as in a {@link ChangeNote}; absent for the service itself. */
+  readonly actor?: string;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly uuid: () => string;
+}
+
+export interface Deps extends RequestDeps {
   /** Base tables with consistent reads only: everything on Nova's path. */
   readonly store: Store;
   /** Indexes: never on Nova's path. */
@@ -38,15 +51,7 @@ export interface Deps {
     readonly nova: Nova;
     readonly glance: Glance;
   };
-  readonly log: Log;
-  /** The request that is answered, or that led to the current message. */
-  readonly requestId?: string;
-  /** Who changes what is changed, as in a {@link ChangeNote}; absent for the service itself. */
-  readonly actor?: string;
-  /** Milliseconds since 1970. */
-  readonly clock: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
-  readonly uuid: () => string;
   readonly randomBytes: (count: number) => Uint8Array;
   /** 0 ≤ x < 1 */
   readonly random: () => number;

@@ -85,6 +85,8 @@ const environment = z.object({
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
   /** How long records of the history are kept. */
   CYBORG_HISTORY_DAYS: z.coerce.number().int().min(1).max(3650).default(400),
+  /** Folder of the console's files; the default is `console` beside the function's bundle. */
+  CYBORG_CONSOLE_DIRECTORY: z.string().min(1).optional(),
 
   KEYSTONE_URL: z.url(),
   /** The URL in 401 answers; the default is KEYSTONE_URL. */
@@ -119,6 +121,7 @@ export interface Settings {
   readonly unboundArqMinutes: number;
   readonly unboundArqsMax: number;
   readonly historyDays: number;
+  readonly consoleDirectory?: string;
   readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
   readonly keystone: {
     readonly url: string;
@@ -187,6 +190,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
     unboundArqsMax: given.CYBORG_UNBOUND_ARQS_MAX,
     historyDays: given.CYBORG_HISTORY_DAYS,
+    ...(given.CYBORG_CONSOLE_DIRECTORY && { consoleDirectory: given.CYBORG_CONSOLE_DIRECTORY }),
     staging: {
       bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
       usesPathStyle: given.CYBORG_S3_PATH_STYLE,

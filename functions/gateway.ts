@@ -17,10 +17,16 @@ export interface GatewayRoute {
   readonly resource: Resource;
 }
 
+/** Sign-ins have a route of their own, and so a limit of their own: see infra/throttling.ts. */
+export const signInPath = '/console/sign-in';
+
+/** A page has one address: the console is served below no other mount, and without suffixes. */
+const consoleRoutes = ['/console', '/console/', signInPath, '/console/{proxy+}'];
+
 /** Collections of the API, e.g. `/v2/device_profiles`, and their resources; and `/operator/v1`. */
 const collections = new Map(
   routes
-    .filter((row) => row.resource !== 'versions')
+    .filter((row) => row.resource !== 'versions' && row.resource !== 'console')
     .map((row) => [row.path.split('/').slice(0, 3).join('/'), row.resource]),
 );
 
@@ -33,6 +39,7 @@ export const gatewayRoutes: readonly GatewayRoute[] = [
       })),
     ),
   ),
+  ...consoleRoutes.map((path) => ({ path, resource: 'console' as const })),
   { path: '$default', resource: 'versions' },
 ];
 

@@ -1,8 +1,8 @@
 // The table of routes: resource → path → method → the action, who may call it, and the status of
 // success. The action's module is `functions/<resource>/<action>.ts`. One Lambda function serves a
 // resource, and its handler does not compile without an action for each of its rows. `infra/` and
-// `local/` route to it alike (gateway.ts). All paths are also served below `/accelerator`, where
-// Cyborg's WSGI application is mounted.
+// `local/` route to it alike (gateway.ts). All paths but the console's are also served below
+// `/accelerator`, where Cyborg's WSGI application is mounted.
 
 import type { PolicyRule } from '#core/domain/policy.ts';
 
@@ -109,6 +109,12 @@ const table = {
       PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
       DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
     },
+  },
+  // The operators' web page: its files are the same for all callers, and a sign-in has no token.
+  console: {
+    '/console': { GET: ['get-page', undefined, 200] },
+    '/console/sign-in': { POST: ['sign-in', undefined, 200] },
+    '/console/{id}': { GET: ['get-file', undefined, 200] },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 

@@ -38,6 +38,8 @@ export interface Access {
    * Validates tokens or calls Nova, Placement or Glance, and so gets the service user's password.
    */
   readonly callsOpenStack: boolean;
+  /** Passes sign-ins on to Keystone: it needs the way to it, and none of our own credentials. */
+  readonly forwardsSignIns?: boolean;
 }
 
 /**
@@ -128,6 +130,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
+  // All that it reads is beside its bundle.
+  console: { callsOpenStack: false, forwardsSignIns: true },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
   // It adds to the history, and can neither read nor change it.

@@ -9,10 +9,12 @@ import { sentenceOf, showHelp } from '#operate/arguments.ts';
 import { announceHost } from './demo/announce-host.ts';
 import { demoAgent, demoHostname } from './demo/demo-host.ts';
 import { showDevices } from './demo/device-list.ts';
-import { staticTokens } from './openstack/catalog.ts';
+import { password, staticTokens } from './openstack/catalog.ts';
+import { bundleConsole } from './process/bundle.ts';
 import { lockDirectory } from './process/directory-lock.ts';
 import {
   chooseLayout,
+  consoleDirectory,
   type Layout,
   portBaseMax,
   portNames,
@@ -20,7 +22,7 @@ import {
   settingsOf,
   urlOf,
 } from './process/layout.ts';
-import { apiUrl } from './process/parts.ts';
+import { apiUrl, consoleUrl } from './process/parts.ts';
 import { type System, startSystem } from './process/system.ts';
 
 const usage = `npm start -- [--fresh] [--state <folder>] [--port-base <port>]
@@ -86,6 +88,11 @@ async function main(): Promise<void> {
   writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
   printGuide(layout);
   devices.look();
+  // No one waits for it yet, and the start is measured without it.
+  await bundleConsole(consoleDirectory(layout)).then(
+    () => say(`the console is at ${consoleUrl(layout)}`),
+    (error: Error) => say(`the console cannot be bundled: ${error.message}`),
+  );
 }
 
 /** The state folder as a user would type it. */
@@ -119,6 +126,7 @@ function printGuide(layout: Layout): void {
       : urlOf(layout, name);
     return `  ${name.padEnd(10)} ${where}`;
   });
+  const userNames = ['admin', 'reader', 'manager', 'demo'];
   const tokens = [
     'admin-token',
     'demo-token',
@@ -131,10 +139,12 @@ function printGuide(layout: Layout): void {
 Ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.
 
 ${services.join('\n')}
+  console    ${consoleUrl(layout)}
   logs       ${state}/logs
   announced  ${state}/events.jsonl
 
 Tokens: ${tokens.filter((token) => token in staticTokens).join(', ')}
+Users of the console: ${userNames.join(', ')}; password ${password}; project admin, or demo
 
 A server with an accelerator, step by step:
   curl -s -H 'X-Auth-Token: manager-token' ${api}/devices

@@ -1,5 +1,6 @@
-// A client for Keystone: validates callers' tokens and obtains our own. While Keystone does not
-// answer, every method throws ServiceUnavailable, so no request is allowed without validation.
+// A client for Keystone: validates callers' tokens, signs people in, and obtains our own token.
+// While Keystone does not answer, every method throws ServiceUnavailable, so no request is allowed
+// without validation.
 
 import * as z from 'zod';
 import type { Log } from '../log.ts';
@@ -17,6 +18,7 @@ import {
 } from './http.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
 import type { ServiceIdentity } from './service-calls.ts';
+import { type Credentials, type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
 export interface TokenIdentity {
@@ -48,6 +50,11 @@ export async function ownIdentity(keystone: Keystone): Promise<TokenIdentity | u
   return keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
 }
 
+export interface KeystoneClient extends Keystone {
+  /** Undefined if Keystone refuses. @throws ServiceUnavailable */
+  signIn(credentials: Credentials): Promise<SignedIn | undefined>;
+}
+
 export interface KeystoneOptions {
   readonly settings: Settings['keystone'];
   /** Replaces the catalog's endpoint, by service type. */
@@ -75,13 +82,13 @@ const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
  */
 const tokenForm = /^[\w.~+/=-]{1,4096}$/;
 
-export function createKeystone(options: KeystoneOptions): Keystone {
+export function createKeystone(options: KeystoneOptions): KeystoneClient {
   const { settings, clock, log } = options;
   const http = options.http ?? createHttp();
   const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
   const cache = createTokenCache(clock);
   const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
-  // The breaker protects validations only: consumers retry through their queues.
+  // The breaker protects validations and sign-ins only: consumers retry through their queues.
   const throughBreaker = createCircuitBreaker({
     ...breakerLimits,
     clock,
@@ -149,7 +156,11 @@ export function createKeystone(options: KeystoneOptions): Keystone {
     return [request, await http(request)] as const;
   }
 
-  return { ...own, validateToken };
+  return {
+    ...own,
+    validateToken,
+    signIn: (credentials) => throughBreaker(() => signIn(settings, http, credentials)),
+  };
 }
 
 const identityBody = z.object({

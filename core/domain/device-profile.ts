@@ -2,8 +2,9 @@
 
 import type { ChangeNote } from './change-note.ts';
 import { InvalidInput } from './errors.ts';
-import { type DeviceProfileUuid, isUuid } from './ids.ts';
+import type { DeviceProfileUuid } from './ids.ts';
 import { isOfferedClass, standardClasses } from './placement-names.ts';
+import { isUuid } from './uuid-form.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
 export type Group = Readonly<Record<string, string>>;

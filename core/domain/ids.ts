@@ -3,6 +3,8 @@
 
 import { createHash } from 'node:crypto';
 
+export { isUuid } from './uuid-form.ts';
+
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
@@ -15,13 +17,6 @@ export type HandleUuid = Branded<'HandleUuid'>;
 export type InstanceUuid = Branded<'InstanceUuid'>;
 export type ProviderUuid = Branded<'ProviderUuid'>;
 export type ReleaseId = Branded<'ReleaseId'>;
-
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-/** Whether the text is a uuid in its dashed form, in either case. */
-export function isUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
 
 // RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';

@@ -1,3 +1,4 @@
+import { createDeps } from '#core/deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteAction } from './delete.ts';
@@ -13,4 +14,6 @@ export const actions = {
   delete: deleteAction,
 };
 
-export const handler = resourceHandler('accelerator-requests', actions);
+export const handler = resourceHandler('accelerator-requests', actions, () =>
+  createDeps('accelerator-requests'),
+);

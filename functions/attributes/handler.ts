@@ -1,3 +1,4 @@
+import { createDeps } from '#core/deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
@@ -6,4 +7,4 @@ import { getOne } from './get-one.ts';
 
 export const actions = { 'get-all': getAll, 'get-one': getOne, create, delete: deleteOne };
 
-export const handler = resourceHandler('attributes', actions);
+export const handler = resourceHandler('attributes', actions, () => createDeps('attributes'));

@@ -1,10 +1,10 @@
+import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
 import { isIntegerText } from '#core/domain/integer-id.ts';
 import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { deployableAnswer } from './answer.ts';
 import { viewDeployable } from './view.ts';
 
 /** By uuid, or by the integer id that attributes use. */

@@ -1,3 +1,4 @@
+import { createDeps } from '#core/deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { getAll } from './get-all.ts';
 import { getOne } from './get-one.ts';
@@ -6,4 +7,4 @@ import { update } from './update.ts';
 
 export const actions = { 'get-all': getAll, 'get-one': getOne, update, program };
 
-export const handler = resourceHandler('deployables', actions);
+export const handler = resourceHandler('deployables', actions, () => createDeps('deployables'));

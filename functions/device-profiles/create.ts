@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { createdProfiles } from '#core/contracts/api/device-profiles.ts';
+import type { ProfileBody } from '#core/contracts/api/profile-request.ts';
 import {
   createDeviceProfiles,
   type ProfileRequest,
@@ -6,9 +8,8 @@ import {
 import { action } from '../http/action.ts';
 import { validate } from '../http/body.ts';
 import { noQuery } from '../http/query.ts';
-import { createdProfiles } from './answer.ts';
 import { bySpecification } from './dialect.ts';
-import { createBody, documentedBody, type ProfileBody } from './schema.ts';
+import { createBody, documentedBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 export const create = action(

@@ -1,8 +1,8 @@
+import { shownProfile } from '#core/contracts/api/device-profiles.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/ids.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { shownProfile } from './answer.ts';
 import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
 

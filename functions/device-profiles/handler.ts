@@ -1,3 +1,4 @@
+import { createDeps } from '#core/deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
@@ -13,4 +14,6 @@ export const actions = {
   'delete-many': deleteMany,
 };
 
-export const handler = resourceHandler('device-profiles', actions);
+export const handler = resourceHandler('device-profiles', actions, () =>
+  createDeps('device-profiles'),
+);

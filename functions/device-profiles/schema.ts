@@ -1,16 +1,7 @@
 import * as z from 'zod';
+import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import { groupKeysMax, profileNameMax, profileNamePattern } from '#core/domain/device-profile.ts';
 import { commaList, pageQuery } from '../http/query.ts';
-
-export const profileRequest = z.strictObject({
-  name: z.string(),
-  description: z.string().max(1024).nullish(),
-  uuid: z.string().nullish(),
-  groups: z
-    .array(z.record(z.string().max(300), z.union([z.string().max(255), z.number().int()])))
-    .max(32),
-});
-export type ProfileBody = z.infer<typeof profileRequest>;
 
 /** The specification sends one object, Cyborg's clients a list. */
 export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageQuery, pageReply } from '../http/query.ts';
-import { devicesAnswer } from './answer.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({

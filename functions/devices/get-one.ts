@@ -1,7 +1,7 @@
+import { deviceAnswer } from '#core/contracts/api/devices.ts';
 import { findDevice } from '#core/operations/inventory/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { deviceAnswer } from './answer.ts';
 import { viewDevice } from './view.ts';
 
 /** By uuid, or by the integer id that deployables use. */

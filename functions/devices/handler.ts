@@ -1,3 +1,4 @@
+import { createDeps } from '#core/deps.ts';
 import { resourceHandler } from '../http/resource-handler.ts';
 import { disable } from './disable.ts';
 import { enable } from './enable.ts';
@@ -15,4 +16,4 @@ export const actions = {
   update,
 };
 
-export const handler = resourceHandler('devices', actions);
+export const handler = resourceHandler('devices', actions, () => createDeps('devices'));

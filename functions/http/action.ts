@@ -2,17 +2,19 @@
 // middleware stack around it.
 
 import type * as z from 'zod';
-import type { Deps } from '#core/deps.ts';
+import type { Deps, RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { LogFields } from '#core/log.ts';
 import type { Microversion } from './microversion.ts';
 
-export interface Request<Query, Body, Own extends Deps = Deps> {
+export interface Request<Query, Body, Own extends RequestDeps = Deps> {
   readonly deps: Own;
   readonly caller: Caller;
   readonly microversion: Microversion;
   /** `{id}` of the path. */
   readonly id: string;
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
   readonly query: Query;
   readonly body: Body;
   /** Scheme and host for links. */
@@ -24,7 +26,10 @@ export interface Request<Query, Body, Own extends Deps = Deps> {
 export interface Reply {
   /** If it differs from the route's. */
   readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** In place of a body, what is not JSON. */
+  readonly bytes?: Uint8Array;
 }
 
 export interface Schemas<Query, Body> {
@@ -32,6 +37,8 @@ export interface Schemas<Query, Body> {
   readonly query: z.ZodType<Query>;
   /** Undefined: the route takes no body and reads none. */
   readonly body?: z.ZodType<Body>;
+  /** The body has a secret: it is short, and no answer and no log line quotes it. */
+  readonly hasSecret?: boolean;
   /** The body in the OpenAPI document, if it is not the schema that is validated first. */
   readonly documentedBody?: z.ZodType;
   /** Status → schema of the answer; null: no body. */
@@ -42,11 +49,11 @@ export interface Schemas<Query, Body> {
 
 export interface Action {
   readonly schemas: Schemas<unknown, unknown>;
-  readonly run: (request: Request<unknown, unknown>) => Promise<Reply>;
+  readonly run: (request: Request<unknown, unknown, RequestDeps>) => Promise<Reply>;
 }
 
 /** @template Own the dependencies with which the resource's handler is made */
-export function action<Query, Body = undefined, Own extends Deps = Deps>(
+export function action<Query, Body = undefined, Own extends RequestDeps = Deps>(
   schemas: Schemas<Query, Body>,
   run: (request: Request<Query, Body, Own>) => Promise<Reply>,
 ): Action {

@@ -6,18 +6,24 @@ import { InvalidInput } from '#core/domain/errors.ts';
 import { HttpFault } from './faults.ts';
 
 const bodyBytesMax = 1024 * 1024;
+const secretBytesMax = 16 * 1024;
 
 /**
  * The parsed body; undefined if there is none and the schema allows that.
  *
  * @throws HttpFault 413, 415; InvalidInput if the body is not valid JSON
  */
-export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unknown {
+export function readBody(
+  event: APIGatewayProxyEventV2,
+  schema: z.ZodType,
+  hasSecret = false,
+): unknown {
   const text = event.isBase64Encoded
     ? Buffer.from(event.body ?? '', 'base64').toString('utf8')
     : (event.body ?? '');
-  if (Buffer.byteLength(text) > bodyBytesMax) {
-    throw new HttpFault(413, `The body is larger than ${bodyBytesMax} bytes.`);
+  const bytesMax = hasSecret ? secretBytesMax : bodyBytesMax;
+  if (Buffer.byteLength(text) > bytesMax) {
+    throw new HttpFault(413, `The body is larger than ${bytesMax} bytes.`);
   }
   if (text === '') {
     if (schema.safeParse(undefined).success) return undefined;
@@ -30,6 +36,8 @@ export function readBody(event: APIGatewayProxyEventV2, schema: z.ZodType): unkn
   try {
     return JSON.parse(text, wellFormed);
   } catch (error) {
+    // The parser's message quotes the text.
+    if (hasSecret) throw new InvalidInput('The body is not valid JSON.');
     throw new InvalidInput(`The body is not valid JSON: ${(error as Error).message}`);
   }
 }

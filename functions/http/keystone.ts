@@ -1,6 +1,6 @@
 // X-Auth-Token, and Nova's X-Service-Token, by the rules of keystonemiddleware.
 
-import type { Deps } from '#core/deps.ts';
+import type { RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
 import { HttpFault } from './faults.ts';
@@ -10,7 +10,7 @@ import { HttpFault } from './faults.ts';
  *   is not scoped to a project; ServiceUnavailable if Keystone does not answer
  */
 export async function authenticate(
-  deps: Deps,
+  deps: RequestDeps,
   headers: Readonly<Record<string, string | undefined>>,
   requestId: string,
 ): Promise<Caller> {
@@ -37,13 +37,13 @@ export async function authenticate(
   };
 }
 
-async function isService(deps: Deps, token: string): Promise<boolean> {
+async function isService(deps: RequestDeps, token: string): Promise<boolean> {
   const service = await deps.clients.keystone.validateToken(token, { allowExpired: false });
   return service?.roles.some((role) => deps.settings.serviceTokenRoles.includes(role)) ?? false;
 }
 
 /** 401 with the address of Keystone. */
-export function unauthorized(deps: Deps, sentence: string): HttpFault {
+export function unauthorized(deps: RequestDeps, sentence: string): HttpFault {
   const uri = deps.settings.keystone.publicUrl;
   return new HttpFault(401, sentence, { 'WWW-Authenticate': `Keystone uri="${uri}"` });
 }

@@ -10,9 +10,9 @@ export type Microversion = (typeof microversions)[number];
 export const minimum: Microversion = '2.0';
 export const maximum: Microversion = '2.3';
 
-/** Cyborg's API has microversions; the operator's API beside it has none. */
+/** Cyborg's API has microversions; the operator's API and the console beside it have none. */
 export function hasMicroversions(row: Pick<RouteRow, 'resource'> | undefined): boolean {
-  return row?.resource !== 'operator';
+  return row?.resource !== 'operator' && row?.resource !== 'console';
 }
 
 const header = 'openstack-api-version';

@@ -2,9 +2,9 @@
 // https://spec.openapis.org/oas/v3.1.0
 
 import * as z from 'zod';
+import { fault, serverFault, tokenFault } from '#core/contracts/api/shapes.ts';
 import { type Resource, type RouteRow, routes } from '../routes.ts';
 import type { Action } from './action.ts';
-import { fault, serverFault, tokenFault } from './answers.ts';
 import { exampleBody } from './examples.ts';
 import { hasMicroversions, maximum, microversions, minimum } from './microversion.ts';
 
@@ -41,7 +41,7 @@ export function openApi(actions: Actions, base: string): Json {
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${base}/accelerator` }],
-    tags: [...new Set(routes.map(({ resource }) => resource))].map((name) => ({
+    tags: Object.keys(actions).map((name) => ({
       name,
       description: name === 'operator' ? "The operator's API" : "Cyborg's API",
     })),

@@ -17,7 +17,7 @@ import type {
   APIGatewayProxyStructuredResultV2,
   Context,
 } from 'aws-lambda';
-import { createDeps, type Deps } from '#core/deps.ts';
+import type { RequestDeps } from '#core/deps.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
@@ -65,9 +65,9 @@ type Layer = middy.MiddlewareObj<HttpEvent & { exchange: Exchange }, HttpResult>
 export function resourceHandler<Of extends Resource>(
   resource: Of,
   actions: Readonly<Record<ActionName<Of>, Action>>,
-  makeDeps: () => Deps = () => createDeps(resource),
+  makeDeps: () => RequestDeps,
 ): HttpHandler {
-  let made: Deps | undefined;
+  let made: RequestDeps | undefined;
   const deps = () => {
     made ??= makeDeps();
     return made;
@@ -75,7 +75,7 @@ export function resourceHandler<Of extends Resource>(
   const middlewareStack = middy<HttpEvent & { exchange: Exchange }, HttpResult>()
     .use(requestLog(deps))
     .use(faults())
-    .use(token(deps))
+    .use(token(deps, resource))
     .use(routing(resource))
     .use(microversion(deps))
     .use(policy(deps))
@@ -83,7 +83,7 @@ export function resourceHandler<Of extends Resource>(
   return middlewareStack as unknown as HttpHandler;
 }
 
-function requestLog(deps: () => Deps): Layer {
+function requestLog(deps: () => RequestDeps): Layer {
   return {
     before: ({ event }) => {
       const requestId = `req-${deps().uuid()}`;
@@ -102,7 +102,10 @@ function requestLog(deps: () => Deps): Layer {
   };
 }
 
-function answer(deps: Deps, { event, response }: Parameters<NonNullable<Layer['after']>>[0]): void {
+function answer(
+  deps: RequestDeps,
+  { event, response }: Parameters<NonNullable<Layer['after']>>[0],
+): void {
   const { exchange } = event;
   if (!response) return;
   response.headers = {
@@ -160,10 +163,11 @@ function isOpen(path: string): boolean {
   return matches.length > 0 && matches.every(({ row }) => row.policy === undefined);
 }
 
-function token(deps: () => Deps): Layer {
+/** All of the console is open, and its function could not ask Keystone about a token. */
+function token(deps: () => RequestDeps, resource: Resource): Layer {
   return {
     before: async ({ event }) => {
-      if (isOpen(apiPath(event.rawPath))) return;
+      if (resource === 'console' || isOpen(apiPath(event.rawPath))) return;
       const { exchange } = event;
       exchange.caller = await authenticate(deps(), event.headers, exchange.requestId);
     },
@@ -190,7 +194,7 @@ function routing(resource: Resource): Layer {
   };
 }
 
-function microversion(deps: () => Deps): Layer {
+function microversion(deps: () => RequestDeps): Layer {
   return {
     before: ({ event }) => {
       if (!hasMicroversions(event.exchange.route?.row)) return;
@@ -200,7 +204,7 @@ function microversion(deps: () => Deps): Layer {
   };
 }
 
-function policy(deps: () => Deps): Layer {
+function policy(deps: () => RequestDeps): Layer {
   return {
     before: ({ event }) => {
       const { route, caller, microversion: version } = event.exchange;
@@ -219,7 +223,7 @@ function policy(deps: () => Deps): Layer {
 }
 
 async function run(
-  deps: Deps,
+  deps: RequestDeps,
   actions: Readonly<Record<string, Action>>,
   event: HttpEvent,
   exchange: Exchange,
@@ -239,8 +243,9 @@ async function run(
     caller: caller as Caller,
     microversion: version,
     id: route.id ?? '',
+    headers: event.headers,
     query: validate(schemas.query, event.queryStringParameters ?? {}),
-    body: schemas.body && validate(schemas.body, readBody(event, schemas.body)),
+    body: schemas.body && validate(schemas.body, readBody(event, schemas.body, schemas.hasSecret)),
     base: baseUrl(event, deps.settings.publicEndpoint),
     about: (fields) => {
       exchange.about = { ...exchange.about, ...fields };
@@ -248,7 +253,11 @@ async function run(
   });
   return {
     statusCode: reply.status ?? route.row.success,
-    ...(exchange.microversion && { headers: microversionHeaders(version) }),
+    headers: { ...(exchange.microversion && microversionHeaders(version)), ...reply.headers },
     ...(reply.body !== undefined && { body: JSON.stringify(reply.body) }),
+    ...(reply.bytes && {
+      body: Buffer.from(reply.bytes).toString('base64'),
+      isBase64Encoded: true,
+    }),
   };
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import { assignmentsAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { action } from '../http/action.ts';
-import { assignmentsAnswer } from './answer.ts';
 import { fillPage, hostname, limit, pageReply, type Read } from './page.ts';
 import { isOperator } from './scope.ts';
 import { viewAssignment } from './view.ts';

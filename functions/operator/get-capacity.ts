@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import { capacityAnswer } from '#core/contracts/api/operator.ts';
+import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import { type CapacityHost, capacityOf, type HostCapacity } from '#core/domain/capacity.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
-import { DeviceProfileNotFound } from '#core/domain/errors.ts';
+import { canonicalGroups, type DeviceProfile, type Group } from '#core/domain/device-profile.ts';
+import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
 import { isUuid } from '#core/domain/ids.ts';
@@ -10,18 +12,37 @@ import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/inventory/find-host.ts';
 import { MarkerNotFound } from '#core/store/index-pages.ts';
 import { action, type Reply } from '../http/action.ts';
+import { validate } from '../http/body.ts';
 import { HttpFault } from '../http/faults.ts';
-import { capacityAnswer } from './answer.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { isOperator } from './scope.ts';
 import { viewCapacity } from './view.ts';
 
-const query = z.strictObject({
-  profile: z.string().min(1).max(255),
-  host: hostname.optional(),
-  limit,
-  marker: hostname.optional(),
-});
+/** The address of a request is at most 8 KB long. */
+const groupsTextMax = 6000;
+
+const query = z
+  .strictObject({
+    profile: z.string().min(1).max(255).optional(),
+    groups: z.string().max(groupsTextMax).optional().meta({
+      description: 'JSON text: the groups of a device profile that need not exist',
+    }),
+    host: hostname.optional(),
+    limit,
+    marker: hostname.optional(),
+  })
+  .refine(
+    ({ profile, groups }) => (profile === undefined) !== (groups === undefined),
+    'either profile or groups must be given',
+  );
+type Given = z.infer<typeof query>;
+
+/** What a server would ask for. */
+interface Wanted {
+  readonly groups: readonly Group[];
+  /** Null for groups of no stored profile. */
+  readonly name: string | null;
+}
 
 const hostsAtOnce = 16;
 /** From so many servers on, a tenant is told `many`. */
@@ -34,7 +55,7 @@ const tenantMs = 20_000;
 export const getCapacity = action(
   { query, answers: { 200: capacityAnswer }, refuses: [404] },
   async ({ deps, caller, query: given, base }): Promise<Reply> => {
-    const profile = await findProfile(deps, given.profile);
+    const profile = await wantedBy(deps, given);
     if (!isOperator(deps, caller)) {
       return { body: { profile: profile.name, availability: await availability(deps, profile) } };
     }
@@ -42,7 +63,7 @@ export const getCapacity = action(
       const found = await capacities(deps, profile, [
         (await findHost(deps, given.host)).host.hostname,
       ]);
-      return { body: viewCapacity(profile, found) };
+      return { body: viewCapacity(profile.name, found) };
     }
     const { marker } = given;
     if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
@@ -52,11 +73,24 @@ export const getCapacity = action(
     const names = summaries.map((summary) => summary.hostname);
     const found = await capacities(deps, profile, names);
     const next = names.length === given.limit ? names.at(-1) : undefined;
-    const { hosts, ...sums } = viewCapacity(profile, found);
+    const { hosts, ...sums } = viewCapacity(profile.name, found);
     const page = pageReply('hosts', hosts, { base, path: '/capacity', query: given }, next);
     return { body: { ...sums, ...page } };
   },
 );
+
+/** @throws DeviceProfileNotFound, InvalidInput */
+async function wantedBy(deps: Deps, { profile = '', groups: text }: Given): Promise<Wanted> {
+  if (text === undefined) return findProfile(deps, profile);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new InvalidInput('groups: not valid JSON.');
+  }
+  const { groups } = validate(profileRequest.pick({ groups: true }), { groups: parsed });
+  return { groups: canonicalGroups(groups), name: null };
+}
 
 /** @throws DeviceProfileNotFound */
 async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceProfile> {
@@ -70,7 +104,7 @@ async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceP
 /** In the order of the names, without hosts that have nothing of the asked classes. */
 async function capacities(
   deps: Deps,
-  { groups }: DeviceProfile,
+  { groups }: Wanted,
   hostnames: readonly string[],
 ): Promise<HostCapacity[]> {
   const found = new Map<string, HostCapacity | undefined>();
@@ -97,7 +131,7 @@ async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
 }
 
 /** What a tenant is told: not where, and not how many. */
-async function availability(deps: Deps, profile: DeviceProfile): Promise<'none' | 'few' | 'many'> {
+async function availability(deps: Deps, profile: Wanted): Promise<'none' | 'few' | 'many'> {
   const startedMs = deps.clock();
   let fits = 0;
   let after: string | undefined;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { historyAnswer } from '#core/contracts/api/history.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { type HistoryPartition, historyKinds } from '#core/domain/history.ts';
@@ -6,7 +7,6 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
 import { readDays, readTogether } from '#core/store/history-pages.ts';
 import { action } from '../http/action.ts';
-import { historyAnswer } from './history-answer.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { moment, rangeOf } from './range.ts';
 import { isOperator } from './scope.ts';

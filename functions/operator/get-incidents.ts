@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { incidentsAnswer } from '#core/contracts/api/operator.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type IncidentKind, incidentKinds, storedKinds } from '#core/domain/incidents.ts';
 import { action, type Request } from '../http/action.ts';
-import { incidentsAnswer } from './answer.ts';
 import { readDrift } from './drift.ts';
 import { readIncidents } from './incident-reads.ts';
 import { fillPage, hostname, limit, pageReply } from './page.ts';

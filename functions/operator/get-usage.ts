@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import { usageAnswer } from '#core/contracts/api/history.ts';
 import type { Deps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
 import { action } from '../http/action.ts';
 import { readAssignments } from './assignments.ts';
-import { usageAnswer } from './history-answer.ts';
 import { moment, type Range, rangeOf } from './range.ts';
 import { isOperator } from './scope.ts';
 

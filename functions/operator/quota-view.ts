@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import { collection, time } from '#core/contracts/api/shapes.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
 import { type Quota, useOf } from '#core/domain/quota.ts';
-import { collection, time } from '../http/answers.ts';
 import { timestamp } from '../http/links.ts';
 
 const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });

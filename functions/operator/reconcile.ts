@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { reconcileAnswer } from '#core/contracts/api/operator.ts';
 import { findHost } from '#core/operations/inventory/find-host.ts';
 import { comparePart } from '#core/operations/placement/compare-host.ts';
 import { action, type Request } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { reconcileAnswer } from './answer.ts';
 import { hostname } from './page.ts';
 
 const body = z.strictObject({

@@ -3,7 +3,6 @@ import type { StoredProvider } from '#core/domain/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity.ts';
 import type { Device } from '#core/domain/device.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
 import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
@@ -112,7 +111,8 @@ export function viewAssignment({ uuid, binding, ...arq }: Arq, place: ProviderPl
   };
 }
 
-export function viewCapacity({ name }: DeviceProfile, found: readonly HostCapacity[]) {
+/** @param profile of a stored profile the name */
+export function viewCapacity(profile: string | null, found: readonly HostCapacity[]) {
   const stopped: Partial<Record<Obstacle, number>> = {};
   for (const { stoppedBy } of found) {
     for (const [obstacle, count] of Object.entries(stoppedBy) as [Obstacle, number][]) {
@@ -120,7 +120,7 @@ export function viewCapacity({ name }: DeviceProfile, found: readonly HostCapaci
     }
   }
   return {
-    profile: name,
+    profile,
     fits: found.reduce((sum, { fits }) => sum + fits, 0),
     stopped_by: viewObstacles(stopped),
     hosts: found.map(({ hostname, fits, stoppedBy }) => ({

@@ -4,6 +4,7 @@
 import type { Log } from '#core/log.ts';
 import { handler as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
 import { handler as attributes } from '#functions/attributes/handler.ts';
+import { handler as operatorsConsole } from '#functions/console/handler.ts';
 import { handler as deployables } from '#functions/deployables/handler.ts';
 import { handler as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { handler as devices } from '#functions/devices/handler.ts';
@@ -24,6 +25,7 @@ const handlers: Readonly<Record<Resource, HttpHandler>> = {
   deployables,
   attributes,
   operator,
+  console: operatorsConsole,
 };
 
 /** @throws PortTaken */

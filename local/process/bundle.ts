@@ -2,9 +2,11 @@
 // without type stripping, uses half the memory and starts in half the time.
 
 import { execFile } from 'node:child_process';
+import { globSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { consoleListName } from '#core/contracts/console-files.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
@@ -43,4 +45,26 @@ export async function bundleProcesses(directory: string): Promise<Bundles> {
     { cwd: root },
   );
   return { part: join(directory, 'part.mjs'), agent: join(directory, 'agent.mjs') };
+}
+
+/** What the console is made of. */
+const consoleSources = [
+  'console/**/*.*',
+  'core/{contracts,domain}/**/*.ts',
+  'infra/bundle-console.ts',
+  'package-lock.json',
+];
+
+/** Unless it is newer than its sources. @throws Error with the compiler's output */
+export async function bundleConsole(directory: string): Promise<void> {
+  const madeAt = changedAt(join(directory, consoleListName));
+  const sources = globSync(consoleSources, { cwd: root });
+  if (sources.every((file) => changedAt(join(root, file)) < madeAt)) return;
+  await run(process.execPath, ['infra/bundle-console.ts', '--quick', '--out', directory], {
+    cwd: root,
+  });
+}
+
+function changedAt(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

@@ -131,7 +131,13 @@ export function urlOf(layout: Layout, name: PortName): string {
  */
 export function environmentOf(layout: Layout): Record<string, string> {
   const given = Object.entries(process.env).filter(([, value]) => value !== undefined);
-  return { ...settingsOf(layout), ...Object.fromEntries(given as [string, string][]) };
+  const own = { ...settingsOf(layout), CYBORG_CONSOLE_DIRECTORY: consoleDirectory(layout) };
+  return { ...own, ...Object.fromEntries(given as [string, string][]) };
+}
+
+/** The console's files, for the function that serves them. */
+export function consoleDirectory(layout: Layout): string {
+  return join(layout.directory, 'console');
 }
 
 /** The same without the caller's environment: operators' commands get it, too. */

@@ -167,6 +167,11 @@ export function engineFile(layout: Layout): string {
   return join(layout.directory, 'dynamodb.db');
 }
 
+/** The web page of operators. */
+export function consoleUrl(layout: Layout): string {
+  return `${urlOf(layout, 'api')}/console`;
+}
+
 /** The accelerator API's URL in the catalog. */
 export function apiUrl(layout: Layout): string {
   return `${urlOf(layout, 'api')}/accelerator/v2`;

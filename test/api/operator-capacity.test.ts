@@ -28,6 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
+const asked = (groups: unknown) => `?groups=${encodeURIComponent(JSON.stringify(groups))}`;
+
 async function get(query: string, token = 'admin-token') {
   const url = `/operator/v1/capacity${query}`;
   const answer = await world.ask('GET', url, { token });
@@ -41,6 +43,11 @@ describe('GET /operator/v1/capacity', () => {
     ['?profile=one&colour=red', 400, 'colour'],
     ['?profile=one&marker=cmp9', 400, 'Marker cmp9'],
     ['?profile=none', 404, 'none'],
+    ['?profile=one&groups=[]', 400, 'either profile or groups'],
+    ['?groups={', 400, 'groups: not valid JSON'],
+    ['?groups={}', 400, 'groups'],
+    [asked([{ 'resources:GPGPU': '1' }]), 400, 'groups[0]["resources:GPGPU"]'],
+    [asked([{ 'trait:CUSTOM_A': 'required' }]), 400, 'groups[0] asks for no resource'],
     ['?profile=one&host=cmp9', 404, 'cmp9'],
   ])('%s: %i that names %s', async (query, wanted, named) => {
     const { status, json } = await get(query);
@@ -66,6 +73,26 @@ describe('GET /operator/v1/capacity', () => {
       fits: 1,
       hosts: [{ hostname: 'cmp1', fits: 1, stopped_by: [{ reason: 'remainder', count: 1 }] }],
       stopped_by: [{ reason: 'remainder', count: 1 }],
+    });
+  });
+
+  it('answers for groups of no profile as for a profile with them', async () => {
+    const { json: stored } = await world.ask('GET', '/v2/device_profiles', {
+      token: 'admin-token',
+    });
+    const groups = stored.device_profiles.find(({ name }) => name === 'one')?.groups;
+    const [{ json: ofProfile }, { json: ofGroups }] = [
+      await get('?profile=one'),
+      await get(asked(groups)),
+    ];
+    expect(ofGroups).toEqual({ ...ofProfile, profile: null });
+    expect(ofGroups).toMatchObject({ fits: 3 });
+    const { json: page } = await get(`${asked(groups)}&limit=2`);
+    const next = new URL(page.hosts_links?.[0].href ?? '').search;
+    expect((await get(next)).json.hosts).toEqual([expect.objectContaining({ hostname: 'cmp3' })]);
+    expect((await get(asked(groups), 'reader-token')).json).toEqual({
+      profile: null,
+      availability: 'few',
     });
   });
 

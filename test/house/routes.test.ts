@@ -7,6 +7,7 @@ import { queues } from '#core/contracts/queues.ts';
 import { policies } from '#core/domain/policy.ts';
 import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
 import { actions as attributes } from '#functions/attributes/handler.ts';
+import { actions as consoleActions } from '#functions/console/handler.ts';
 import { actions as deployables } from '#functions/deployables/handler.ts';
 import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts';
 import { actions as devices } from '#functions/devices/handler.ts';
@@ -24,6 +25,7 @@ const actions: Readonly<Record<Resource, Readonly<Record<string, Action>>>> = {
   deployables,
   attributes,
   operator,
+  console: consoleActions,
 };
 
 const root = join(import.meta.dirname, '../..');
@@ -37,7 +39,9 @@ describe('every row of the table of routes', () => {
     },
   );
 
-  it.each(routes.filter(({ method }) => method === 'GET').map(({ path }) => path))(
+  const isPage = ({ resource }: { resource: Resource }) => resource === 'console';
+  const reads = routes.filter((row) => row.method === 'GET' && !isPage(row));
+  it.each(reads.map(({ path }) => path))(
     '%s is answered with a trailing slash and with .json, below either mount',
     (path) => {
       const filled = path.replace('{id}', 'x');
@@ -48,6 +52,23 @@ describe('every row of the table of routes', () => {
       }
     },
   );
+});
+
+describe('the console', () => {
+  it.each([
+    ['/console', '/console'],
+    ['/console/', '/console'],
+    ['/console/main-1.js', '/console/{id}'],
+    ['/console/sign-in', '/console/sign-in'],
+  ])('%s is its row %s', (path, row) => {
+    expect(resourceFor(path)).toBe('console');
+    expect(matchPath(apiPath(path)).map((match) => match.row.path)).toContain(row);
+  });
+
+  it('has no second address', () => {
+    expect(resourceFor('/accelerator/console')).toBe('versions');
+    expect(resourceFor('/console.json')).toBe('versions');
+  });
 });
 
 describe('nothing is served beside the table', () => {
@@ -61,9 +82,9 @@ describe('nothing is served beside the table', () => {
     expect(Object.keys(policies).filter((rule) => !enforced.includes(rule as never))).toEqual([]);
   });
 
-  it('leaves only documents open', () => {
+  it('leaves only documents, the console and its sign-in open', () => {
     const open = routes.filter(({ policy }) => policy === undefined).map(({ path }) => path);
-    expect(open).toEqual(['/', '/v2', '/openapi']);
+    expect(open).toEqual(['/', '/v2', '/openapi', '/console', '/console/sign-in', '/console/{id}']);
   });
 
   it('sends what no resource takes to versions', () => {

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '../..');
 
 const files = execFileSync(
   'git',
-  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'],
+  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'],
   {
     cwd: root,
     encoding: 'utf8',
@@ -26,6 +26,7 @@ function importsOf(file: string): string[] {
     '#core/': 'core/',
     '#functions/': 'functions/',
     '#agent/': 'edge-agent/',
+    '#console/': 'console/',
     '#infra/': 'infra/',
     '#local/': 'local/',
     '#operate/': 'operate/',
@@ -86,6 +87,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'infra/scale/main.ts',
   ],
   local: ['local', 'operate', 'functions', 'core'],
+  // The browser gets the API's schemas and the pure rules, and nothing that needs Node.
+  console: ['console', 'core/contracts', 'core/domain'],
   simulation: [
     'simulation',
     'operate/arguments.ts',
@@ -105,6 +108,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'functions',
     'core',
     'edge-agent',
+    'console',
     'package.json',
   ],
 };
@@ -150,13 +154,14 @@ describe('every file', () => {
   it('of the product is imported by something', () => {
     const entries = [
       // Bundles take the last two of these in place of packages.
-      /^infra\/(app|biome|build-helper|bundle-agent|bundle-ops|lambda-credentials|unneeded-clients)\.ts$/,
+      /^infra\/(app|biome|build-helper|bundle-agent|bundle-console|bundle-ops|lambda-credentials|unneeded-clients)\.ts$/,
       /^infra\/privileges\/print\.ts$/,
       /^infra\/print-[a-z-]+\.ts$/,
       /^local\/(main|demo\/main|demo\/record|process\/part)\.ts$/,
       /^simulation\/(main|[a-z]+-worker)\.ts$/,
       /^operate\/cyborg-ops\.ts$/,
       /^edge-agent\/main\.ts$/,
+      /^console\/main\.tsx$/,
       /^test\//,
       /^vitest\.config\.ts$/,
     ];

@@ -50,7 +50,9 @@ const all = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
   .filter((file) => file !== '' && existsSync(join(root, file)));
 const files = all.filter((file) => file.endsWith('.md'));
 // This file has the words themselves.
-const code = all.filter((file) => file.endsWith('.ts') && !file.endsWith('/words.test.ts'));
+const code = all.filter(
+  (file) => /\.(tsx?|css|html)$/.test(file) && !file.endsWith('/words.test.ts'),
+);
 const columnsMax = 99;
 
 /** Lines as a reader sees them, without code, targets of links, and what is quoted. */

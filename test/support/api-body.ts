@@ -1,18 +1,18 @@
 import type * as z from 'zod';
-import type { ArqUuid } from '#core/domain/ids.ts';
-import type { arqAnswer } from '#functions/accelerator-requests/answer.ts';
-import type { attributeAnswer } from '#functions/attributes/answer.ts';
-import type { deployableAnswer } from '#functions/deployables/answer.ts';
-import type { profileAnswer } from '#functions/device-profiles/answer.ts';
-import type { deviceAnswer, freedAnswer } from '#functions/devices/answer.ts';
+import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
+import type { deployableAnswer } from '#core/contracts/api/deployables.ts';
+import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
+import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
+import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
   assignmentAnswer,
   hostAnswer,
   hostDetailAnswer,
   incidentAnswer,
   reconcileAnswer,
-} from '#functions/operator/answer.ts';
-import type { recordAnswer, usageAnswer } from '#functions/operator/history-answer.ts';
+} from '#core/contracts/api/operator.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import type { attributeAnswer } from '#functions/attributes/answer.ts';
 
 type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
 type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { historyKinds } from '#core/domain/history.ts';
-import { collection, uuid } from '../http/answers.ts';
+import { collection, uuid } from './shapes.ts';
 
 const exactTime = z.iso
   .datetime({ precision: 3 })

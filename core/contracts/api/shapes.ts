@@ -1,5 +1,5 @@
-// Shapes of answers that several resources share. They serve the OpenAPI document and the tests;
-// no answer is parsed with them at run time.
+// Shapes of answers that several resources share. They serve the OpenAPI document, the tests and
+// the types of the console; no answer is parsed with them at run time.
 
 import * as z from 'zod';
 

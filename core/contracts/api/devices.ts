@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { deviceTypes } from '#core/domain/device.ts';
-import { collection, common, time, uuid } from '../http/answers.ts';
+import { collection, common, time, uuid } from './shapes.ts';
 
 export const deviceAnswer = z.strictObject({
   uuid,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { collection, common, time, uuid } from '../http/answers.ts';
+import { collection, common, time, uuid } from './shapes.ts';
 
 const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid of what it names' });
 

@@ -5,7 +5,7 @@ import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
 import { incidentKinds } from '#core/domain/incidents.ts';
-import { collection, link, time, uuid } from '../http/answers.ts';
+import { collection, link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 
@@ -113,8 +113,10 @@ export const hostCapacityAnswer = z.strictObject({
   stopped_by: stoppedBy,
 });
 
+const profileName = z.string().nullable().meta({ description: 'null where groups were asked for' });
+
 const capacityDetailAnswer = z.strictObject({
-  profile: z.string(),
+  profile: profileName,
   fits: z.int().meta({ description: 'of the hosts of this page' }),
   stopped_by: stoppedBy,
   hosts: z.array(hostCapacityAnswer),
@@ -123,7 +125,7 @@ const capacityDetailAnswer = z.strictObject({
 
 /** For a tenant. */
 const availabilityAnswer = z.strictObject({
-  profile: z.string(),
+  profile: profileName,
   availability: z.enum(['none', 'few', 'many']),
 });
 

@@ -1,0 +1,36 @@
+// The rows of the API's answers, as the schemas of the API describe them.
+
+import type * as z from 'zod';
+import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
+import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
+import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
+import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type {
+  assignmentAnswer,
+  capacityAnswer,
+  drainedAnswer,
+  hostAnswer,
+  hostCapacityAnswer,
+  hostDetailAnswer,
+  incidentAnswer,
+  rediscoverAnswer,
+  resumedAnswer,
+} from '#core/contracts/api/operator.ts';
+
+export type Host = z.infer<typeof hostAnswer>;
+export type HostDetail = z.infer<typeof hostDetailAnswer>;
+export type HostDevice = HostDetail['devices'][number];
+export type Assignment = z.infer<typeof assignmentAnswer>;
+export type Capacity = z.infer<typeof capacityAnswer>;
+export type HostCapacity = z.infer<typeof hostCapacityAnswer>;
+export type Incident = z.infer<typeof incidentAnswer>;
+export type HistoryRecord = z.infer<typeof recordAnswer>;
+export type Usage = z.infer<typeof usageAnswer>;
+export type UsageRow = Usage['usage'][number];
+export type Device = z.infer<typeof deviceAnswer>;
+export type Freed = z.infer<typeof freedAnswer>;
+export type Profile = z.infer<typeof profileAnswer>;
+export type Arq = z.infer<typeof arqAnswer>;
+export type Drained = z.infer<typeof drainedAnswer>;
+export type Resumed = z.infer<typeof resumedAnswer>;
+export type Rediscovering = z.infer<typeof rediscoverAnswer>;

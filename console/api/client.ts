@@ -1,0 +1,88 @@
+// The API as the screens ask it: at the page's own origin, with the token of the session.
+
+import { ApiFailure, failureOf } from './failure.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface Sent {
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export interface Api {
+  /** @throws ApiFailure */
+  ask<T>(method: Method, path: string, sent?: Sent): Promise<T>;
+}
+
+export interface ApiOptions {
+  readonly fetch: typeof fetch;
+  /** Undefined before the sign-in. */
+  readonly token: () => string | undefined;
+  /** The API does not accept the token any more. */
+  readonly onSignedOut: () => void;
+}
+
+/** Cyborg's API at 2.0 answers 401 where a role is missing; later versions say 403. */
+const microversion = 'accelerator 2.3';
+
+/** The gateway ends a request after 30 s. */
+const answerMsMax = 35_000;
+
+export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api {
+  return {
+    async ask<T>(method: Method, path: string, { query = {}, body, signal }: Sent = {}) {
+      const given = token();
+      const limit = AbortSignal.timeout(answerMsMax);
+      const answer = await exchange(() =>
+        send(`${path}${queryOf(query)}`, {
+          method,
+          headers: {
+            'OpenStack-API-Version': microversion,
+            ...(given !== undefined && { 'X-Auth-Token': given }),
+            ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+          signal: signal ? AbortSignal.any([signal, limit]) : limit,
+        }),
+      );
+      if (answer.status >= 400) {
+        const failure = failureOf(answer.status, answer.body);
+        // A token that was replaced meanwhile says nothing of the new one.
+        if (failure.kind === 'signed-out' && given !== undefined && given === token()) {
+          onSignedOut();
+        }
+        throw failure;
+      }
+      return answer.body as T;
+    },
+  };
+}
+
+async function exchange(send: () => Promise<Response>): Promise<{ status: number; body: unknown }> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await send();
+    text = await response.text();
+  } catch (error) {
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+    const why = isLate ? 'did not answer in time' : 'cannot be reached';
+    throw new ApiFailure('unreachable', `The API ${why}.`);
+  }
+  if (text === '') return { status: response.status, body: undefined };
+  try {
+    return { status: response.status, body: JSON.parse(text) };
+  } catch {
+    if (response.status >= 400) return { status: response.status, body: undefined };
+    throw new ApiFailure('unavailable', 'The answer is not that of the API: it is not JSON.');
+  }
+}
+
+function queryOf(query: Query): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  );
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+}

@@ -1,0 +1,67 @@
+// A collection, page by page. A list that breaks off is kept, and read on where it ended.
+
+import type { Api, Query } from './client.ts';
+import { type ApiFailure, asFailure } from './failure.ts';
+
+export interface Listing<Row> {
+  readonly rows: readonly Row[];
+  /** Where the rest begins; undefined once all is read. */
+  readonly next?: string;
+  /** Why the rest is missing. */
+  readonly failure?: ApiFailure;
+}
+
+export interface ListingOf {
+  readonly path: string;
+  readonly collection: string;
+  readonly query?: Query;
+  readonly signal?: AbortSignal;
+  /** The most rows that are read in one go; all without it. */
+  readonly rowsMax?: number;
+}
+
+/** The most rows that the API answers at once. */
+const pageMax = 1000;
+
+/**
+ * Reads what follows `before`, page by page.
+ *
+ * @param onPage what is there so far, after each page but the last
+ * @throws ApiFailure if not even the first page can be read
+ */
+export async function readAll<Row>(
+  api: Api,
+  listing: ListingOf,
+  onPage: (soFar: Listing<Row>) => void = () => undefined,
+  before: Listing<Row> = { rows: [] },
+): Promise<Listing<Row>> {
+  const { path, collection, query = {}, signal, rowsMax = Number.POSITIVE_INFINITY } = listing;
+  const end = before.rows.length + rowsMax;
+  let rows = before.rows;
+  let marker = before.next;
+  for (;;) {
+    try {
+      const limit = Math.min(pageMax, end - rows.length);
+      const answer = await api.ask<Readonly<Record<string, unknown>>>('GET', path, {
+        query: { ...query, limit, ...(marker !== undefined && { marker }) },
+        ...(signal && { signal }),
+      });
+      const page = answer[collection];
+      rows = rows.concat(Array.isArray(page) ? (page as Row[]) : []);
+      marker = markerOf(answer[`${collection}_links`]);
+    } catch (error) {
+      if (rows.length === 0) throw error;
+      return { rows, failure: asFailure(error), ...(marker !== undefined && { next: marker }) };
+    }
+    if (marker === undefined) return { rows };
+    if (rows.length >= end) return { rows, next: marker };
+    onPage({ rows, next: marker });
+  }
+}
+
+/** Only the marker: the token goes to no other address than the page's own. */
+function markerOf(links: unknown): string | undefined {
+  if (!Array.isArray(links)) return undefined;
+  const next = (links as { rel?: string; href?: string }[]).find(({ rel }) => rel === 'next');
+  return new URL(next?.href ?? '', 'http://api').searchParams.get('marker') ?? undefined;
+}

@@ -1,0 +1,97 @@
+// Signed out, or a session with its screens. A session whose token has ended keeps its screens and
+// what was typed in them, and asks for the sign-in again.
+
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { createApi } from './api/client.ts';
+import { Dialog } from './parts/dialog.tsx';
+import { Notice } from './parts/notice.tsx';
+import { Connection } from './session/connection.ts';
+import {
+  type Identity,
+  mayListHosts,
+  type Session,
+  SessionContext,
+  type SignedIn,
+} from './session/session.ts';
+import { SignInForm } from './session/sign-in.tsx';
+import { Shell } from './shell.tsx';
+
+interface User {
+  readonly identity: Identity;
+  readonly isOperator: boolean;
+}
+
+export function App() {
+  const token = useRef<string | undefined>(undefined);
+  const [user, setUser] = useState<User>();
+  const [isExpired, setExpired] = useState(false);
+  const [said, setSaid] = useState<readonly string[]>([]);
+
+  const [api, connection] = useMemo(() => {
+    const options = {
+      fetch: (...given: Parameters<typeof fetch>) => fetch(...given),
+      token: () => token.current,
+      onSignedOut: () => setExpired(true),
+    };
+    return [createApi(options), new Connection()] as const;
+  }, []);
+
+  async function enter({ token: given, ...identity }: SignedIn) {
+    token.current = given;
+    const isOperator = await mayListHosts(api);
+    // The same user goes on where the session had ended; another one begins anew.
+    if (!user || idOf(user.identity) !== idOf(identity)) setUser({ identity, isOperator });
+    setExpired(false);
+    setTimeout(() => connection.retryNow());
+  }
+
+  function leave() {
+    token.current = undefined;
+    setUser(undefined);
+    setExpired(false);
+    setSaid([]);
+  }
+
+  const session = useMemo<Session | undefined>(
+    () =>
+      user && {
+        ...user,
+        api,
+        connection,
+        cache: new Map(),
+        say: (sentence) => setSaid((before) => [...before.slice(-2), sentence]),
+      },
+    [user],
+  );
+
+  if (!session) {
+    return (
+      <main class="sign-in">
+        <h1>Accelerators</h1>
+        <SignInForm onSignedIn={enter} />
+      </main>
+    );
+  }
+  const { identity } = session;
+  return (
+    <SessionContext.Provider value={session}>
+      <Shell key={idOf(identity)} onSignOut={leave} said={said} onRead={() => setSaid([])} />
+      {isExpired && (
+        <Dialog title="Sign in again">
+          <Notice tone="warning">
+            The session has ended. What you have typed is still there after you sign in.
+          </Notice>
+          <SignInForm
+            user={identity.user.name}
+            project={identity.project.name}
+            onSignedIn={enter}
+          />
+        </Dialog>
+      )}
+    </SessionContext.Provider>
+  );
+}
+
+function idOf({ user, project, roles }: Identity): string {
+  return [user.id, project.id, ...roles].join(' ');
+}

@@ -1,0 +1,51 @@
+// What can be done with a device, as with `cyborg-ops devices`.
+
+import type { Action } from '../parts/action.ts';
+import { counted } from '../parts/time-text.ts';
+
+type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;
+
+export function deviceActions(uuid: string) {
+  const path = `/v2/devices/${uuid}`;
+  const of = { object: `device ${uuid}` };
+  const setStatus = (value: 'enabled' | 'disabled', reason?: string) => ({
+    method: 'PATCH' as const,
+    path,
+    body: [{ op: 'replace', path: '/status', value, ...(reason && { reason }) }],
+  });
+  return {
+    disable: {
+      ...of,
+      verb: 'Disable',
+      explains: 'New servers do not get the device. What is bound stays bound.',
+      fields: ['reason'],
+      request: ({ reason }) => setStatus('disabled', reason),
+      done: () => `Device ${uuid} is disabled.`,
+    },
+    enable: {
+      ...of,
+      verb: 'Enable',
+      explains: 'New servers get the device again.',
+      fields: [],
+      request: () => setStatus('enabled'),
+      done: () => `Device ${uuid} is enabled.`,
+    },
+    forceRelease: {
+      ...of,
+      verb: 'Force release',
+      explains:
+        'Attach handles in quarantine return to the pool once the host has cleaned them. If you have cleaned the device yourself, they return at once: the next tenant gets the device as it is.',
+      fields: ['reason', 'cleaned'],
+      isFinal: true,
+      request: ({ reason, isCleaned }) => ({
+        method: 'POST',
+        path: `${path}/force_release`,
+        body: { ...(reason && { reason }), ...(isCleaned && { cleaned: true }) },
+      }),
+      done: (answer) => {
+        const { attach_handles: free = [], cleaning = [] } = (answer ?? {}) as Freed;
+        return `Device ${uuid}: ${counted(free.length, 'attach handle')} free, ${cleaning.length} being cleaned.`;
+      },
+    },
+  } as const satisfies Readonly<Record<string, Action>>;
+}

@@ -1,0 +1,140 @@
+// One device: who has it, its health, its programs, and what happened to it.
+
+import type { Device, HistoryRecord, HostDetail, HostDevice } from '../api/answers.ts';
+import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { ActionButton } from '../parts/action-button.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { HostLink, Id } from '../parts/links.tsx';
+import { useLiveList } from '../parts/live-list.tsx';
+import { Properties } from '../parts/properties.tsx';
+import { Screen, Section } from '../parts/screen.tsx';
+import { StateOf } from '../parts/status.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { countsText } from '../parts/text.ts';
+import { Time } from '../parts/time.tsx';
+import { useLive } from '../parts/use-live.ts';
+import type { ScreenProps } from '../shell.tsx';
+import { AssignmentTable } from './assignments.tsx';
+import { deviceActions } from './device-actions.ts';
+import { evidenceText } from './record-text.ts';
+import { Timeline } from './timeline.tsx';
+
+const everyMs = 5000;
+const slowMs = 30_000;
+
+interface Seen {
+  readonly device: Device;
+  /** As its host has it; undefined if it is not there any more. */
+  readonly own: HostDevice | undefined;
+}
+
+export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
+  const live = useLive<Seen>(`/v2/devices/${uuid}`, everyMs, async ({ session, signal }) => {
+    const device = await session.api.ask<Device>('GET', `/v2/devices/${uuid}`, { signal });
+    const host = await session.api.ask<HostDetail>('GET', hostPath(device.hostname), { signal });
+    return { device, own: host.devices.find((each) => each.uuid === uuid) };
+  });
+  const { disable, enable, forceRelease } = deviceActions(uuid);
+  const status = live.data?.device.status;
+  const offered = [
+    ...(status === 'enabled' ? [disable] : []),
+    ...(status === 'maintaining' ? [enable] : []),
+    ...(live.data?.own?.handles.quarantined ? [forceRelease] : []),
+  ];
+  const buttons = offered.map((action) => (
+    <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
+  ));
+  return (
+    <Screen title={`Device ${live.data?.own?.address ?? uuid}`} actions={buttons}>
+      <Freshness {...{ live }} what="the device" />
+      {live.data && <Facts {...live.data} />}
+      <Section title="Who has it now">
+        <AssignmentTable query={{ device: uuid }} />
+      </Section>
+      <Records
+        title="Programs"
+        kind="region.programmed"
+        columns={programColumns}
+        empty="No program was recorded."
+        {...{ uuid }}
+      />
+      <Records
+        title="Cleaning evidence"
+        kind="handle.cleaned"
+        columns={cleaningColumns}
+        empty="No cleaning was recorded."
+        {...{ uuid }}
+      />
+      <Section title="What happened">
+        <Timeline query={{ device: uuid }} />
+      </Section>
+    </Screen>
+  );
+}
+
+function Facts({ device, own }: Seen) {
+  return (
+    <Section title="State">
+      <Properties
+        items={[
+          ['Uuid', <code key="uuid">{device.uuid}</code>],
+          ['Host', <HostLink key="host" hostname={device.hostname} />],
+          ['Type', device.type],
+          ['Model', device.model],
+          ['Vendor', device.vendor],
+          ['Driver', own?.driver],
+          [
+            'Status',
+            <StateOf key="status" word={device.status} title={statusTitle(device.status)} />,
+          ],
+          ['Reason', device.reason],
+          ['Set by', device.status_changed_by],
+          ['Set at, UTC', <Time key="at" at={device.status_changed_at} />],
+          ['Health', own && <Health key="health" health={own.health} />],
+          ['Attach handles', own && countsText(own.handles)],
+        ]}
+      />
+    </Section>
+  );
+}
+
+interface RecordsProps {
+  readonly title: string;
+  readonly uuid: string;
+  readonly kind: HistoryRecord['kind'];
+  readonly columns: readonly Column<HistoryRecord>[];
+  readonly empty: string;
+}
+
+function Records({ title, uuid, kind, columns, empty }: RecordsProps) {
+  const list = useLiveList<HistoryRecord>({
+    ...{ path: '/operator/v1/history', collection: 'history', everyMs: slowMs, rowsMax: 20 },
+    query: { device: uuid, kind },
+  });
+  return (
+    <Section {...{ title }}>
+      <Freshness live={list} what="the history" />
+      {list.data && (
+        <Table name={title} rows={list.rows} keyOf={({ id }) => id} {...{ columns, empty }} />
+      )}
+    </Section>
+  );
+}
+
+const when: Column<HistoryRecord> = { title: 'At, UTC', cell: ({ at }) => <Time {...{ at }} /> };
+const why: Column<HistoryRecord> = { title: 'Reason', cell: ({ reason }) => reason };
+
+const programColumns: readonly Column<HistoryRecord>[] = [
+  when,
+  { title: 'From', cell: ({ from }) => from },
+  { title: 'To', cell: ({ to }) => to },
+  why,
+  { title: 'By', cell: ({ by }) => by },
+];
+
+const cleaningColumns: readonly Column<HistoryRecord>[] = [
+  when,
+  { title: 'Attach handle', cell: (record) => <Id id={record.attach_handle_uuid} /> },
+  { title: 'Verified', cell: ({ evidence }) => evidence && evidenceText(evidence) },
+  why,
+];

@@ -1,0 +1,38 @@
+// A record of the history in words.
+
+import type { HistoryRecord } from '../api/answers.ts';
+
+const titles: Readonly<Partial<Record<HistoryRecord['kind'], string>>> = {
+  'arq.created': 'ARQ created',
+  'arq.deleted': 'ARQ deleted',
+  'handle.claimed': 'Claimed by a server',
+  'handle.released': 'Released',
+  'handle.cleaned': 'Cleaned',
+  'handle.quarantined': 'Quarantined',
+  'handle.reinstated': 'Reinstated after a restore',
+  'bind.bound': 'Bound',
+  'bind.failed': 'Bind failed',
+  'bind.reprovisioning': 'Reprovisioning after a reboot',
+  'device.added': 'Device added',
+  'device.gone': 'Device no longer reported',
+  'device.removed': 'Device removed',
+  'device.status': 'Status set',
+  'device.unhealthy': 'Device unhealthy',
+  'device.healthy': 'Device healthy again',
+  'device.forced': 'Released by force',
+  'device.changed': 'Device described otherwise',
+  'region.programmed': 'Region programmed',
+};
+
+/** `Handle added` for `handle.added`, where no better title is known. */
+export function kindText(kind: HistoryRecord['kind']): string {
+  const plain = kind.replaceAll(/[.-]/g, ' ');
+  return titles[kind] ?? `${plain[0]?.toUpperCase() ?? ''}${plain.slice(1)}`;
+}
+
+/** `reset flr, memory_cleared yes` */
+export function evidenceText(evidence: NonNullable<HistoryRecord['evidence']>): string {
+  return Object.entries(evidence)
+    .map(([name, value]) => `${name} ${value === true ? 'yes' : value === false ? 'no' : value}`)
+    .join(', ');
+}

@@ -1,0 +1,73 @@
+// The history of a device, a host or a server, the newest record first.
+
+import type { HistoryRecord } from '../api/answers.ts';
+import type { Query } from '../api/client.ts';
+import { Freshness } from '../parts/freshness.tsx';
+import { DeviceLink, Id } from '../parts/links.tsx';
+import { PartialList, useLiveList } from '../parts/live-list.tsx';
+import { Time } from '../parts/time.tsx';
+import { evidenceText, kindText } from './record-text.ts';
+
+const everyMs = 5000;
+const rowsMax = 50;
+
+export function Timeline({ query }: { readonly query: Query }) {
+  const list = useLiveList<HistoryRecord>({
+    ...{ path: '/operator/v1/history', collection: 'history', everyMs, rowsMax, query },
+  });
+  const isOfHost = query.host !== undefined;
+  return (
+    <>
+      <Freshness live={list} what="the history" />
+      {list.data && <Records records={list.rows} {...{ isOfHost }} />}
+      <PartialList {...{ list }} row="record" />
+    </>
+  );
+}
+
+interface RecordsProps {
+  readonly records: readonly HistoryRecord[];
+  /** Each record says of which device it is. */
+  readonly isOfHost: boolean;
+}
+
+function Records({ records, isOfHost }: RecordsProps) {
+  if (records.length === 0) return <p class="empty">Nothing is recorded.</p>;
+  return (
+    <ol class="timeline" aria-label="History">
+      {records.map((record) => (
+        <li key={record.id} class={record.kind.split('.')[0]}>
+          <Time at={record.at} />
+          <div>
+            <strong>{kindText(record.kind)}</strong>
+            {record.from !== null && record.to !== null && (
+              <span class="quiet">{` ${record.from} -> ${record.to}`}</span>
+            )}
+            {record.reason && <p>{record.reason}</p>}
+            {record.evidence && <p class="evidence">Verified: {evidenceText(record.evidence)}</p>}
+            <p class="quiet">
+              {isOfHost && record.device_uuid && (
+                <span>
+                  device <DeviceLink uuid={record.device_uuid} />{' '}
+                </span>
+              )}
+              <Named title="server" id={record.instance_uuid} />
+              <Named title="project" id={record.project_id} />
+              {record.by && <span>by {record.by} </span>}
+              <Named title="request" id={record.request_id} />
+            </p>
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Named({ title, id }: { readonly title: string; readonly id: string | null }) {
+  if (!id) return null;
+  return (
+    <span>
+      {title} <Id {...{ id }} />{' '}
+    </span>
+  );
+}

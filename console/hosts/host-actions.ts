@@ -1,0 +1,61 @@
+// What can be done with a host, as with `cyborg-ops hosts`.
+
+import type { Action } from '../parts/action.ts';
+import { counted } from '../parts/time-text.ts';
+
+type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;
+
+/** How many devices the answer of an action names. */
+export function devicesIn(answer: unknown, field: keyof DeviceList = 'devices'): number {
+  return (answer as DeviceList | undefined)?.[field]?.length ?? 0;
+}
+
+export function hostActions(hostname: string) {
+  const path = `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
+  const of = { object: hostname };
+  return {
+    drain: {
+      ...of,
+      verb: 'Drain',
+      explains:
+        'All enabled devices of the host go into maintenance: new servers get none of them. What is bound stays bound.',
+      fields: ['required-reason', 'until'],
+      request: ({ reason, until }) => ({
+        method: 'POST',
+        path: `${path}/drain`,
+        body: { reason, ...(until && { until }) },
+      }),
+      done: (answer) => {
+        const others = devicesIn(answer, 'others');
+        const more = others > 0 ? ` In maintenance already: ${others}.` : '';
+        return `${hostname}: no new binds on ${counted(devicesIn(answer), 'device')}.${more}`;
+      },
+    },
+    resume: {
+      ...of,
+      verb: 'Resume',
+      explains: 'The devices that the drain disabled are enabled again, and no other.',
+      fields: [],
+      request: () => ({ method: 'POST', path: `${path}/resume` }),
+      done: (answer) => `${hostname}: new binds again on ${counted(devicesIn(answer), 'device')}.`,
+    },
+    rediscover: {
+      ...of,
+      verb: 'Rediscover',
+      explains: 'The agent of the host reports all its devices within seconds.',
+      fields: [],
+      request: () => ({ method: 'POST', path: `${path}/rediscover` }),
+      done: () => `${hostname}: its agent was asked to report all devices.`,
+    },
+    forget: {
+      ...of,
+      verb: 'Forget',
+      explains:
+        'The host is gone for good: its devices leave the inventory and Placement. Evacuate or delete its servers first.',
+      fields: [],
+      isFinal: true,
+      request: () => ({ method: 'DELETE', path }),
+      done: () => `${hostname} is forgotten.`,
+    },
+  } as const satisfies Readonly<Record<string, Action>>;
+}

@@ -1,0 +1,147 @@
+// One host: its presence, its devices, what it does not offer and why, and what can be done.
+
+import type { HostDetail, HostDevice } from '../api/answers.ts';
+import { AssignmentTable } from '../devices/assignments.tsx';
+import { Timeline } from '../devices/timeline.tsx';
+import { ActionButton } from '../parts/action-button.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { DeviceLink } from '../parts/links.tsx';
+import { Notice } from '../parts/notice.tsx';
+import { Properties } from '../parts/properties.tsx';
+import { Screen, Section } from '../parts/screen.tsx';
+import { StateOf, Status } from '../parts/status.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { countsText } from '../parts/text.ts';
+import { Time } from '../parts/time.tsx';
+import { counted, timeText } from '../parts/time-text.ts';
+import { useLive } from '../parts/use-live.ts';
+import { addressOf } from '../routes.ts';
+import type { ScreenProps } from '../shell.tsx';
+import { hostActions } from './host-actions.ts';
+
+const everyMs = 5000;
+
+export function hostPath(hostname: string): string {
+  return `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
+}
+
+export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
+  const live = useLive<HostDetail>(hostPath(hostname), everyMs, ({ session, signal }) =>
+    session.api.ask('GET', hostPath(hostname), { signal }),
+  );
+  const { drain, resume, rediscover, forget } = hostActions(hostname);
+  const buttons = [drain, resume, rediscover, forget].map((action) => (
+    <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
+  ));
+  return (
+    <Screen title={`Host ${hostname}`} actions={buttons}>
+      <Freshness {...{ live }} what="the host" />
+      {live.data && <Facts host={live.data} />}
+      <Section title="Who has its devices">
+        <AssignmentTable query={{ host: hostname }} />
+      </Section>
+      <Section title="What happened">
+        <Timeline query={{ host: hostname }} />
+      </Section>
+    </Screen>
+  );
+}
+
+function Facts({ host }: { readonly host: HostDetail }) {
+  const { paused, conflict, devices, not_offered: notOffered } = host;
+  return (
+    <>
+      {conflict && (
+        <Notice tone="error">
+          {`Two agents have reported as this host since ${timeText(conflict.since)} UTC, and none of its devices is offered. Boots: ${conflict.boots.map((boot) => boot.boot_id).join(', ')}. Stop the wrong agent, then name the right boot: cyborg-ops settle ${host.hostname} --boot BOOT_ID.`}
+        </Notice>
+      )}
+      {paused && (
+        <Notice tone="warning">
+          {`The host failed ${counted(paused.failed_jobs, 'job')}: ${paused.reason} Until ${timeText(paused.until)} UTC it gets no bind that it must prepare.`}
+        </Notice>
+      )}
+      <Section title="State">
+        <Properties
+          items={[
+            ['State', <StateOf key="state" word={host.state} />],
+            ['Since, UTC', <Time key="since" at={host.state_since} />],
+            ['Last report, UTC', <Time key="report" at={host.last_report_at} />],
+            ['Agent', host.agent_version],
+            ['Boot', host.boot_id],
+            ['Incidents', <IncidentsLink key="incidents" hostname={host.hostname} />],
+          ]}
+        />
+      </Section>
+      <Section title={`Devices (${devices.length})`}>
+        <Table
+          name="Devices"
+          rows={devices}
+          columns={deviceColumns}
+          keyOf={({ uuid }) => uuid}
+          empty="The host reports no device."
+        />
+      </Section>
+      <Section title={`Not offered (${notOffered.length})`}>
+        <Table
+          name="Not offered"
+          rows={notOffered}
+          columns={notOfferedColumns}
+          keyOf={({ address, driver }) => `${driver} ${address}`}
+          empty="The host offers all devices that its settings name."
+        />
+      </Section>
+    </>
+  );
+}
+
+function IncidentsLink({ hostname }: { readonly hostname: string }) {
+  const href = addressOf('incidents', undefined, { host: hostname });
+  return <a {...{ href }}>Incidents of this host</a>;
+}
+
+const deviceColumns: readonly Column<HostDevice>[] = [
+  {
+    title: 'Address',
+    cell: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
+    sortBy: ({ address }) => address,
+  },
+  { title: 'Type', cell: ({ type }) => type, sortBy: ({ type }) => type },
+  { title: 'Model', cell: ({ model }) => model, sortBy: ({ model }) => model },
+  { title: 'Driver', cell: ({ driver }) => driver, sortBy: ({ driver }) => driver },
+  {
+    title: 'Status',
+    cell: ({ status, reason }) => (
+      <>
+        <StateOf word={status} title={statusTitle(status)} />
+        {reason && <p class="quiet">{reason}</p>}
+      </>
+    ),
+    sortBy: ({ status }) => status,
+  },
+  {
+    title: 'Health',
+    cell: ({ health }) => <Health {...{ health }} />,
+    sortBy: ({ health }) => health ?? 'healthy',
+  },
+  { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
+];
+
+/** The API's word for a device that an operator has disabled is deployed Cyborg's. */
+export function statusTitle(status: string): string {
+  return status === 'maintaining' ? 'disabled' : status;
+}
+
+export function Health({ health }: { readonly health: string | null }) {
+  return health === null ? (
+    <Status tone="good">healthy</Status>
+  ) : (
+    <Status tone="bad">{`unhealthy: ${health}`}</Status>
+  );
+}
+
+const notOfferedColumns: readonly Column<HostDetail['not_offered'][number]>[] = [
+  { title: 'Address', cell: ({ address }) => address, sortBy: ({ address }) => address },
+  { title: 'Driver', cell: ({ driver }) => driver, sortBy: ({ driver }) => driver },
+  { title: 'Reason', cell: ({ reason }) => reason, sortBy: ({ reason }) => reason },
+];

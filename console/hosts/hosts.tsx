@@ -1,0 +1,93 @@
+// All hosts as a list: the same hosts as on the map of the fleet.
+
+import { useMemo, useState } from 'preact/hooks';
+import { hostStates } from '#core/domain/host-state.ts';
+import type { Host } from '../api/answers.ts';
+import { Choice, Field } from '../parts/field.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { HostLink } from '../parts/links.tsx';
+import { PartialList, useLiveList } from '../parts/live-list.tsx';
+import { Screen } from '../parts/screen.tsx';
+import { StateOf } from '../parts/status.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { counted } from '../parts/time-text.ts';
+import type { ScreenProps } from '../shell.tsx';
+import { hostsWith } from './search.ts';
+
+const everyMs = 10_000;
+export const hostList = { path: '/operator/v1/hosts', collection: 'hosts', everyMs } as const;
+
+export function HostsScreen({ route }: ScreenProps) {
+  const list = useLiveList<Host>(hostList);
+  const [text, setText] = useState(route.filters.name ?? '');
+  const [state, setState] = useState(route.filters.state ?? '');
+  const found = useMemo(
+    () => hostsWith(list.rows, text).filter((host) => state === '' || host.state === state),
+    [list.rows, text, state],
+  );
+  return (
+    <Screen title="Hosts">
+      <search class="filters">
+        <Field label="Name contains" name="name" type="search" value={text} onInput={setText} />
+        <Choice
+          label="State"
+          value={state}
+          options={[['', 'All states'], ...hostStates.map((each) => [each, each] as const)]}
+          onChange={setState}
+        />
+      </search>
+      <Freshness live={list} what="hosts" />
+      <PartialList list={list} row="host" />
+      {list.data && (
+        <>
+          <p role="status">{counted(found.length, 'host')}</p>
+          <Table
+            name="Hosts"
+            rows={found}
+            columns={columns}
+            keyOf={({ hostname }) => hostname}
+            empty={list.rows.length === 0 ? 'No host has reported yet.' : 'No host is so.'}
+          />
+        </>
+      )}
+    </Screen>
+  );
+}
+
+const columns: readonly Column<Host>[] = [
+  {
+    title: 'Host',
+    cell: ({ hostname }) => <HostLink {...{ hostname }} />,
+    sortBy: ({ hostname }) => hostname,
+  },
+  { title: 'State', cell: ({ state }) => <StateOf word={state} />, sortBy: ({ state }) => state },
+  {
+    title: 'Since, UTC',
+    cell: (host) => <Time at={host.state_since} />,
+    sortBy: (host) => host.state_since,
+  },
+  {
+    title: 'Devices',
+    cell: (host) => host.devices,
+    sortBy: (host) => host.devices,
+    isNumber: true,
+  },
+  {
+    title: 'Not offered',
+    cell: (host) => host.not_offered,
+    sortBy: (host) => host.not_offered,
+    isNumber: true,
+  },
+  { title: 'Agent', cell: (host) => host.agent_version, sortBy: (host) => host.agent_version },
+  {
+    title: 'Last report, UTC',
+    cell: (host) => <Time at={host.last_report_at} />,
+    sortBy: (host) => host.last_report_at,
+  },
+  {
+    title: 'Paused until, UTC',
+    cell: ({ paused }) => paused && <Time at={paused.until} />,
+    sortBy: ({ paused }) => paused?.until,
+  },
+];

@@ -1,0 +1,39 @@
+// From when the data of a screen is, and why it is not newer.
+
+import { useEffect, useState } from 'preact/hooks';
+import { Notice } from './notice.tsx';
+import { ageText, clockText } from './time-text.ts';
+import type { Live } from './use-live.ts';
+
+/** Older data than this is marked. */
+const staleMs = 60_000;
+
+export function Freshness({ live, what }: { readonly live: Live<unknown>; readonly what: string }) {
+  const now = useNow(5000);
+  const { atMs, failure, isFirst, refresh } = live;
+  const isOld = atMs !== undefined && (failure !== undefined || now - atMs > staleMs);
+  return (
+    <>
+      <p class={isOld ? 'freshness old' : 'freshness'}>
+        {isFirst && `Reading ${what}...`}
+        {atMs !== undefined && `As of ${clockText(atMs)} UTC`}
+        {isOld && `, ${ageText(now - atMs)}`}
+      </p>
+      {/* An outage has its own banner. */}
+      {failure && !(failure.isPassing && atMs !== undefined) && failure.kind !== 'signed-out' && (
+        <Notice tone="error" action={{ title: 'Try again', run: refresh }}>
+          {failure.message}
+        </Notice>
+      )}
+    </>
+  );
+}
+
+export function useNow(everyMs: number): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const id = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(id);
+  }, [everyMs]);
+  return now;
+}

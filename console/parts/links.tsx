@@ -1,0 +1,30 @@
+// Links to the screens of what is named.
+
+import { addressOf } from '../routes.ts';
+import { shortId } from './text.ts';
+
+export function HostLink({ hostname }: { readonly hostname: string | null | undefined }) {
+  if (!hostname) return <span class="quiet">-</span>;
+  return <a href={addressOf('hosts', hostname)}>{hostname}</a>;
+}
+
+interface DeviceLinkProps {
+  readonly uuid: string | null | undefined;
+  /** Its address, where that says more than its uuid. */
+  readonly title?: string | null | undefined;
+}
+
+export function DeviceLink({ uuid, title }: DeviceLinkProps) {
+  if (!uuid) return <span class="quiet">{title ?? '-'}</span>;
+  return <a href={addressOf('devices', uuid)}>{title ?? shortId(uuid)}</a>;
+}
+
+/** An id in the first eight characters; the whole is its tooltip, and can be copied. */
+export function Id({ id }: { readonly id: string | null | undefined }) {
+  if (!id) return <span class="quiet">-</span>;
+  return (
+    <code class="id" title={id}>
+      {shortId(id)}
+    </code>
+  );
+}

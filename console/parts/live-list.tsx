@@ -1,0 +1,63 @@
+// A list that is read again every few seconds, in full or up to a number of rows; and what says
+// that it ends too early.
+
+import { useState } from 'preact/hooks';
+import { type Listing, type ListingOf, readAll } from '../api/pages.ts';
+import { Notice } from './notice.tsx';
+import { counted } from './time-text.ts';
+import { type Live, useLive } from './use-live.ts';
+
+export interface LiveList<Row> extends Live<Listing<Row>> {
+  readonly rows: readonly Row[];
+  readonly more: () => void;
+}
+
+interface ListOptions extends Omit<ListingOf, 'signal' | 'rowsMax'> {
+  readonly everyMs: number;
+  /** Rows that are shown unless the user asks for more; all without it. */
+  readonly rowsMax?: number;
+}
+
+const noRows: readonly never[] = [];
+
+export function useLiveList<Row>(options: ListOptions): LiveList<Row> {
+  const { everyMs, path, collection, query, rowsMax: step } = options;
+  const key = JSON.stringify([path, query]);
+  const [wanted, setWanted] = useState({ key, rows: step });
+  const rowsMax = wanted.key === key ? wanted.rows : step;
+  const live = useLive<Listing<Row>>(key, everyMs, async ({ session, signal, show, last }) => {
+    const of = { path, collection, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
+    const read = await readAll<Row>(session.api, of, show);
+    // An older list that is longer says more than half of a new one.
+    if (read.failure && last && last.rows.length >= read.rows.length) throw read.failure;
+    return read;
+  });
+  const more = () => {
+    const { data, refresh } = live;
+    if (step && data && !data.failure) setWanted({ key, rows: data.rows.length + step });
+    // The reading that follows takes the number that is set here.
+    setTimeout(refresh);
+  };
+  return { ...live, rows: live.data?.rows ?? noRows, more };
+}
+
+/** @param row `host` of `1 host` */
+export function PartialList({
+  list,
+  row,
+}: {
+  readonly list: LiveList<unknown>;
+  readonly row: string;
+}) {
+  const { data, isFirst, more } = list;
+  if (data?.next === undefined) return null;
+  const shown = `These are the first ${counted(data.rows.length, row)}`;
+  if (isFirst) return <Notice tone="information">{`${shown}; the rest is being read.`}</Notice>;
+  const action = { title: 'Read on', run: more };
+  if (!data.failure) return <Notice tone="information" {...{ action }}>{`${shown}.`}</Notice>;
+  return (
+    <Notice tone="warning" {...{ action }}>
+      {`${shown} only. The rest could not be read: ${data.failure.message}`}
+    </Notice>
+  );
+}

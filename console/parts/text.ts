@@ -1,0 +1,18 @@
+// Short forms of what the API says.
+
+export function shortId(id: string): string {
+  return id.length > 12 ? id.slice(0, 8) : id;
+}
+
+/** `claimed 1, free 15` */
+export function countsText(counts: Readonly<Record<string, number | undefined>>): string {
+  const parts = Object.entries(counts).filter(([, count]) => count !== undefined && count > 0);
+  return parts.length === 0 ? '-' : parts.map(([name, count]) => `${name} ${count}`).join(', ');
+}
+
+/** `claimed (3), disabled (1)` */
+export function reasonsText(
+  stops: readonly { readonly reason: string; readonly count: number }[],
+): string {
+  return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
+}

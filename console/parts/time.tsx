@@ -1,0 +1,13 @@
+// Times, in UTC as in the API and on the command line.
+
+import { ageText, timeText } from './time-text.ts';
+
+/** @param at ISO 8601 */
+export function Time({ at }: { readonly at: string | null | undefined }) {
+  if (!at) return <span class="quiet">-</span>;
+  return (
+    <time dateTime={at} title={ageText(Date.now() - Date.parse(at))}>
+      {timeText(at)}
+    </time>
+  );
+}

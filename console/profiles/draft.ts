@@ -1,0 +1,90 @@
+// A device profile while it is typed, checked by the same rules as in the API.
+
+import { type ProfileBody, profileRequest } from '#core/contracts/api/profile-request.ts';
+import { canonicalGroups, checkProfileName } from '#core/domain/device-profile.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+
+export const entryKinds = ['resources', 'trait', 'accel'] as const;
+export type EntryKind = (typeof entryKinds)[number];
+
+/** `resources:FPGA` = `1` */
+export interface Entry {
+  readonly kind: EntryKind;
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface Draft {
+  readonly name: string;
+  readonly description: string;
+  readonly groups: readonly (readonly Entry[])[];
+}
+
+export const emptyDraft: Draft = {
+  name: '',
+  description: '',
+  groups: [[{ kind: 'resources', name: '', value: '1' }]],
+};
+
+/** What the value of a new entry may begin as. */
+export const firstValues: Readonly<Record<EntryKind, string>> = {
+  resources: '1',
+  trait: 'required',
+  accel: '',
+};
+
+export function requestOf({ name, description, groups }: Draft): ProfileBody {
+  return {
+    name,
+    ...(description.trim() !== '' && { description: description.trim() }),
+    groups: groups.map((group) =>
+      Object.fromEntries(group.map((entry) => [keyOf(entry), entry.value.trim()])),
+    ),
+  };
+}
+
+export interface Problems {
+  readonly name?: string;
+  readonly description?: string;
+  readonly groups?: string;
+}
+
+/** Sentences of the API's own rules; empty if the API would take the draft. */
+export function problemsOf(draft: Draft): Problems {
+  const name = refusalOf(() => checkProfileName(draft.name));
+  const groups = duplicateOf(draft) ?? refusalOf(() => canonicalGroups(requestOf(draft).groups));
+  const { error } = profileRequest.safeParse(requestOf(draft));
+  const [issue] = error?.issues ?? [];
+  const [field, ...place] = issue?.path ?? [];
+  const where = place.length > 0 ? `${place.join('.')}: ` : '';
+  const general = issue && `${where}${issue.message}.`;
+  return {
+    ...(draft.name === '' ? { name: 'A device profile needs a name.' } : name && { name }),
+    ...(field === 'description' && general && { description: general }),
+    ...(groups ? { groups } : field === 'groups' && general && { groups: general }),
+  };
+}
+
+/** An object has each key once: the request would lose the others. */
+function duplicateOf({ groups }: Draft): string | undefined {
+  for (const [index, group] of groups.entries()) {
+    const keys = group.map(keyOf);
+    const duplicate = keys.find((key, at) => keys.indexOf(key) < at);
+    if (duplicate !== undefined) return `groups[${index}]: duplicate key ${duplicate}.`;
+  }
+  return undefined;
+}
+
+function keyOf({ kind, name }: Entry): string {
+  return `${kind}:${name.trim()}`;
+}
+
+function refusalOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.message;
+    throw error;
+  }
+}

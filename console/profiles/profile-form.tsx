@@ -1,0 +1,80 @@
+// The form of a new device profile, checked while it is typed.
+
+import { useMemo, useState } from 'preact/hooks';
+import { type ApiFailure, asFailure } from '../api/failure.ts';
+import { Field } from '../parts/field.tsx';
+import { Notice } from '../parts/notice.tsx';
+import { useSession } from '../session/session.ts';
+import { type Draft, emptyDraft, problemsOf, requestOf } from './draft.ts';
+import { GroupsEditor } from './groups-editor.tsx';
+import { WouldItFit } from './would-it-fit.tsx';
+
+export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
+  const { api, say } = useSession();
+  const [draft, setDraft] = useState<Draft>(emptyDraft);
+  const [isAsked, setAsked] = useState(false);
+  const [failure, setFailure] = useState<ApiFailure>();
+  const [isBusy, setBusy] = useState(false);
+  const problems = useMemo(() => problemsOf(draft), [draft]);
+  const isValid = Object.keys(problems).length === 0;
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+
+  async function submit(event: SubmitEvent) {
+    event.preventDefault();
+    setAsked(true);
+    if (!isValid) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      // A list, which deployed Cyborg's clients send, too.
+      await api.ask('POST', '/v2/device_profiles', { body: [requestOf(draft)] });
+      say(`Profile ${draft.name} is created.`);
+      setDraft(emptyDraft);
+      setAsked(false);
+      onCreated();
+    } catch (error) {
+      setFailure(asFailure(error));
+    }
+    setBusy(false);
+  }
+
+  const isNameTyped = isAsked || draft.name !== '';
+  return (
+    <form class="stack" noValidate onSubmit={submit}>
+      <Field
+        label="Name"
+        name="name"
+        value={draft.name}
+        problem={isNameTyped ? problems.name : undefined}
+        hint="A flavor names it by accel:device_profile."
+        onInput={(name) => change({ name })}
+        isRequired
+      />
+      <Field
+        label="Description"
+        name="description"
+        value={draft.description}
+        problem={problems.description}
+        onInput={(description) => change({ description })}
+      />
+      <GroupsEditor groups={draft.groups} onChange={(groups) => change({ groups })} />
+      {problems.groups && (
+        <p class="problem" role="status">
+          {problems.groups}
+        </p>
+      )}
+      {failure && <Notice tone="error">{sentenceOf(failure)}</Notice>}
+      <div class="buttons">
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Creating...' : 'Create'}
+        </button>
+      </div>
+      {!problems.groups && <WouldItFit groups={requestOf(draft).groups} />}
+    </form>
+  );
+}
+
+function sentenceOf({ kind, message }: ApiFailure): string {
+  if (kind === 'signed-out') return 'The session had ended, and nothing was created. Create again.';
+  return message;
+}

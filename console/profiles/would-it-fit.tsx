@@ -1,0 +1,70 @@
+// How many servers with the groups of a draft would fit now.
+
+import { useState } from 'preact/hooks';
+import type { Capacity, HostCapacity } from '../api/answers.ts';
+import { type ApiFailure, asFailure } from '../api/failure.ts';
+import { readAll } from '../api/pages.ts';
+import { capacitySum } from '../capacity/capacity-sum.ts';
+import { Notice } from '../parts/notice.tsx';
+import { reasonsText } from '../parts/text.ts';
+import { counted } from '../parts/time-text.ts';
+import { useSession } from '../session/session.ts';
+
+type Groups = readonly Readonly<Record<string, string | number>>[];
+
+interface Found {
+  /** What was asked; the answer for other groups is not shown. */
+  readonly text: string;
+  readonly sentence?: string;
+  readonly failure?: ApiFailure;
+}
+
+export function WouldItFit({ groups }: { readonly groups: Groups }) {
+  const { api, isOperator } = useSession();
+  const [found, setFound] = useState<Found>();
+  const [isBusy, setBusy] = useState(false);
+  const text = JSON.stringify(groups);
+  const query = { groups: text };
+  const path = '/operator/v1/capacity';
+
+  async function ask() {
+    setBusy(true);
+    try {
+      const sentence = isOperator
+        ? sentenceOf(await readAll<HostCapacity>(api, { path, collection: 'hosts', query }))
+        : availabilityOf(await api.ask<Capacity>('GET', path, { query }));
+      setFound({ text, sentence });
+    } catch (error) {
+      setFound({ text, failure: asFailure(error) });
+    }
+    setBusy(false);
+  }
+
+  const shown = found?.text === text ? found : undefined;
+  return (
+    <div class="stack">
+      <button type="button" disabled={isBusy} onClick={ask}>
+        {isBusy ? 'Looking at the hosts...' : 'Would it fit?'}
+      </button>
+      {shown?.sentence && <Notice tone="information">{shown.sentence}</Notice>}
+      {shown?.failure && <Notice tone="error">{shown.failure.message}</Notice>}
+    </div>
+  );
+}
+
+function sentenceOf({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
+  const { fits, stoppedBy } = capacitySum(rows);
+  const hosts = rows.filter((row) => row.fits > 0).length;
+  const stops = stoppedBy.length > 0 ? ` Stopped: ${reasonsText(stoppedBy)}.` : '';
+  const rest = failure ? ` The other hosts could not be read: ${failure.message}` : '';
+  const none = 'No server with this profile would fit now.';
+  const some = `${counted(fits, 'server')} with this profile would fit now, on ${counted(hosts, 'host')}.`;
+  return `${fits === 0 ? none : some}${stops}${rest}`;
+}
+
+function availabilityOf(answer: Capacity): string {
+  if (!('availability' in answer)) return '';
+  return answer.availability === 'none'
+    ? 'No server with this profile would fit now.'
+    : `Servers with this profile would fit now: ${answer.availability}.`;
+}

@@ -1,0 +1,49 @@
+// The screens and their addresses. The address of a screen is the fragment of the page's, so that
+// the server has one page only: `#/hosts/cmp1?tab=devices`.
+
+export const screens = [
+  { name: 'fleet', title: 'Fleet', isForOperators: true },
+  { name: 'hosts', title: 'Hosts', isForOperators: true },
+  { name: 'incidents', title: 'Incidents', isForOperators: true },
+  { name: 'requests', title: 'Requests', isForOperators: false },
+  { name: 'capacity', title: 'Capacity', isForOperators: false },
+  { name: 'usage', title: 'Usage', isForOperators: false },
+  { name: 'profiles', title: 'Profiles', isForOperators: false },
+] as const;
+export type ScreenName = (typeof screens)[number]['name'];
+
+export interface Route {
+  readonly screen: ScreenName | 'devices';
+  /** Of one host or device. */
+  readonly id?: string;
+  readonly filters: Readonly<Record<string, string>>;
+}
+
+/** Undefined for an address that no screen has. */
+export function routeOf(fragment: string): Route | undefined {
+  const [path = '', query = ''] = fragment.replace(/^#?\/?/, '').split('?');
+  const [screen, id, ...more] = path.split('/');
+  const filters = Object.fromEntries(new URLSearchParams(query));
+  const isScreen = screen === 'devices' || screens.some(({ name }) => name === screen);
+  if (!isScreen || more.length > 0 || (screen === 'devices' && !id)) return undefined;
+  const named = decoded(id);
+  return { screen: screen as Route['screen'], ...(named && { id: named }), filters };
+}
+
+function decoded(segment: string | undefined): string | undefined {
+  try {
+    return segment && decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+export function addressOf(
+  screen: Route['screen'],
+  id?: string,
+  filters: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const given = Object.entries(filters).filter((pair): pair is [string, string] => !!pair[1]);
+  const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return `#/${screen}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${query}`;
+}

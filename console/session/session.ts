@@ -1,0 +1,71 @@
+// What all screens share while a user is signed in. The token is in memory only, and in no screen.
+
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { type Api, createApi } from '../api/client.ts';
+import { ApiFailure } from '../api/failure.ts';
+import type { Connection } from './connection.ts';
+
+export interface Identity {
+  readonly user: { readonly id: string; readonly name: string };
+  readonly project: { readonly id: string; readonly name: string };
+  readonly roles: readonly string[];
+}
+
+export interface SignedIn extends Identity {
+  readonly token: string;
+  readonly expires_at: string;
+}
+
+export interface Session {
+  readonly identity: Identity;
+  readonly api: Api;
+  /** Whether the API shows the user the whole cloud. */
+  readonly isOperator: boolean;
+  readonly connection: Connection;
+  /** What was read last, by what was asked. */
+  readonly cache: Map<string, unknown>;
+  /** Tells what an action has done. */
+  readonly say: (sentence: string) => void;
+}
+
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('No user is signed in.');
+  return session;
+}
+
+export type Credentials =
+  | {
+      readonly method: 'password';
+      readonly user: string;
+      readonly domain: string;
+      readonly password: string;
+      readonly project: string;
+      readonly project_domain: string;
+    }
+  | { readonly method: 'application_credential'; readonly id: string; readonly secret: string };
+
+const anonymous = createApi({
+  fetch: (...given) => fetch(...given),
+  token: () => undefined,
+  onSignedOut: () => undefined,
+});
+
+/** @throws ApiFailure */
+export function signIn(credentials: Credentials): Promise<SignedIn> {
+  return anonymous.ask<SignedIn>('POST', '/console/sign-in', { body: credentials });
+}
+
+/** Who may list the hosts sees the whole cloud; the API alone knows the policy. */
+export async function mayListHosts(api: Api): Promise<boolean> {
+  try {
+    await api.ask('GET', '/operator/v1/hosts', { query: { limit: 1 } });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiFailure && error.kind === 'forbidden') return false;
+    throw error;
+  }
+}

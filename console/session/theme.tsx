@@ -1,0 +1,35 @@
+// Light or dark: as the system says, until the user chooses.
+
+import { useState } from 'preact/hooks';
+
+type Theme = 'light' | 'dark';
+const storageKey = 'theme';
+
+export function ThemeChoice() {
+  const [theme, setTheme] = useState(currentTheme);
+  const other: Theme = theme === 'dark' ? 'light' : 'dark';
+  apply(theme);
+  return (
+    <button
+      type="button"
+      onClick={() => {
+        localStorage.setItem(storageKey, other);
+        setTheme(other);
+      }}
+    >
+      {other === 'dark' ? 'Dark mode' : 'Light mode'}
+    </button>
+  );
+}
+
+function currentTheme(): Theme {
+  const chosen = localStorage.getItem(storageKey);
+  if (chosen === 'light' || chosen === 'dark') return chosen;
+  return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+}
+
+/** Before the user has chosen, the style sheet follows the system. */
+function apply(theme: Theme): void {
+  if (localStorage.getItem(storageKey) === null) return;
+  document.documentElement.dataset.theme = theme;
+}

@@ -1,0 +1,144 @@
+// The frame of all screens: who is signed in, the way to each screen, and what concerns all.
+
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { CapacityScreen } from './capacity/capacity.tsx';
+import { DeviceScreen } from './devices/device.tsx';
+import { FleetScreen } from './fleet/fleet.tsx';
+import { HostScreen } from './hosts/host.tsx';
+import { HostsScreen } from './hosts/hosts.tsx';
+import { IncidentsScreen } from './incidents/incidents.tsx';
+import { Notice } from './parts/notice.tsx';
+import { Screen } from './parts/screen.tsx';
+import { ProfilesScreen } from './profiles/profiles.tsx';
+import { RequestsScreen } from './requests/requests.tsx';
+import { addressOf, type Route, routeOf, type ScreenName, screens } from './routes.ts';
+import { OutageBanner } from './session/outage-banner.tsx';
+import { useSession } from './session/session.ts';
+import { ThemeChoice } from './session/theme.tsx';
+import { UsageScreen } from './usage/usage.tsx';
+
+/** All screens take the route, of which they read the id and the filters. */
+export type ScreenProps = { readonly route: Route };
+
+const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
+  fleet: FleetScreen,
+  hosts: HostsScreen,
+  incidents: IncidentsScreen,
+  requests: RequestsScreen,
+  capacity: CapacityScreen,
+  usage: UsageScreen,
+  profiles: ProfilesScreen,
+};
+
+interface ShellProps {
+  readonly said: readonly string[];
+  readonly onRead: () => void;
+  readonly onSignOut: () => void;
+}
+
+export function Shell({ said, onRead, onSignOut }: ShellProps) {
+  const { identity, isOperator } = useSession();
+  const offered = screens.filter(({ isForOperators }) => isOperator || !isForOperators);
+  const [first] = offered;
+  const fragment = useFragment();
+  const route = fragment === '' && first ? routeOf(first.name) : routeOf(fragment);
+  // A screen keeps its state while its filters change, and begins anew for another host or device.
+  const at = route && addressOf(route.screen, route.id);
+
+  useEffect(() => {
+    if (fragment !== '') document.querySelector('h1')?.focus();
+  }, [at]);
+
+  return (
+    <>
+      <header class="top">
+        <button type="button" class="skip" onClick={skip}>
+          Skip to the content
+        </button>
+        <strong>Accelerators</strong>
+        <div class="who">
+          <span>
+            {identity.user.name} in {identity.project.name}
+          </span>
+          <ThemeChoice />
+          <button type="button" onClick={onSignOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <nav class="screens" aria-label="Screens">
+        <ul>
+          {offered.map(({ name, title }) => (
+            <li key={name}>
+              <a href={addressOf(name)} aria-current={isWithin(route, name) ? 'page' : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <main id="content" tabIndex={-1}>
+        <OutageBanner />
+        <div class="said" role="status">
+          {said.map((sentence, index) => (
+            <p key={`${index} ${sentence}`}>{sentence}</p>
+          ))}
+          {said.length > 0 && (
+            <button type="button" onClick={onRead}>
+              Dismiss
+            </button>
+          )}
+        </div>
+        <Content key={at ?? 'none'} route={route} />
+      </main>
+    </>
+  );
+}
+
+function Content({ route }: { readonly route: Route | undefined }) {
+  const { isOperator } = useSession();
+  if (!route) {
+    return (
+      <Screen title="Not found">
+        <p>No screen has this address. Choose one of the screens above.</p>
+      </Screen>
+    );
+  }
+  const isForOperators =
+    route.screen === 'devices' ||
+    screens.some(({ name, isForOperators }) => name === route.screen && isForOperators);
+  if (isForOperators && !isOperator) {
+    return (
+      <Screen title="Not allowed">
+        <Notice tone="warning">
+          Your roles in this project may not list hosts. Sign in with a role that may, or ask for
+          it.
+        </Notice>
+      </Screen>
+    );
+  }
+  if (route.screen === 'devices') return <DeviceScreen route={route} />;
+  if (route.screen === 'hosts' && route.id !== undefined) return <HostScreen route={route} />;
+  const Component = components[route.screen];
+  return <Component route={route} />;
+}
+
+function isWithin(route: Route | undefined, name: ScreenName): boolean {
+  return route?.screen === name || (route?.screen === 'devices' && name === 'hosts');
+}
+
+/** Not a link: the fragment of the page's address has the screen. */
+function skip() {
+  document.querySelector<HTMLElement>('#content')?.focus();
+}
+
+function useFragment(): string {
+  const [fragment, setFragment] = useState(location.hash);
+  useEffect(() => {
+    const onChange = () => setFragment(location.hash);
+    addEventListener('hashchange', onChange);
+    return () => removeEventListener('hashchange', onChange);
+  }, []);
+  return fragment.replace(/^#\/?$/, '');
+}

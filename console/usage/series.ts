@@ -1,0 +1,69 @@
+// The usage by day, in series for a chart: one for each project or class, the largest first.
+
+import type { UsageRow } from '../api/answers.ts';
+
+export type Grouping = 'project' | 'class';
+
+export interface Series {
+  readonly name: string;
+  /** Accelerator-hours of each day, in the order of the days. */
+  readonly hours: readonly number[];
+  readonly total: number;
+}
+
+export interface UsageChart {
+  readonly days: readonly string[];
+  readonly series: readonly Series[];
+}
+
+/** Colours that can be told apart. What is beyond is one series. */
+export const seriesMax = 7;
+export const otherSeries = 'others';
+
+const secondsOfHour = 3600;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** @param range ISO 8601; the end does not belong to it */
+export function usageChart(
+  rows: readonly UsageRow[],
+  by: Grouping,
+  range: { readonly from: string; readonly to: string },
+): UsageChart {
+  const days = daysOf(range);
+  const places = new Map(days.map((day, index) => [day, index]));
+  const hours = new Map<string, number[]>();
+  for (const row of rows) {
+    const name = by === 'project' ? row.project_id : row.resource_class;
+    const own = hours.get(name) ?? days.map(() => 0);
+    hours.set(name, own);
+    const place = places.get(row.day);
+    if (place === undefined) continue;
+    own[place] = (own[place] ?? 0) + row.accelerator_seconds / secondsOfHour;
+  }
+  const series = [...hours]
+    .map(([name, each]) => ({ name, hours: each, total: sumOf(each) }))
+    .sort((one, other) => other.total - one.total || one.name.localeCompare(other.name));
+  if (series.length <= seriesMax) return { days, series };
+  const rest = series.slice(seriesMax - 1);
+  const sums = days.map((_, index) => sumOf(rest.map((each) => each.hours[index] ?? 0)));
+  return {
+    days,
+    series: [
+      ...series.slice(0, seriesMax - 1),
+      { name: otherSeries, hours: sums, total: sumOf(sums) },
+    ],
+  };
+}
+
+function daysOf({ from, to }: { readonly from: string; readonly to: string }): string[] {
+  const first = Date.parse(`${from.slice(0, 10)}T00:00:00Z`);
+  const days: string[] = [];
+  for (let at = first; at < Date.parse(to); at += dayMs) {
+    days.push(new Date(at).toISOString().slice(0, 10));
+  }
+  return days;
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}

@@ -1,0 +1,131 @@
+// How long accelerators were used, by project or class and day.
+
+import { useMemo, useState } from 'preact/hooks';
+import type { Usage, UsageRow } from '../api/answers.ts';
+import { Choice, Field } from '../parts/field.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { Screen, Section } from '../parts/screen.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { numberText } from '../parts/time-text.ts';
+import { useLive } from '../parts/use-live.ts';
+import { addressOf } from '../routes.ts';
+import type { ScreenProps } from '../shell.tsx';
+import { Chart } from './chart.tsx';
+import { usageCsv } from './csv.ts';
+import { type Grouping, usageChart } from './series.ts';
+
+const everyMs = 60_000;
+
+export function UsageScreen({ route: { filters } }: ScreenProps) {
+  const [by, setBy] = useState<Grouping>('project');
+  const query = {
+    from: filters.from,
+    // The API's range ends before `to`; the last day of the form belongs to it.
+    to: filters.to && dayAfter(filters.to),
+    project: filters.project,
+    resource_class: filters.class,
+  };
+  const live = useLive<Usage>(JSON.stringify(['usage', query]), everyMs, ({ session, signal }) =>
+    session.api.ask('GET', '/operator/v1/usage', { query, signal }),
+  );
+  const rows = live.data?.usage ?? [];
+  const chart = useMemo(
+    () => live.data && usageChart(live.data.usage, by, live.data),
+    [live.data, by],
+  );
+  return (
+    <Screen
+      title="Usage"
+      actions={
+        <button type="button" disabled={rows.length === 0} onClick={() => download(rows)}>
+          Download CSV
+        </button>
+      }
+    >
+      <search>
+        <form class="filters" onSubmit={filter}>
+          <Field label="From" name="from" type="date" value={filters.from ?? ''} />
+          <Field label="To" name="to" type="date" value={filters.to ?? ''} />
+          <Field label="Project id" name="project" value={filters.project ?? ''} />
+          <Field label="Resource class" name="class" value={filters.class ?? ''} />
+          <button type="submit">Show</button>
+        </form>
+      </search>
+      <Freshness {...{ live }} what="usage" />
+      {chart && (
+        <>
+          <Section title="Accelerator-hours by day">
+            <Choice
+              label="Group by"
+              value={by}
+              options={[
+                ['project', 'Project'],
+                ['class', 'Resource class'],
+              ]}
+              onChange={(value) => setBy(value as Grouping)}
+            />
+            <Chart chart={chart} title={`Accelerator-hours by ${by} and day`} />
+          </Section>
+          <Section title="Rows">
+            <Table
+              name="Usage"
+              rows={rows}
+              columns={columns}
+              keyOf={(row) => `${row.day} ${row.project_id} ${row.resource_class}`}
+              order={{ column: 'Day', isDescending: true }}
+              empty="No accelerator was used in this time."
+            />
+          </Section>
+        </>
+      )}
+    </Screen>
+  );
+}
+
+function filter(event: SubmitEvent): void {
+  event.preventDefault();
+  const form = new FormData(event.currentTarget as HTMLFormElement);
+  const text = (name: string) => String(form.get(name) ?? '').trim();
+  location.hash = addressOf('usage', undefined, {
+    from: text('from'),
+    to: text('to'),
+    project: text('project'),
+    class: text('class').toUpperCase(),
+  });
+}
+
+function dayAfter(day: string): string {
+  const at = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(at) ? day : new Date(at + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+}
+
+function download(rows: readonly UsageRow[]): void {
+  const url = URL.createObjectURL(new Blob([usageCsv(rows)], { type: 'text/csv' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = 'usage.csv';
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
+const columns: readonly Column<UsageRow>[] = [
+  { title: 'Day', cell: (row) => row.day, sortBy: (row) => row.day },
+  {
+    title: 'Project',
+    cell: (row) => <code>{row.project_id}</code>,
+    sortBy: (row) => row.project_id,
+  },
+  { title: 'Class', cell: (row) => row.resource_class, sortBy: (row) => row.resource_class },
+  {
+    title: 'Accelerator-hours',
+    cell: (row) => numberText(row.accelerator_seconds / 3600),
+    sortBy: (row) => row.accelerator_seconds,
+    isNumber: true,
+  },
+  {
+    title: 'Accelerator-seconds',
+    cell: (row) => numberText(row.accelerator_seconds),
+    sortBy: (row) => row.accelerator_seconds,
+    isNumber: true,
+  },
+];

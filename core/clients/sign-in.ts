@@ -1,0 +1,97 @@
+// Signs a person in at Keystone: passes on what the person gave, and returns the token.
+
+import * as z from 'zod';
+import type { Settings } from '../settings.ts';
+import {
+  type Http,
+  type HttpRequest,
+  RequestRefused,
+  readBody,
+  ServiceUnavailable,
+  saysAbsent,
+} from './http.ts';
+import { identityUrl } from './own-token.ts';
+
+export type Credentials =
+  | {
+      readonly method: 'password';
+      readonly user: string;
+      readonly domain: string;
+      readonly password: string;
+      readonly project: string;
+      readonly projectDomain: string;
+    }
+  | {
+      readonly method: 'application_credential';
+      readonly id: string;
+      readonly secret: string;
+    };
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface SignedIn {
+  readonly token: string;
+  readonly expiresAt: Date;
+  readonly user: Named;
+  readonly project: Named;
+  readonly roles: readonly string[];
+}
+
+const named = z.object({ id: z.string(), name: z.string() });
+
+const signedInBody = z.object({
+  token: z.object({
+    user: named,
+    project: named,
+    roles: z.array(z.object({ name: z.string() })),
+    expires_at: z.iso.datetime({ offset: true }),
+  }),
+});
+
+/**
+ * One call, which is not repeated: Keystone counts failed attempts and locks the account.
+ *
+ * @returns undefined if Keystone refuses. @throws ServiceUnavailable
+ */
+export async function signIn(
+  settings: Settings['keystone'],
+  http: Http,
+  credentials: Credentials,
+): Promise<SignedIn | undefined> {
+  const request: HttpRequest = {
+    service: 'identity',
+    method: 'POST',
+    url: `${identityUrl(settings)}/auth/tokens?nocatalog`,
+    body: { auth: authOf(credentials) },
+  };
+  const answer = await http(request);
+  if ([401, 403].includes(answer.status) || saysAbsent(answer, 'error')) return undefined;
+  const token = answer.headers.get('X-Subject-Token');
+  if (answer.status !== 201 || token === null) {
+    const { message } = new RequestRefused(request, answer);
+    throw new ServiceUnavailable('identity', request.url, `no token: ${message}`, false);
+  }
+  const body = readBody(signedInBody, request, answer).token;
+  return {
+    token,
+    expiresAt: new Date(body.expires_at),
+    user: body.user,
+    project: body.project,
+    roles: [...new Set(body.roles.map(({ name }) => name))],
+  };
+}
+
+/** An application credential has its own project; Keystone refuses a scope beside it. */
+function authOf(given: Credentials): unknown {
+  if (given.method === 'application_credential') {
+    const { id, secret } = given;
+    const identity = { methods: [given.method], application_credential: { id, secret } };
+    return { identity };
+  }
+  const user = { name: given.user, domain: { name: given.domain }, password: given.password };
+  const project = { name: given.project, domain: { name: given.projectDomain } };
+  return { identity: { methods: [given.method], password: { user } }, scope: { project } };
+}

@@ -1,0 +1,36 @@
+// What the console's function needs: no table, no queue, and of Keystone only sign-ins.
+
+import { randomUUID } from 'node:crypto';
+import { createKeystone, type KeystoneClient } from '#core/clients/keystone.ts';
+import type { RequestDeps } from '#core/deps.ts';
+import { createLog } from '#core/log.ts';
+import { loadSettings } from '#core/settings.ts';
+import { type Files, openFiles } from './files.ts';
+
+export interface ConsoleDeps extends RequestDeps {
+  readonly clients: { readonly keystone: KeystoneClient };
+  readonly files: Files;
+}
+
+/** For one Lambda container, or one local process. */
+export function createConsoleDeps(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ConsoleDeps {
+  const settings = loadSettings(env);
+  const log = createLog('console');
+  const clock = Date.now;
+  const keystone = createKeystone({
+    settings: settings.keystone,
+    clock,
+    log,
+    random: Math.random,
+  });
+  return {
+    settings,
+    clients: { keystone },
+    files: openFiles(settings.consoleDirectory ?? new URL('console/', import.meta.url)),
+    log,
+    clock,
+    uuid: randomUUID,
+  };
+}

@@ -1,0 +1,40 @@
+import type { Credentials } from '#core/clients/sign-in.ts';
+import { action } from '../http/action.ts';
+import { HttpFault } from '../http/faults.ts';
+import { noQuery } from '../http/query.ts';
+import type { ConsoleDeps } from './deps.ts';
+import { type SignInBody, signInAnswer, signInBody } from './schema.ts';
+
+/** A page of another origin cannot reach Keystone, and so signs in through its own. */
+export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
+  {
+    query: noQuery,
+    body: signInBody,
+    hasSecret: true,
+    answers: { 200: signInAnswer },
+    refuses: [401],
+  },
+  async ({ deps, body, about }) => {
+    about({ method_of_sign_in: body.method });
+    const signedIn = await deps.clients.keystone.signIn(credentialsOf(body));
+    // Keystone does not tell which part was wrong, and neither do we.
+    if (!signedIn) {
+      throw new HttpFault(
+        401,
+        'Keystone refused the sign-in: the name, the secret or the project is not right, ' +
+          'or the account is locked or expired.',
+      );
+    }
+    const { token, expiresAt, user, project, roles } = signedIn;
+    return {
+      headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+      body: { token, expires_at: expiresAt.toISOString(), user, project, roles },
+    };
+  },
+);
+
+function credentialsOf(body: SignInBody): Credentials {
+  if (body.method === 'application_credential') return body;
+  const { project_domain: projectDomain, ...rest } = body;
+  return { ...rest, projectDomain };
+}
