@@ -1,7 +1,7 @@
 // What the console shows in this suite: the local system as `npm start` has it, with the host of
 // the demo, hosts of which only the reports are there, servers, and something of each incident.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -15,7 +15,7 @@ import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
-import { type System, startSystem } from '#local/process/system.ts';
+import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
 import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
@@ -32,24 +32,30 @@ export interface Cloud {
   readonly api: Client;
   readonly operator: Client;
   readonly nova: Client;
-  kill(part: 'api' | 'openstack'): Promise<void>;
+  kill(part: 'api' | 'openstack' | 'consumers'): Promise<void>;
   start(part: 'api' | 'openstack'): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Without hosts but that of the demo. */
+/** With the host of the demo. */
 export async function startCloud(directory: string): Promise<Cloud> {
+  const cloud = await openCloud(directory, [demoAgent(join(directory, 'sysfs'))]);
+  await announceHost(cloud.layout, demoHostname);
+  return cloud;
+}
+
+/** @param prepare runs before the engines start */
+export async function openCloud(
+  directory: string,
+  agents: readonly AgentOptions[],
+  prepare: (layout: Layout) => void = () => undefined,
+): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'browser', directory, anyPorts: true });
-  const [system] = await Promise.all([
-    startSystem({
-      layout,
-      agents: [demoAgent(join(directory, 'sysfs'))],
-      restart: false,
-    }),
-    bundleConsole(consoleDirectory(layout)),
-  ]);
-  await announceHost(layout, demoHostname);
+  prepare(layout);
+  const system = await startSystem({ layout, agents, restart: false });
+  await bundleConsole(consoleDirectory(layout));
   return cloudOf(layout, system);
 }
 
@@ -109,7 +115,7 @@ const gpu = (suffix: string) =>
     },
   });
 
-const hot = () =>
+export const hot = () =>
   aDevice({
     address: '0000:0d:00.0',
     provider_suffix: 'Hot',
