@@ -1,6 +1,6 @@
-// The map of the fleet: a tile for each host, with a dot for each of its devices. The map is a small
-// picture, with one pixel for a dot, that the browser enlarges: to pan and to zoom costs the same
-// for ten devices as for a hundred thousand.
+// The map of the fleet: a tile for each host, with a dot for each of its devices. The map is a
+// small picture, with one pixel for a dot, that the browser enlarges: to pan and to zoom costs the
+// same for ten devices as for a hundred thousand.
 
 import type { Host } from '../api/answers.ts';
 
@@ -48,7 +48,7 @@ export function fleetMap(
   });
   const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);
   const side = Math.ceil(Math.sqrt(most));
-  const columns = Math.max(1, Math.ceil(Math.sqrt(tiles.length * aspect)));
+  const columns = Math.max(1, Math.min(tiles.length, Math.ceil(Math.sqrt(tiles.length * aspect))));
   const rows = Math.max(1, Math.ceil(tiles.length / columns));
   return { tiles, columns, rows, side, step: side + 3 };
 }

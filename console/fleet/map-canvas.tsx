@@ -27,6 +27,8 @@ interface MapCanvasProps {
 const zoomStep = 1.5;
 /** Names are drawn in tiles that are at least so wide. */
 const namedTileWidth = 84;
+/** Dots that are at least so wide have lines between them. */
+const gridScaleMin = 6;
 /** A pointer that moves less has clicked. */
 const clickDistanceMax = 4;
 
@@ -102,10 +104,10 @@ export function MapCanvas(props: MapCanvasProps) {
           Show all
         </button>
       </fieldset>
+      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: keys move in the map. */}
       <canvas
         ref={canvas}
         tabIndex={0}
-        // biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: keys move in the map.
         role="application"
         aria-roledescription="map"
         aria-label={`Map of ${numberText(map.tiles.length)} hosts. Arrow keys choose a host, Enter opens it, plus and minus zoom. The screen Hosts lists the same hosts.`}
@@ -196,8 +198,30 @@ function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
   const { color } = getComputedStyle(canvas);
   context.fillStyle = color;
   context.strokeStyle = color;
+  if (view.scale >= gridScaleMin) drawGrid(context, canvas, drawing);
   if (drawing.map.step * view.scale >= namedTileWidth) drawNames(context, drawing);
   if (selectedIndex >= 0) frameTile(context, drawing);
+}
+
+function drawGrid(
+  context: CanvasRenderingContext2D,
+  canvas: HTMLCanvasElement,
+  { view, size }: Drawing,
+): void {
+  context.save();
+  context.strokeStyle = getComputedStyle(canvas).backgroundColor;
+  context.lineWidth = Math.max(1, view.scale / 10);
+  context.beginPath();
+  for (let at = Math.ceil(view.x); (at - view.x) * view.scale < size.width; at += 1) {
+    context.moveTo((at - view.x) * view.scale, 0);
+    context.lineTo((at - view.x) * view.scale, size.height);
+  }
+  for (let at = Math.ceil(view.y); (at - view.y) * view.scale < size.height; at += 1) {
+    context.moveTo(0, (at - view.y) * view.scale);
+    context.lineTo(size.width, (at - view.y) * view.scale);
+  }
+  context.stroke();
+  context.restore();
 }
 
 function frameTile(context: CanvasRenderingContext2D, { map, view, selectedIndex }: Drawing): void {

@@ -1,5 +1,5 @@
-// What the map shows: all hosts, all devices, and which devices are unhealthy or in quarantine. The
-// hosts come first, so that the map is there while the devices are still being read.
+// What the map shows: all hosts, all devices, and which devices are unhealthy or in quarantine.
+// The hosts come first, so that the map is there while the devices are still being read.
 
 import { useMemo } from 'preact/hooks';
 import type { Device, Host, Incident } from '../api/answers.ts';
