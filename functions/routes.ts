@@ -107,7 +107,7 @@ const table = {
       DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
     },
   },
-  // The operators' web page. Its files are the same for all callers, and a sign-in brings no token.
+  // The operators' web page: its files are the same for all callers, and a sign-in has no token.
   console: {
     '/console': { GET: ['get-page', undefined, 200] },
     '/console/sign-in': { POST: ['sign-in', undefined, 200] },

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
   type CfnStage,
@@ -11,13 +12,13 @@ import {
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { Construct } from 'constructs';
 import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
-import { type Resource, routes } from '#functions/routes.ts';
+import type { Resource } from '#functions/routes.ts';
 import { createAccessLog } from './access-log.ts';
 import { constructId } from './construct-id.ts';
 import { serveUnder } from './domain.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 import { acknowledge } from './nag.ts';
-import { burstOf, novaRouteSettings } from './throttling.ts';
+import { burstOf, routeSettings } from './throttling.ts';
 
 // API Gateway waits at most 30 s, so a longer run has no caller.
 const timeoutSeconds = 29;
@@ -32,7 +33,7 @@ export class Api extends Construct {
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
-    const { stage, domain } = surroundings.settings;
+    const { stage, domain, hasConsole } = surroundings.settings;
     const api = new HttpApi(this, 'HttpApi', {
       apiName: `${stage}-cyborg`,
       description: `OpenStack Cyborg, stage ${stage}`,
@@ -40,13 +41,16 @@ export class Api extends Construct {
       // With a domain the API has no second public name.
       disableExecuteApiEndpoint: domain !== undefined,
     });
+    const served = gatewayRoutes.filter(
+      (route) => isTaken(route) && (hasConsole || route.resource !== 'console'),
+    );
     const integrations = new Map(
-      [...new Set(routes.map((row) => row.resource))].map((resource) => [
+      [...new Set(served.map((route) => route.resource))].map((resource) => [
         resource,
         this.#integration(surroundings, resource),
       ]),
     );
-    const taken = gatewayRoutes.filter(isTaken).map((route) => {
+    const taken = served.map((route) => {
       return new HttpRoute(this, routeId(route), {
         httpApi: api,
         routeKey:
@@ -56,15 +60,15 @@ export class Api extends Construct {
         integration: integrations.get(route.resource) as HttpLambdaIntegration,
       });
     });
-    const served = this.#addStage(api, surroundings);
+    const apiStage = this.#addStage(api, surroundings, served);
     // CloudFormation must create the routes before a stage with route settings.
-    served.node.addDependency(...taken);
-    if (domain) serveUnder(this, domain, { api, stage: served });
+    apiStage.node.addDependency(...taken);
+    if (domain) serveUnder(this, domain, { api, stage: apiStage });
     acknowledge(
       this,
       'APIG4',
-      'Functions check the Keystone token on every route but three documents, and say why they refuse ' +
-        "in Cyborg's form; an authorizer of API Gateway would answer in its own.",
+      'Functions check the Keystone token on every route but three documents and the console, and say ' +
+        "why they refuse in Cyborg's form; an authorizer of API Gateway would answer in its own.",
     );
     this.url = domain ? `https://${domain.name}` : api.apiEndpoint;
     this.apiId = api.apiId;
@@ -76,6 +80,7 @@ export class Api extends Construct {
       entry: `functions/${resource}/handler.ts`,
       timeoutSeconds,
       memoryMb,
+      ...(resource === 'console' && { addFiles: consoleFilesInto }),
     });
     // One permission for all routes of a resource. The default route has its own: its ARN has one
     // segment less and would not match.
@@ -85,7 +90,11 @@ export class Api extends Construct {
     });
   }
 
-  #addStage(httpApi: HttpApi, { settings }: Surroundings): HttpStage {
+  #addStage(
+    httpApi: HttpApi,
+    { settings }: Surroundings,
+    served: readonly GatewayRoute[],
+  ): HttpStage {
     const { log, format } = createAccessLog(this, settings);
     const { throttling } = settings;
     const stage = new HttpStage(this, 'Stage', {
@@ -98,9 +107,16 @@ export class Api extends Construct {
         format: AccessLogFormat.custom(format),
       },
     });
-    (stage.node.defaultChild as CfnStage).routeSettings = novaRouteSettings(throttling);
+    (stage.node.defaultChild as CfnStage).routeSettings = routeSettings(throttling, served);
     return stage;
   }
+}
+
+const bundler = fileURLToPath(new URL('bundle-console.ts', import.meta.url));
+
+/** The command that writes the console's files beside the bundle of its function. */
+export function consoleFilesInto(folder: string): string {
+  return `"${process.execPath}" "${bundler}" --out "${folder}/console"`;
 }
 
 /**

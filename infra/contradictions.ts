@@ -33,6 +33,11 @@ const rules: readonly Rule[] = [
   },
   {
     isBroken: (given) =>
+      given.console === 'false' && (given.reservedConcurrency ?? '').includes('"console"'),
+    fault: 'reservedConcurrency: names the function console, which the setting console leaves out',
+  },
+  {
+    isBroken: (given) =>
       given.novaRequestsPerSecond !== undefined &&
       Number(given.otherRequestsPerSecond ?? 0) > Number(given.novaRequestsPerSecond),
     fault: 'otherRequestsPerSecond: must not exceed novaRequestsPerSecond',

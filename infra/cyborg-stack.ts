@@ -38,17 +38,23 @@ export class CyborgStack extends Stack {
     new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const bus = new EventBus(this, 'EventBus', { eventBusName: eventBusName(settings.stage) });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
-    const { stage } = settings;
+    const { stage, hasConsole } = settings;
     const { apiId } = api;
     const action = createNotification(this, settings);
     const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
     const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, limited, action });
-    const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, alarms });
+    const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, hasConsole, alarms });
 
     new CfnOutput(this, 'Endpoint', {
       value: `${api.url}/accelerator/v2`,
       description: 'Endpoint of the service `accelerator` in the Keystone catalog',
     });
+    if (hasConsole) {
+      new CfnOutput(this, 'Console', {
+        value: `${api.url}/console`,
+        description: "The operators' web page; see docs/console.md",
+      });
+    }
     new CfnOutput(this, 'ImageSource', {
       description: 'URL prefix of images: --images of enrol',
       value: `https://${staging.bucketRegionalDomainName}/`,

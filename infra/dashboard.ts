@@ -30,6 +30,7 @@ import {
 export interface Shown {
   readonly stage: string;
   readonly apiId: string;
+  readonly hasConsole: boolean;
   readonly alarms: readonly IAlarm[];
 }
 
@@ -39,10 +40,11 @@ interface Row {
 }
 
 const latencies = ['p50', 'p99'] as const;
-const resources = [...new Set(routes.map(({ resource }) => resource))];
+const allResources = [...new Set(routes.map(({ resource }) => resource))];
 const consumers = [...queues.map(({ name }) => name), ...streamConsumers, 'sweep'] as const;
 
-function rowsOf({ stage, apiId }: Shown): Row[] {
+function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
+  const resources = allResources.filter((each) => hasConsole || each !== 'console');
   const errors = (names: typeof resources | typeof consumers) =>
     names.map((name) => functionMetric(stage, name, 'Errors'));
   const throttles = (names: typeof resources | typeof consumers) =>

@@ -5,6 +5,7 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
   type BundlingOptions,
+  type ICommandHooks,
   LogLevel,
   NodejsFunction,
   OutputFormat,
@@ -45,6 +46,8 @@ export interface LambdaFunctionProps {
   readonly entry: string;
   readonly timeoutSeconds: number;
   readonly memoryMb: number;
+  /** The command that adds files to the folder of the bundle. */
+  readonly addFiles?: (folder: string) => string;
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -72,7 +75,7 @@ export class LambdaFunction extends NodejsFunction {
   constructor(
     scope: Construct,
     { settings, tables, queues, staging }: Surroundings,
-    { name, entry, timeoutSeconds, memoryMb }: LambdaFunctionProps,
+    { name, entry, timeoutSeconds, memoryMb, addFiles }: LambdaFunctionProps,
   ) {
     const id = constructId(name);
     const isTraced = settings.tracing && traced.includes(name);
@@ -112,6 +115,7 @@ export class LambdaFunction extends NodejsFunction {
         ...bundling,
         esbuildArgs: aliasesFor(name),
         metafile: scope.node.tryGetContext(metafileContext) === true,
+        ...(addFiles && { commandHooks: afterBundling(addFiles) }),
       },
     });
     const {
@@ -196,6 +200,14 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('iot', ofThings, [things]);
     this.#acknowledge(things, 'Jobs address any host of the stage, and the set of hosts changes.');
   }
+}
+
+function afterBundling(addFiles: (folder: string) => string): ICommandHooks {
+  return {
+    beforeBundling: () => [],
+    beforeInstall: () => [],
+    afterBundling: (_inputFolder, folder) => [addFiles(folder)],
+  };
 }
 
 /** Replaces clients of services that the function may not use, to reduce its bundle. */

@@ -36,6 +36,8 @@ export interface DeploymentSettings {
   readonly throttling: Throttling;
   /** Of the functions that it names. */
   readonly reservedConcurrency: ReservedConcurrency;
+  /** Whether operators have a web page; without it neither its function nor its routes exist. */
+  readonly hasConsole: boolean;
   /** Without it the API has the name that AWS assigns. */
   readonly domain?: Domain;
   /** Without it functions reach OpenStack over the internet. */
@@ -125,6 +127,7 @@ const own = z.object({
     .refine((days) => RetentionDays[days] !== undefined, 'not a retention of CloudWatch Logs')
     .default(RetentionDays.THREE_MONTHS),
   tracing: z.stringbool().default(true),
+  console: z.stringbool().default(true),
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   domainName: z
     .string()
@@ -217,6 +220,7 @@ export function readSettings(node: Node): DeploymentSettings {
       others: parsed.data.otherRequestsPerSecond,
     },
     reservedConcurrency: parsed.data.reservedConcurrency,
+    hasConsole: parsed.data.console,
     ...(domainName &&
       certificateArn && {
         domain: {

@@ -1,10 +1,11 @@
 // API Gateway's request limits. API Gateway counts per route, and answers 429 with its own body
 // above the limit. Nova fails the build then, so its routes have the higher limit: the other
-// routes together get less than the rest of the account's quota.
+// routes together get less than the rest of the account's quota. Sign-ins have the lowest limit:
+// each is a call to Keystone, made by a caller that has shown no token.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-throttling.html
 
 import type { CfnStage } from 'aws-cdk-lib/aws-apigatewayv2';
-import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
+import { type GatewayRoute, signInPath } from '#functions/gateway.ts';
 
 export interface Throttling {
   /** Requests per second of each of Nova's routes. */
@@ -30,10 +31,19 @@ export function burstOf(perSecond: number): number {
   return Math.max(Math.ceil(perSecond / 2), 1);
 }
 
-/** Limits of Nova's routes; other routes have the stage's default. */
-export function novaRouteSettings({ nova }: Throttling): NonNullable<CfnStage['routeSettings']> {
-  const settings = { ThrottlingRateLimit: nova, ThrottlingBurstLimit: burstOf(nova) };
+/** Sign-ins of all operators together, per second; guessing is no faster. */
+const signIns = { ThrottlingRateLimit: 2, ThrottlingBurstLimit: 4 };
+
+/** Limits of some of the routes; the others have the stage's default. */
+export function routeSettings(
+  { nova }: Throttling,
+  served: readonly GatewayRoute[],
+): NonNullable<CfnStage['routeSettings']> {
+  const ofNova = { ThrottlingRateLimit: nova, ThrottlingBurstLimit: burstOf(nova) };
   return Object.fromEntries(
-    gatewayRoutes.filter(isOnNovaPath).map((route) => [routeKey(route), settings]),
+    served.flatMap((route) => {
+      if (isOnNovaPath(route)) return [[routeKey(route), ofNova]];
+      return route.path === signInPath ? [[routeKey(route), signIns]] : [];
+    }),
   );
 }

@@ -1,5 +1,5 @@
-// The list of the console's files, which the bundler writes beside them and from which the function
-// `console` serves them: a name that is not in the list is not served.
+// The list of the console's files, which the bundler writes beside them, and from which the
+// function `console` serves them: a name that is not in the list is not served.
 
 import * as z from 'zod';
 

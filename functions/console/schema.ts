@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Keystone's own limits: 255 characters for names, 4,096 for a password (`max_password_length`). */
+/** Keystone's own limits: 255 characters for a name, 4,096 for a password. */
 const name = z.string().min(1).max(255);
 const secret = z.string().min(1).max(4096);
 

@@ -41,7 +41,7 @@ export function openApi(actions: Actions, base: string): Json {
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${base}/accelerator` }],
-    tags: [...new Set(routes.map(({ resource }) => resource))].map((name) => ({
+    tags: Object.keys(actions).map((name) => ({
       name,
       description: name === 'operator' ? "The operator's API" : "Cyborg's API",
     })),

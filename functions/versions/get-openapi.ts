@@ -17,7 +17,10 @@ export const getOpenapi: Action = action(
   async ({ base }) => ({ body: document(base) }),
 );
 
-/** The actions of all resources. A function, because this action is one of them. */
+/**
+ * The actions of all resources but the console, which is a page and no API: its sign-in is for
+ * the page, and other clients ask Keystone. A function, because this action is one of them.
+ */
 export function allActions(): Actions {
   return {
     versions: { 'get-root': getRoot, 'get-v2': getV2, 'get-openapi': getOpenapi },

@@ -41,6 +41,22 @@ export const users: readonly User[] = [
   { name: 'telemetry', roles: { service: ['service'] }, defaultProject: 'service' },
 ];
 
+export interface ApplicationCredential {
+  readonly id: string;
+  readonly secret: string;
+  readonly user: string;
+  readonly project: ProjectName;
+}
+
+export const applicationCredentials: readonly ApplicationCredential[] = [
+  {
+    id: '8f2c1d0e9b7a4c6d8e5f3a2b1c0d9e8f',
+    secret: 'demo-credential',
+    user: 'admin',
+    project: 'admin',
+  },
+];
+
 export type Scope =
   | { readonly project: ProjectName }
   | { readonly system: true }

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import {
+  applicationCredentials,
   domain,
   idOf,
   type ProjectName,
@@ -69,6 +70,7 @@ const loginSchema = z.object({
         })
         .optional(),
       token: z.object({ id: z.string() }).optional(),
+      application_credential: z.object({ id: z.string(), secret: z.string() }).optional(),
     }),
     scope: z
       .union([
@@ -116,8 +118,11 @@ export class Tokens {
     const parsed = loginSchema.safeParse(body);
     if (!parsed.success) throw new Refusal(400, 'Expecting to find auth in request body.');
     const { auth } = parsed.data;
-    const user = this.#authenticated(auth.identity);
-    const scope = user && scopeOf(user, auth.scope);
+    const credential = credentialOf(auth.identity);
+    const user = credential
+      ? users.find(({ name }) => name === credential.user)
+      : this.#authenticated(auth.identity);
+    const scope = credential ? { project: credential.project } : user && scopeOf(user, auth.scope);
     // Keystone does not tell which part of a login was wrong.
     if (!user || !scope) throw new Refusal(401, authenticationNeeded);
     const token = `gAAAA${randomBytes(24).toString('base64url')}`;
@@ -150,6 +155,13 @@ export class Tokens {
       if (expiresAt + allowExpiredWindowMs < this.#clock()) delete issued[token];
     }
   }
+}
+
+function credentialOf({ methods, application_credential: given }: Login['auth']['identity']) {
+  if (!methods.includes('application_credential')) return undefined;
+  return applicationCredentials.find(
+    ({ id, secret }) => id === given?.id && secret === given.secret,
+  );
 }
 
 export const authenticationNeeded = 'The request you have made requires authentication.';

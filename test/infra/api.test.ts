@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resourceFor } from '#functions/gateway.ts';
-import { routes } from '#functions/routes.ts';
+import { type RouteRow, routes } from '#functions/routes.ts';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
@@ -33,7 +33,10 @@ function reached(path: string): string | undefined {
   return (exact ?? greedy ?? deployed.find(({ key }) => key === '$default'))?.functionName;
 }
 
-const requests = routes.flatMap(({ path, resource }) => {
+type Asked = Pick<RouteRow, 'path' | 'resource'>;
+const requests = routes.flatMap(({ path, resource }): Asked[] => {
+  // A page has one address.
+  if (resource === 'console') return [{ path: path.replace('{id}', 'main-1.js'), resource }];
   const asked = path.replace('{id}', '5c1a1c1e-7a3b-4b0c-8f1e-0d7d6a1f2b3c');
   return ['', '/accelerator'].flatMap((mount) =>
     ['', '/', '.json'].map((end) => ({ path: `${mount}${asked}${end}`, resource })),
@@ -53,6 +56,10 @@ describe('the API', () => {
       '/v2/devicesx',
       '/v2/devices/a/b/c',
       '/favicon.ico',
+      '/console/',
+      '/console/a/b',
+      '/console.json',
+      '/accelerator/console',
     ];
     for (const path of [...requests.map((each) => each.path), ...strange]) {
       expect(reached(path), path).toBe(resourceFor(path));
@@ -92,5 +99,40 @@ describe('the API', () => {
     expect(JSON.parse(only?.properties.AccessLogSettings.Format)).toMatchObject({
       error: '$context.integrationErrorMessage',
     });
+  });
+});
+
+describe('the console', () => {
+  const isOfConsole = (text: unknown) => JSON.stringify(text).toLowerCase().includes('console');
+
+  it('has its files beside its code, and nothing else in AWS', () => {
+    const own = stack.resources.filter(isOfConsole).map(({ type }) => type);
+    expect([...new Set(own)].sort()).toEqual([
+      'AWS::ApiGatewayV2::Integration',
+      'AWS::ApiGatewayV2::Route',
+      'AWS::ApiGatewayV2::Stage',
+      'AWS::CloudWatch::Dashboard',
+      'AWS::IAM::Policy',
+      'AWS::IAM::Role',
+      'AWS::Lambda::Function',
+      'AWS::Lambda::Permission',
+      'AWS::Logs::LogGroup',
+    ]);
+  });
+
+  it('has no right but to write its log, and no password', () => {
+    const actions = stack.allowedTo('console').flatMap((statement) => statement.actions);
+    expect(actions.sort()).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents']);
+    const { Variables: variables } = stack.functionNamed('console').properties.Environment;
+    expect(variables.CYBORG_OS_PASSWORD).toBe('');
+  });
+
+  it('is left out with all of its parts', () => {
+    const without = synthesize({ console: 'false' });
+    expect(without.resources.filter(isOfConsole).map(({ id }) => id)).toEqual([]);
+    expect(without.outputs).not.toHaveProperty('Console');
+    expect(stack.outputs.Console).toMatch(/\/console$/);
+    const [served] = without.ofType('AWS::ApiGatewayV2::Stage');
+    expect(Object.keys(served?.properties.RouteSettings)).toContain('ANY /v2/device_profiles');
   });
 });

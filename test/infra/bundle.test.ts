@@ -2,14 +2,15 @@
 // replacement of the credential providers shows.
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { access, type FunctionName } from '#infra/access.ts';
-import { LambdaFunction } from '#infra/lambda-function.ts';
+import { consoleFilesInto } from '#infra/api.ts';
+import { LambdaFunction, type LambdaFunctionProps } from '#infra/lambda-function.ts';
 import { createQueues } from '#infra/queues.ts';
 import { metafileContext, readSettings } from '#infra/settings.ts';
 import { createStagingBucket } from '#infra/staging.ts';
@@ -31,7 +32,11 @@ afterAll(async () => {
 });
 
 /** Returns the directory that would be deployed, with esbuild's metafile. */
-function makeBundle(name: FunctionName, entry: string): string {
+function makeBundle(
+  name: FunctionName,
+  entry: string,
+  more: Pick<LambdaFunctionProps, 'addFiles'> = {},
+): string {
   const context = { ...contextOfProject(), [metafileContext]: true };
   const outdir = join(directory, name);
   const app = new App({ context, outdir });
@@ -42,7 +47,7 @@ function makeBundle(name: FunctionName, entry: string): string {
   new LambdaFunction(
     stack,
     { settings, tables, queues, staging: createStagingBucket(stack, settings) },
-    { name, entry, timeoutSeconds: 29, memoryMb: 1024 },
+    { name, entry, timeoutSeconds: 29, memoryMb: 1024, ...more },
   );
   const { template } = app.synth().getStackByName('bundle');
   const [code] = Object.values(template.Resources as Record<string, { Properties: Code }>).flatMap(
@@ -56,7 +61,11 @@ interface Code {
 }
 
 /** Runs Node in its own process: it has the file and the environment of the test only. */
-async function call(path: string, environment: Readonly<Record<string, string | undefined>> = {}) {
+async function call(
+  path: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+  file = bundle,
+) {
   const [rawPath, rawQueryString = ''] = path.split('?');
   const event = {
     version: '2.0',
@@ -67,7 +76,7 @@ async function call(path: string, environment: Readonly<Record<string, string | 
     requestContext: { http: { method: 'GET' }, domainName: 'cyborg.test' },
   };
   const script = `
-    const { handler } = await import(${JSON.stringify(bundle)});
+    const { handler } = await import(${JSON.stringify(file)});
     const answer = await handler(${JSON.stringify(event)}, {});
     process.stdout.write('ANSWER' + JSON.stringify(answer));`;
   const { stdout, stderr } = await promisify(execFile)(
@@ -127,5 +136,36 @@ describe.each(['nova-events', 'sweep', 'host-jobs'] as const)('the bundle of %s'
       `console.log(typeof (await import(${JSON.stringify(join(made, 'index.mjs'))})).handler)`,
     ]);
     expect(stdout.trim()).toBe('function');
+  });
+});
+
+describe('the bundle of the console', () => {
+  let made: string;
+  beforeAll(() => {
+    made = makeBundle('console', 'functions/console/handler.ts', { addFiles: consoleFilesInto });
+  });
+
+  it('is as small as documented, and has no client of AWS', () => {
+    expectDocumented('console', join(made, 'index.mjs'));
+    const account = readFileSync(join(made, 'index.meta.json'), 'utf8');
+    expect(account).not.toContain('node_modules/@aws-sdk/client-');
+  });
+
+  it('has the page and its files beside it, and no source map', async () => {
+    const names = readdirSync(join(made, 'console'));
+    expect(names).toContain('index.html.br');
+    expect(names.filter((name) => name.endsWith('.map'))).toEqual([]);
+    const text = readFileSync(join(made, 'console/index.html'), 'utf8');
+    const named = [...text.matchAll(/"\/console\/([^"]+)"/g)].map(([, name]) => name);
+    expect(named.length).toBeGreaterThan(0);
+    expect(names).toEqual(expect.arrayContaining(named));
+  });
+
+  it('serves them with neither a password nor credentials of AWS', async () => {
+    const without = { CYBORG_OS_PASSWORD: '', AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
+    const answer = await call('/console', without, join(made, 'index.mjs'));
+    expect(answer.statusCode).toBe(200);
+    const page = Buffer.from(answer.body, 'base64').toString();
+    expect(page).toBe(readFileSync(join(made, 'console/index.html'), 'utf8'));
   });
 });

@@ -10,18 +10,21 @@ const names = Object.keys(access) as FunctionName[];
 describe('a deployment with subnets', () => {
   const stack = synthesize({ subnetIds: subnetIds.join(','), securityGroupIds });
 
+  const reachesOpenStack = (name: FunctionName) =>
+    access[name].callsOpenStack || access[name].forwardsSignIns === true;
+
   it('has exactly the functions in them that call OpenStack', () => {
     for (const name of names) {
       const { VpcConfig } = stack.functionNamed(name).properties;
       const expected = { SubnetIds: subnetIds, SecurityGroupIds: securityGroupIds };
-      expect(VpcConfig, name).toEqual(access[name].callsOpenStack ? expected : undefined);
+      expect(VpcConfig, name).toEqual(reachesOpenStack(name) ? expected : undefined);
     }
   });
 
   const actions = [...interfaceActions].sort();
 
   it("lets Lambda make network interfaces, and the function's code not", () => {
-    for (const name of names.filter((each) => access[each].callsOpenStack)) {
+    for (const name of names.filter(reachesOpenStack)) {
       const role = stack.functionNamed(name).properties.Role;
       const statements = stack
         .ofType('AWS::IAM::Policy')

@@ -47,6 +47,7 @@ describe('the deployment', () => {
     ],
     ['logLevel', { logLevel: 'LOUD' }],
     ['keepData', { keepData: 'perhaps' }],
+    ['console', { console: 'perhaps' }],
   ])('names %s in its refusal of %o', (name, given) => {
     expect(() => read({ ...least, ...given })).toThrow(DeploymentInvalid);
     expect(() => read({ ...least, ...given })).toThrow(new RegExp(`\\b${name}\\b.*cdk\\.json`));
@@ -84,6 +85,10 @@ describe('the deployment', () => {
     [
       'otherRequestsPerSecond: must not exceed',
       { novaRequestsPerSecond: 10, otherRequestsPerSecond: 20 },
+    ],
+    [
+      'reservedConcurrency: names the function console',
+      { console: false, reservedConcurrency: { console: 5 } },
     ],
     ['keepdata: unknown setting; did you mean keepData', { keepdata: 'false' }],
     ['keystone: unknown setting', { keystone: 'https://keystone.cloud.test' }],

@@ -11,7 +11,8 @@ const quota = { perSecond: 2500, burst: 1250 };
 
 const stack = synthesize();
 const [stage] = stack.ofType('AWS::ApiGatewayV2::Stage');
-const { DefaultRouteSettings: usual, RouteSettings: special } = stage?.properties ?? {};
+const { DefaultRouteSettings: usual, RouteSettings: own } = stage?.properties ?? {};
+const { 'ANY /console/sign-in': ofSignIns, ...special } = own;
 const keys = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => properties.RouteKey);
 
 /** The calls of Nova, by the methods of nova/accelerator/cyborg.py. */
@@ -33,6 +34,11 @@ describe('throttling', () => {
     expect(usual).toEqual({ ThrottlingRateLimit: 16, ThrottlingBurstLimit: 8 });
   });
 
+  it('gives sign-ins, which need no token, less than any other route', () => {
+    expect(ofSignIns).toEqual({ ThrottlingRateLimit: 2, ThrottlingBurstLimit: 4 });
+    expect(keys).toContain('ANY /console/sign-in');
+  });
+
   it('leaves Nova its share of the account while every other route is at its limit', () => {
     const others = gatewayRoutes.filter((route) => !isOnNovaPath(route) && isDeployed(route));
     expect(others.length * usual.ThrottlingRateLimit + 2000).toBeLessThanOrEqual(quota.perSecond);
@@ -41,7 +47,7 @@ describe('throttling', () => {
   });
 
   it('names routes that exist before the stage does', () => {
-    for (const key of Object.keys(special)) expect(keys).toContain(key);
+    for (const key of Object.keys(own)) expect(keys).toContain(key);
     const routeIds = stack.ofType('AWS::ApiGatewayV2::Route').map(({ id }) => id);
     expect(stage?.dependsOn).toEqual(expect.arrayContaining(routeIds));
   });

@@ -1,0 +1,117 @@
+// Each screen in two sizes and two themes: no finding of axe, and nothing wider than the page.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import type { Group, Scenario } from '../scenario.ts';
+import { type Size, type Stage, sizes, type Theme } from '../stage.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The address of each screen, and what is there once it has what it shows. */
+export const shown: readonly (readonly [
+  address: string,
+  title: string | RegExp,
+  table?: string,
+])[] = [
+  ['#/hosts', 'Hosts', 'Hosts'],
+  ['#/hosts/cmp3', 'Host cmp3', 'Devices'],
+  ['#/incidents', 'Incidents', 'Incidents'],
+  ['#/requests', 'Requests', 'Requests'],
+];
+
+interface Violation {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly {
+    readonly target: readonly string[];
+    readonly failureSummary: string;
+  }[];
+}
+
+export async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as
+    | readonly Violation[]
+    | undefined;
+  assert.ok(found, 'axe has not run');
+  return found.map(({ id, help, nodes }) => {
+    const [first] = nodes;
+    return `${id}: ${help}; ${nodes.length} of ${first?.target.join(' ')}: ${first?.failureSummary}`;
+  });
+}
+
+export async function arrive(page: Page, [, title, table]: (typeof shown)[number]): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: title }).waitFor();
+  if (table) await page.getByRole('table', { name: table }).getByRole('row').nth(1).waitFor();
+}
+
+async function check(page: Page): Promise<void> {
+  assert.deepEqual(await violationsOf(page), []);
+  const beyond = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
+  assert.equal(beyond, 0, 'the page is wider than the window');
+}
+
+async function lookAtAll(stage: Stage, size: Size, theme: Theme): Promise<void> {
+  const page = await stage.enter('admin', '', { size, theme });
+  for (const screen of shown) {
+    await page.goto(`${stage.cloud.url}${screen[0]}`);
+    await arrive(page, screen);
+    try {
+      await check(page);
+    } catch (error) {
+      throw new Error(`${screen[0]}: ${(error as Error).message}`);
+    }
+  }
+}
+
+const themes = ['light', 'dark'] as const;
+const all = (Object.keys(sizes) as Size[]).flatMap((size) =>
+  themes.map((theme) => ({ size, theme })),
+);
+
+export const looks: Group = {
+  name: 'looks',
+  scenarios: [
+    ...all.map(
+      ({ size, theme }): Scenario => ({
+        name: `the sign-in, ${size} and ${theme}, has no finding of axe`,
+        run: async (stage) => {
+          const page = await stage.open('', { size, theme });
+          await page.getByRole('button', { name: 'Sign in' }).waitFor();
+          await check(page);
+        },
+      }),
+    ),
+    ...all.map(
+      ({ size, theme }): Scenario => ({
+        name: `each screen, ${size} and ${theme}, has no finding of axe`,
+        run: (stage) => lookAtAll(stage, size, theme),
+      }),
+    ),
+    ...themes.map(
+      (theme): Scenario => ({
+        name: `a dialog, ${theme}, has no finding of axe, holds the focus and gives it back`,
+        run: async (stage) => {
+          const page = await stage.enter('admin', '#/hosts/cmp4', { theme });
+          const button = page.getByRole('button', { name: 'Drain' });
+          await button.focus();
+          await page.keyboard.press('Enter');
+          const dialog = page.getByRole('dialog');
+          await dialog.waitFor();
+          await check(page);
+          await page.screenshot({ path: '/tmp/dialog.png' });
+          const isInside = 'document.querySelector("dialog")?.contains(document.activeElement)';
+          assert.equal(await page.evaluate(isInside), true);
+          await page.keyboard.press('Escape');
+          await dialog.waitFor({ state: 'hidden' });
+          const isBack = await button.evaluate('(each) => each === document.activeElement');
+          assert.equal(isBack, true);
+        },
+      }),
+    ),
+  ],
+};

@@ -1,0 +1,113 @@
+// Each screen shows what the API says.
+
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { failedInstance } from '../cloud.ts';
+import type { Group, Scenario } from '../scenario.ts';
+import type { Stage, User } from '../stage.ts';
+
+function shows(
+  name: string,
+  address: string,
+  look: (page: Page, stage: Stage) => Promise<void>,
+  user: User = 'admin',
+): Scenario {
+  return {
+    name,
+    run: async (stage) => look(await stage.enter(user, address), stage),
+  };
+}
+
+const tableOf = (page: Page, name: string) => page.getByRole('table', { name });
+const rowOf = (page: Page, table: string, text: string) =>
+  tableOf(page, table).getByRole('row').filter({ hasText: text });
+
+export const screens: Group = {
+  name: 'screens',
+  scenarios: [
+    shows('Hosts has each host with its state', '#/hosts', async (page) => {
+      await page.getByRole('heading', { level: 1, name: 'Hosts' }).waitFor();
+      await rowOf(page, 'Hosts', 'cmp1').getByText('online').waitFor();
+      await rowOf(page, 'Hosts', 'cmp2').getByText('away').waitFor();
+      await rowOf(page, 'Hosts', 'cmp5').getByText('conflict').waitFor();
+    }),
+    shows('Hosts finds by name and by state, while typing', '#/hosts', async (page) => {
+      await page.getByLabel('Name contains').fill('MP2');
+      await page.getByText('1 host', { exact: true }).waitFor();
+      await rowOf(page, 'Hosts', 'cmp2').waitFor();
+      await page.getByLabel('Name contains').fill('');
+      await page.getByLabel('State').selectOption('conflict');
+      await page.getByText('1 host', { exact: true }).waitFor();
+      await page.getByLabel('Name contains').fill('none');
+      await page.getByText('0 hosts', { exact: true }).waitFor();
+    }),
+    shows(
+      'Host has devices, what is not offered, and who has them',
+      '#/hosts/cmp3',
+      async (page) => {
+        await page.getByRole('heading', { level: 1, name: 'Host cmp3' }).waitFor();
+        await rowOf(page, 'Devices', '0000:0d:00.0')
+          .getByText(/unhealthy: .*is hot/)
+          .waitFor();
+        await rowOf(page, 'Devices', '0000:0e:00.0')
+          .getByText(/quarantined/)
+          .waitFor();
+        await rowOf(page, 'Not offered', '0000:0f:00.0').getByText('is in use by nvme').waitFor();
+      },
+    ),
+    shows('Host names both boots of a conflict', '#/hosts/cmp5', async (page) => {
+      await page.getByText('Two agents have reported').waitFor();
+      await page.getByText(/22222222-2222/).waitFor();
+    }),
+    shows(
+      'Device has its servers, and a timeline of what happened',
+      '#/hosts/cmp1',
+      async (page) => {
+        await rowOf(page, 'Devices', 'fake').first().getByRole('link').first().click();
+        await page.getByRole('heading', { level: 1, name: /^Device/ }).waitFor();
+        await page.getByText('What happened').waitFor();
+        await page.getByText('Who has it now').waitFor();
+      },
+    ),
+    shows('Incidents has each kind with its next step', '#/incidents', async (page) => {
+      const kinds = ['host-away', 'conflict', 'not-offered', 'unhealthy-device', 'quarantine'];
+      for (const kind of [...kinds, 'failed-bind']) {
+        await rowOf(page, 'Incidents', kind).first().waitFor();
+      }
+      await rowOf(page, 'Incidents', 'failed-bind').getByText('The GPU is on fire.').waitFor();
+    }),
+    shows('Incidents finds by kind and host, in its address', '#/incidents', async (page) => {
+      await page.getByLabel('Kind').selectOption('quarantine');
+      await page.waitForURL(/kind=quarantine/);
+      await rowOf(page, 'Incidents', 'quarantine').waitFor();
+      assert.equal(await rowOf(page, 'Incidents', 'failed-bind').count(), 0);
+      await page.goBack();
+      await rowOf(page, 'Incidents', 'failed-bind').waitFor();
+    }),
+    shows('Requests has the failed one first, with its reason', '#/requests', async (page) => {
+      const rows = tableOf(page, 'Requests').getByRole('row');
+      await rows.filter({ hasText: 'Bound' }).first().waitFor();
+      await rows.nth(1).getByText('The GPU is on fire.').waitFor();
+    }),
+    shows(
+      "a tenant has its project's screens only, and its own requests",
+      '#/hosts',
+      async (page, stage) => {
+        stage.expectErrors(/403/);
+        await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
+        const links = page.getByRole('navigation', { name: 'Screens' }).getByRole('link');
+        const titles = await links.allInnerTexts();
+        assert.deepEqual(titles, ['Requests', 'Capacity', 'Usage', 'Profiles']);
+        await links.filter({ hasText: 'Requests' }).click();
+        await tableOf(page, 'Requests').getByText('Bound').first().waitFor();
+        await page.getByText(failedInstance.slice(0, 8)).first().waitFor();
+      },
+      'demo',
+    ),
+    shows('an unknown address says so, and has the way on', '#/fire', async (page) => {
+      await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+      await page.getByRole('link', { name: 'Hosts' }).click();
+      await tableOf(page, 'Hosts').waitFor();
+    }),
+  ],
+};
