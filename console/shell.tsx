@@ -10,7 +10,7 @@ import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
-import { ProfilesScreen } from './profiles/profiles.tsx';
+import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
 import { RequestsScreen } from './requests/requests.tsx';
 import { addressOf, type Route, routeOf, type ScreenName, screens } from './routes.ts';
 import { OutageBanner } from './session/outage-banner.tsx';

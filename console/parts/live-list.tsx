@@ -12,7 +12,7 @@ export interface LiveList<Row> extends Live<Listing<Row>> {
   readonly more: () => void;
 }
 
-interface ListOptions extends Omit<ListingOf, 'signal' | 'rowsMax'> {
+interface ListOptions<Row, Answered> extends Omit<ListingOf<Row, Answered>, 'signal' | 'rowsMax'> {
   readonly everyMs: number;
   /** Rows that are shown unless the user asks for more; all without it. */
   readonly rowsMax?: number;
@@ -20,14 +20,16 @@ interface ListOptions extends Omit<ListingOf, 'signal' | 'rowsMax'> {
 
 const noRows: readonly never[] = [];
 
-export function useLiveList<Row>(options: ListOptions): LiveList<Row> {
-  const { everyMs, path, collection, query, rowsMax: step } = options;
+export function useLiveList<Row, Answered = Row>(
+  options: ListOptions<Row, Answered>,
+): LiveList<Row> {
+  const { everyMs, path, query, rowsMax: step, ...of } = options;
   const key = JSON.stringify([path, query]);
   const [wanted, setWanted] = useState({ key, rows: step });
   const rowsMax = wanted.key === key ? wanted.rows : step;
   const live = useLive<Listing<Row>>(key, everyMs, async ({ session, signal, show, last }) => {
-    const of = { path, collection, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
-    const read = await readAll<Row>(session.api, of, show);
+    const listing = { ...of, path, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
+    const read = await readAll<Row, Answered>(session.api, listing, atTimes(show));
     // An older list that is longer says more than half of a new one.
     if (read.failure && last && last.rows.length >= read.rows.length) throw read.failure;
     return read;
@@ -39,6 +41,18 @@ export function useLiveList<Row>(options: ListOptions): LiveList<Row> {
     setTimeout(refresh);
   };
   return { ...live, rows: live.data?.rows ?? noRows, more };
+}
+
+/** A list of many pages is shown as it grows, but not with each page: that would take longest. */
+const showEveryMs = 400;
+
+function atTimes<T>(show: (value: T) => void): (value: T) => void {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return (value) => {
+    if (performance.now() - lastMs < showEveryMs) return;
+    show(value);
+    lastMs = performance.now();
+  };
 }
 
 /** @param row `host` of `1 host` */
