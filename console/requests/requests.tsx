@@ -121,5 +121,5 @@ const columns: readonly Column<RequestRow>[] = [
   },
   { title: 'Server', cell: ({ instanceUuid }) => <Id id={instanceUuid} /> },
   { title: 'Project', cell: ({ projectId }) => <Id id={projectId} /> },
-  { title: 'ARQ', cell: ({ arqUuid }) => <code>{arqUuid}</code> },
+  { title: 'ARQ', cell: ({ arqUuid }) => <Id id={arqUuid} /> },
 ];

@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Usage, UsageRow } from '../api/answers.ts';
 import { Choice, Field } from '../parts/field.tsx';
 import { Freshness } from '../parts/freshness.tsx';
+import { Id } from '../parts/links.tsx';
 import { Screen, Section } from '../parts/screen.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { numberText } from '../parts/time-text.ts';
@@ -112,7 +113,7 @@ const columns: readonly Column<UsageRow>[] = [
   { title: 'Day', cell: (row) => row.day, sortBy: (row) => row.day },
   {
     title: 'Project',
-    cell: (row) => <code>{row.project_id}</code>,
+    cell: (row) => <Id id={row.project_id} />,
     sortBy: (row) => row.project_id,
   },
   { title: 'Class', cell: (row) => row.resource_class, sortBy: (row) => row.resource_class },
