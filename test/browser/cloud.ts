@@ -1,7 +1,7 @@
 // What the console shows in this suite: the local system as `npm start` has it, with the host of
 // the demo, hosts of which only the reports are there, servers, and something of each incident.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -15,8 +15,8 @@ import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
-import { type System, startSystem } from '#local/process/system.ts';
-import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
+import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
 
@@ -32,24 +32,30 @@ export interface Cloud {
   readonly api: Client;
   readonly operator: Client;
   readonly nova: Client;
-  kill(part: 'api' | 'openstack'): Promise<void>;
+  kill(part: 'api' | 'openstack' | 'consumers'): Promise<void>;
   start(part: 'api' | 'openstack'): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Without hosts but that of the demo. */
+/** With the host of the demo. */
 export async function startCloud(directory: string): Promise<Cloud> {
+  const cloud = await openCloud(directory, [demoAgent(join(directory, 'sysfs'))]);
+  await announceHost(cloud.layout, demoHostname);
+  return cloud;
+}
+
+/** @param prepare runs before the engines start */
+export async function openCloud(
+  directory: string,
+  agents: readonly AgentOptions[],
+  prepare: (layout: Layout) => void = () => undefined,
+): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'browser', directory, anyPorts: true });
-  const [system] = await Promise.all([
-    startSystem({
-      layout,
-      agents: [demoAgent(join(directory, 'sysfs'))],
-      restart: false,
-    }),
-    bundleConsole(consoleDirectory(layout)),
-  ]);
-  await announceHost(layout, demoHostname);
+  prepare(layout);
+  const system = await startSystem({ layout, agents, restart: false });
+  await bundleConsole(consoleDirectory(layout));
   return cloudOf(layout, system);
 }
 
@@ -73,17 +79,28 @@ export async function furnish(cloud: Cloud): Promise<void> {
   const { deps, layout } = cloud;
   for (const hostname of ['cmp2', 'cmp3', 'cmp4', 'cmp5']) await announceHost(layout, hostname);
   // An agent that has been silent for an hour.
-  await applySettled(deps, 'cmp2', aReport([aDevice()]), Date.now() - hourMs);
+  await applySettled(deps, 'cmp2', aReport([board(2)]), Date.now() - hourMs);
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
-  const boards = [aDevice({ handles: 4 }), hot(), gpu('Gpu')];
+  const boards = [board(4), hot(), gpu('Gpu')];
   await applySettled(deps, 'cmp3', aReport(boards, { not_offered: notOffered }), Date.now());
-  await applySettled(deps, 'cmp4', aReport([aDevice(), gpu('Gpu')]), Date.now());
-  await applySettled(deps, 'cmp5', aReport([aDevice({ handles: 8 })]), Date.now());
+  await applySettled(deps, 'cmp4', aReport([board(2), gpu('Gpu')]), Date.now());
+  await applySettled(deps, 'cmp5', aReport([board(8)]), Date.now());
   await conflictOn(cloud, 'cmp5');
   await makeProfiles(cloud);
   await failABind(cloud, 'cmp3');
   await startServers(cloud, 2);
 }
+
+/** Of another trait than the devices of the demo's host, to which the servers so go. */
+const board = (handles: number) =>
+  aDevice({
+    model: 'Fake board',
+    offers: {
+      resource_class: 'FPGA',
+      traits: ['CUSTOM_FAKE_BOARD'],
+      attach_handles: Array.from({ length: handles }, (_, index) => aHandle(index + 1)),
+    },
+  });
 
 const gpu = (suffix: string) =>
   aDevice({
@@ -98,7 +115,7 @@ const gpu = (suffix: string) =>
     },
   });
 
-const hot = () =>
+export const hot = () =>
   aDevice({
     address: '0000:0d:00.0',
     provider_suffix: 'Hot',

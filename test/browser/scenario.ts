@@ -28,6 +28,7 @@ export async function play({ run }: Scenario, stage: Stage): Promise<string | un
     await Promise.race([run(stage), late]);
   } catch (error) {
     faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    await stage.picture().catch(() => undefined);
   } finally {
     clearTimeout(timer);
     faults.push(...(await stage.clear()));

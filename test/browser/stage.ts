@@ -83,6 +83,13 @@ export class Stage {
     this.#expected = patterns;
   }
 
+  /** Of the pages as they are, beside the logs of the system, to see why a scenario failed. */
+  async picture(): Promise<void> {
+    for (const [at, page] of this.#contexts.flatMap((each) => each.pages()).entries()) {
+      await page.screenshot({ path: `${this.cloud.layout.directory}/failed-${at}.png` });
+    }
+  }
+
   /** Closes the pages. Returns what they did that no page may do. */
   async clear(): Promise<readonly string[]> {
     for (const context of this.#contexts.splice(0)) await context.close();
