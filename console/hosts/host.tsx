@@ -26,7 +26,7 @@ export function hostPath(hostname: string): string {
 }
 
 export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
-  const live = useLive<HostDetail>(hostPath(hostname), everyMs, ({ session, signal }) =>
+  const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', hostPath(hostname), { signal }),
   );
   const { drain, resume, rediscover, forget } = hostActions(hostname);

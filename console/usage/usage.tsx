@@ -26,8 +26,10 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
     project: filters.project,
     resource_class: filters.class,
   };
-  const live = useLive<Usage>(JSON.stringify(['usage', query]), everyMs, ({ session, signal }) =>
-    session.api.ask('GET', '/operator/v1/usage', { query, signal }),
+  const live = useLive<Usage>(
+    JSON.stringify(['usage', query]),
+    { everyMs },
+    ({ session, signal }) => session.api.ask('GET', '/operator/v1/usage', { query, signal }),
   );
   const rows = live.data?.usage ?? [];
   const chart = useMemo(
