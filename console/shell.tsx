@@ -32,7 +32,8 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
 };
 
 interface ShellProps {
-  readonly said: readonly string[];
+  /** What the last action has done. */
+  readonly said: string | undefined;
   readonly onRead: () => void;
   readonly onSignOut: () => void;
 }
@@ -81,13 +82,13 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
       <main id="content" tabIndex={-1}>
         <OutageBanner />
         <div class="said" role="status">
-          {said.map((sentence, index) => (
-            <p key={`${index} ${sentence}`}>{sentence}</p>
-          ))}
-          {said.length > 0 && (
-            <button type="button" onClick={onRead}>
-              Dismiss
-            </button>
+          {said !== undefined && (
+            <>
+              <p>{said}</p>
+              <button type="button" onClick={onRead}>
+                Dismiss
+              </button>
+            </>
           )}
         </div>
         <Content key={at ?? 'none'} route={route} />

@@ -92,6 +92,9 @@ const table = {
     '/operator/v1/hosts/{id}/resume': {
       POST: ['resume-host', 'cyborg:operator:host:resume', 200],
     },
+    '/operator/v1/hosts/{id}/settle': {
+      POST: ['settle-host', 'cyborg:operator:host:settle', 200],
+    },
     '/operator/v1/assignments': {
       GET: ['get-assignments', 'cyborg:operator:assignment:get_all', 200],
     },

@@ -5,7 +5,8 @@
 
 import { parseArgs } from 'node:util';
 import { createDeps } from '#core/deps.ts';
-import { ConflictStays, endConflict } from '#core/operations/inventory/end-conflict.ts';
+import { ConflictStays } from '#core/domain/operator-errors.ts';
+import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';

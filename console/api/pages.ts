@@ -18,6 +18,8 @@ export interface ListingOf<Row = unknown, Answered = Row> {
   readonly signal?: AbortSignal;
   /** The most rows that are read in one go; all without it. */
   readonly rowsMax?: number;
+  /** Rows of the first page, for a reader who waits; without it as many as one answer has. */
+  readonly firstPage?: number;
   /** What is kept of a row, where a whole list of whole rows would fill the memory. */
   readonly keep?: (row: Answered) => Row;
 }
@@ -38,13 +40,14 @@ export async function readAll<Row, Answered = Row>(
   before: Listing<Row> = { rows: [] },
 ): Promise<Listing<Row>> {
   const { path, collection, query = {}, signal, rowsMax = Number.POSITIVE_INFINITY } = listing;
-  const { keep = (row: Answered) => row as unknown as Row } = listing;
+  const { firstPage = pageMax, keep = (row: Answered) => row as unknown as Row } = listing;
   const end = before.rows.length + rowsMax;
   let rows = before.rows;
   let marker = before.next;
   for (;;) {
     try {
-      const limit = Math.min(pageMax, end - rows.length);
+      const isFirst = rows.length === 0 && marker === undefined;
+      const limit = Math.min(isFirst ? firstPage : pageMax, end - rows.length);
       const answer = await api.ask<Readonly<Record<string, unknown>>>('GET', path, {
         query: { ...query, limit, ...(marker !== undefined && { marker }) },
         ...(signal && { signal }),

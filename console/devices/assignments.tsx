@@ -57,5 +57,5 @@ const columns: readonly Column<Assignment>[] = [
     title: 'Device',
     cell: (row) => <DeviceLink uuid={row.device_uuid} title={row.device_address} />,
   },
-  { title: 'ARQ', cell: (row) => <code>{row.arq_uuid}</code> },
+  { title: 'ARQ', cell: (row) => <Id id={row.arq_uuid} /> },
 ];

@@ -6,6 +6,7 @@ import { numberText } from '../parts/time-text.ts';
 import { type FleetMap, type Palette, pictureOf, type Tile } from './fleet-map.ts';
 import {
   fitted,
+  middleOf,
   neighbour,
   panned,
   revealing,
@@ -58,8 +59,16 @@ export function MapCanvas(props: MapCanvasProps) {
     }
   }, [selectedIndex]);
 
-  const zoom = (factor: number, at = { x: size.width / 2, y: size.height / 2 }) =>
-    setView(zoomed(view, factor, at));
+  const zoom = (factor: number, at: { x: number; y: number }) => setView(zoomed(view, factor, at));
+  /** Into the middle of the view, or of the host that was chosen. */
+  const zoomInto = (factor: number) => {
+    const middle = { x: size.width / 2, y: size.height / 2 };
+    if (selectedIndex < 0) zoom(factor, middle);
+    else {
+      const closer = zoomed(view, factor, middleOf(map, view, selectedIndex));
+      setView(revealing(map, closer, selectedIndex, size));
+    }
+  };
   const latestZoom = useRef(zoom);
   latestZoom.current = zoom;
   useEffect(() => {
@@ -84,8 +93,8 @@ export function MapCanvas(props: MapCanvasProps) {
     if (event.key.startsWith('Arrow')) {
       select(selectedIndex < 0 ? 0 : neighbour(map, selectedIndex, event.key));
     } else if (event.key === 'Enter' && selected !== undefined) onOpen(selected);
-    else if (event.key === '+' || event.key === '=') zoom(zoomStep);
-    else if (event.key === '-') zoom(1 / zoomStep);
+    else if (event.key === '+' || event.key === '=') zoomInto(zoomStep);
+    else if (event.key === '-') zoomInto(1 / zoomStep);
     else if (event.key === '0') setView(undefined);
     else return;
     event.preventDefault();
@@ -94,10 +103,10 @@ export function MapCanvas(props: MapCanvasProps) {
   return (
     <div class="map">
       <fieldset class="buttons" aria-label="Zoom">
-        <button type="button" onClick={() => zoom(zoomStep)}>
+        <button type="button" onClick={() => zoomInto(zoomStep)}>
           Zoom in
         </button>
-        <button type="button" onClick={() => zoom(1 / zoomStep)}>
+        <button type="button" onClick={() => zoomInto(1 / zoomStep)}>
           Zoom out
         </button>
         <button type="button" onClick={() => setView(undefined)}>

@@ -12,7 +12,7 @@ import { useLive } from '../parts/use-live.ts';
 const everyMs = 5000;
 
 export function SelectedHost({ hostname }: { readonly hostname: string }) {
-  const live = useLive<HostDetail>(hostPath(hostname), everyMs, ({ session, signal }) =>
+  const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', hostPath(hostname), { signal }),
   );
   return (

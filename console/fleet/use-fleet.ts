@@ -21,10 +21,12 @@ export function useFleet(aspect: number): Fleet {
   const hosts = useLiveList<Host>(hostList);
   const devices = useLiveList<Dot, Device>({
     ...{ path: '/v2/devices', collection: 'devices', everyMs: devicesEveryMs },
+    isWaiting: hosts.isFirst,
     keep: ({ uuid, hostname, status }) => ({ uuid, hostname, status }),
   });
   const incidents = {
     ...{ path: '/operator/v1/incidents', collection: 'incidents', everyMs: incidentsEveryMs },
+    isWaiting: hosts.isFirst,
   };
   const unhealthy = useLiveList<Incident>({ ...incidents, query: { kind: 'unhealthy-device' } });
   const quarantine = useLiveList<Incident>({ ...incidents, query: { kind: 'quarantine' } });

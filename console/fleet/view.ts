@@ -52,6 +52,14 @@ export function tileAt(grid: Grid, view: View, at: { x: number; y: number }): nu
   return index < grid.tiles.length ? index : undefined;
 }
 
+/** Where the middle of a tile is in the view. */
+export function middleOf({ columns, step }: Grid, view: View, index: number) {
+  return {
+    x: ((index % columns) * step + step / 2 - view.x) * view.scale,
+    y: (Math.floor(index / columns) * step + step / 2 - view.y) * view.scale,
+  };
+}
+
 /** The view, moved as little as shows the tile. */
 export function revealing(grid: Grid, view: View, index: number, size: Size): View {
   const { columns, step } = grid;

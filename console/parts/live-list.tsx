@@ -12,23 +12,31 @@ export interface LiveList<Row> extends Live<Listing<Row>> {
   readonly more: () => void;
 }
 
-interface ListOptions<Row, Answered> extends Omit<ListingOf<Row, Answered>, 'signal' | 'rowsMax'> {
+interface ListOptions<Row, Answered>
+  extends Omit<ListingOf<Row, Answered>, 'signal' | 'rowsMax' | 'firstPage'> {
   readonly everyMs: number;
+  /** Nothing is read yet: something else comes first. */
+  readonly isWaiting?: boolean;
   /** Rows that are shown unless the user asks for more; all without it. */
   readonly rowsMax?: number;
 }
 
 const noRows: readonly never[] = [];
 
+/** The first view is there as soon as so many rows are. */
+const firstPage = 100;
+
 export function useLiveList<Row, Answered = Row>(
   options: ListOptions<Row, Answered>,
 ): LiveList<Row> {
-  const { everyMs, path, query, rowsMax: step, ...of } = options;
+  const { everyMs, path, query, rowsMax: step, isWaiting = false, ...of } = options;
   const key = JSON.stringify([path, query]);
   const [wanted, setWanted] = useState({ key, rows: step });
   const rowsMax = wanted.key === key ? wanted.rows : step;
-  const live = useLive<Listing<Row>>(key, everyMs, async ({ session, signal, show, last }) => {
-    const listing = { ...of, path, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
+  const timing = { everyMs, isWaiting };
+  const live = useLive<Listing<Row>>(key, timing, async ({ session, signal, show, last }) => {
+    const asked = { ...of, path, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
+    const listing = { ...asked, ...(!last && { firstPage }) };
     const read = await readAll<Row, Answered>(session.api, listing, atTimes(show));
     // An older list that is longer says more than half of a new one.
     if (read.failure && last && last.rows.length >= read.rows.length) throw read.failure;

@@ -76,7 +76,7 @@ interface Needs {
 /** Why binds failed or are stuck: incidents for operators, a tenant's own history for tenants. */
 function useNeeds() {
   const { isOperator } = useSession();
-  return useLive<Needs>('needs of requests', everyMs, async ({ session: { api }, signal }) => {
+  return useLive<Needs>('needs of requests', { everyMs }, async ({ session: { api }, signal }) => {
     if (!isOperator) {
       const of = { path: '/operator/v1/history', collection: 'history', rowsMax: 100, signal };
       const query = { kind: 'bind.failed' };
@@ -121,5 +121,5 @@ const columns: readonly Column<RequestRow>[] = [
   },
   { title: 'Server', cell: ({ instanceUuid }) => <Id id={instanceUuid} /> },
   { title: 'Project', cell: ({ projectId }) => <Id id={projectId} /> },
-  { title: 'ARQ', cell: ({ arqUuid }) => <code>{arqUuid}</code> },
+  { title: 'ARQ', cell: ({ arqUuid }) => <Id id={arqUuid} /> },
 ];

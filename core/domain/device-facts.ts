@@ -9,6 +9,8 @@ export interface DeviceHealth {
   readonly reason: string;
   /** ISO 8601. */
   readonly since: string;
+  /** Of a device that is not offered yet although its driver finds no fault any more. */
+  readonly healthySince?: string;
 }
 
 export interface DeviceFacts {

@@ -37,7 +37,8 @@ export function ofDevice(before: Device | undefined, after: Device | undefined):
 function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostname'>): Draft[] {
   const drafts: Draft[] = [];
   const { statusChange: change, forced } = after;
-  if (change && change.at !== before.statusChange?.at) {
+  // Two changes may have the same time.
+  if (change && textOf(change) !== textOf(before.statusChange)) {
     const { by, at, reason, requestId } = change;
     drafts.push({
       kind: 'device.status',
@@ -47,7 +48,7 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
       ...(requestId && { requestId }),
     });
   }
-  if (forced && forced.at !== before.forced?.at) {
+  if (forced && textOf(forced) !== textOf(before.forced)) {
     const { by, at, reason, isCleaned } = forced;
     drafts.push({
       kind: 'device.forced',
@@ -75,8 +76,11 @@ function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind
 }
 
 function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
-  const text = (value: unknown) => JSON.stringify(value) ?? '';
-  const changed = describedFields.filter((name) => text(before[name]) !== text(after[name]));
+  const changed = describedFields.filter((name) => textOf(before[name]) !== textOf(after[name]));
   if (changed.length === 0) return [];
   return [{ kind: 'device.changed', ...reported, reason: changed.join(', ') }];
+}
+
+function textOf(value: unknown): string {
+  return JSON.stringify(value) ?? '';
 }

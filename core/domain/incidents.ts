@@ -8,7 +8,7 @@ import type { AwaitedWork } from './host-work.ts';
 import type { DeviceUuid } from './ids.ts';
 
 /** In the order in which they are listed. */
-export const incidentKinds = [
+export const storedKinds = [
   'failed-bind',
   'stuck-job',
   'quarantine',
@@ -16,9 +16,11 @@ export const incidentKinds = [
   'host-away',
   'not-offered',
   'unhealthy-device',
-  /** Not stored: a reconcile finds it. */
-  'drift',
 ] as const;
+export type StoredKind = (typeof storedKinds)[number];
+
+/** Drift is not stored: a host is compared with Placement when it is asked for. */
+export const incidentKinds = [...storedKinds, 'drift'] as const;
 export type IncidentKind = (typeof incidentKinds)[number];
 
 /** A request of the API. */
@@ -121,7 +123,7 @@ export function conflictIncident(hostname: string, since: string): Incident {
     hostname,
     reason: 'Two agents report as this host; none of its devices is offered.',
     nextStep:
-      'Stop the agent of the cloned host or enrol it under its own name, then name the boot of the right one: cyborg-ops settle HOST --boot BOOT_ID.',
+      'Stop the agent of the cloned host or enrol it under its own name; then name the boot of the right one, as the host lists them: cyborg-ops hosts settle HOST --boot BOOT_ID.',
   };
 }
 
@@ -168,6 +170,27 @@ export function healthIncident(device: Device): Incident | undefined {
     nextStep:
       'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
     action: { method: 'POST', path: `${hostPath(hostname)}/rediscover` },
+  };
+}
+
+/** A provider that Placement has otherwise than it is stored here, or than the host reports. */
+export function driftIncident(
+  hostname: string,
+  found: Readonly<Record<'provider' | 'stored' | 'placement' | 'host', string>>,
+): Incident {
+  const { provider, stored, placement, host } = found;
+  const reported = host === '' ? '' : ` The host: ${host}.`;
+  return {
+    kind: 'drift',
+    hostname,
+    reason: `Provider ${provider}: ${stored} stored, ${placement || 'nothing'} in Placement.${reported}`,
+    nextStep:
+      'Reconcile writes what is stored to Placement, as happens within the hour by itself; a provider that is not ours stays.',
+    action: {
+      method: 'POST',
+      path: '/operator/v1/reconcile',
+      body: { host: hostname, dry_run: false },
+    },
   };
 }
 

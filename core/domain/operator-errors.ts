@@ -65,3 +65,10 @@ export class HostUnreachable extends DomainError {
     );
   }
 }
+
+/** The message says why. */
+export class ConflictStays extends DomainError {
+  constructor(message: string) {
+    super('conflict', 'cyborg.host.conflict_stays', message);
+  }
+}

@@ -41,6 +41,7 @@ export const policies = {
   'cyborg:operator:host:rediscover': admin,
   'cyborg:operator:host:drain': admin,
   'cyborg:operator:host:resume': admin,
+  'cyborg:operator:host:settle': admin,
   // Who may not list hosts sees the own project only, and of the capacity whether there is any.
   'cyborg:operator:assignment:get_all': reader,
   'cyborg:operator:capacity:get': reader,

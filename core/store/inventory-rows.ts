@@ -36,7 +36,10 @@ const storedDevice = z.object({
     pcie_root: z.string().exactOptional(),
     firmware: z.string().exactOptional(),
     health: z
-      .object({ state: z.enum(healthStates), reason: z.string(), since: z.string() })
+      .object({
+        ...{ state: z.enum(healthStates), reason: z.string(), since: z.string() },
+        healthy_since: z.string().exactOptional(),
+      })
       .exactOptional(),
     digest: z.string(),
     providers: z.array(anId<ProviderUuid>()),
@@ -131,15 +134,20 @@ export function deviceRow(device: Device): Row {
     created_key: creationOrder(device.createdAt, device.uuid),
     status,
     vendor_id: vendorId(device.vendor),
-    device: snakeNamed(reported),
+    device: {
+      ...snakeNamed(reported),
+      ...(reported.health && { health: snakeNamed(reported.health) }),
+    },
   };
 }
 
 export function deviceOf(row: Row): Device {
   const stored = parseRow(storedDevice, row);
   const { device, status, status_change: change, forced, conflict_since: conflictSince } = stored;
+  const { health, ...fields } = device;
   return {
-    ...camelNamed(device),
+    ...camelNamed(fields),
+    ...(health && { health: camelNamed(health) }),
     status,
     ...(change && { statusChange: camelNamed(change) }),
     ...(forced && { forced: camelNamed(forced) }),

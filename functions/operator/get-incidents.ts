@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { incidentsAnswer } from '#core/contracts/api/operator.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type IncidentKind, incidentKinds } from '#core/domain/incidents.ts';
-import { action } from '../http/action.ts';
+import { type IncidentKind, incidentKinds, storedKinds } from '#core/domain/incidents.ts';
+import { action, type Request } from '../http/action.ts';
+import { readDrift } from './drift.ts';
 import { readIncidents } from './incident-reads.ts';
 import { fillPage, hostname, limit, pageReply } from './page.ts';
 import { viewIncident } from './view.ts';
@@ -17,14 +19,22 @@ const query = z.strictObject({
 /** Rows of one kind that one request reads at most. */
 const readMax = 2000;
 
+type OwnRequest = Request<z.infer<typeof query>, undefined, ConsumerDeps>;
+
 /** Kind by kind. A marker is a kind, a colon and where the next page of that kind begins. */
 export const getIncidents = action(
-  { query, answers: { 200: incidentsAnswer } },
-  async ({ deps, query: given, base }) => {
+  { query, answers: { 200: incidentsAnswer }, refuses: [404] },
+  async ({ deps, query: given, base }: OwnRequest) => {
     const at = { base, path: '/incidents', query: given };
-    const start = startOf(given.marker);
-    const kinds = incidentKinds
-      .slice(start ? incidentKinds.indexOf(start.kind) : 0)
+    if (given.kind === 'drift') {
+      const after = startOf(given.marker, ['drift'])?.after;
+      const { rows, next } = await readDrift(deps, given.host, after);
+      const marker = next === undefined ? undefined : `drift:${next}`;
+      return { body: pageReply('incidents', rows.map(viewIncident), at, marker) };
+    }
+    const start = startOf(given.marker, storedKinds);
+    const kinds = storedKinds
+      .slice(start ? storedKinds.indexOf(start.kind) : 0)
       .filter((kind) => given.kind === undefined || kind === given.kind);
     const rows: ReturnType<typeof viewIncident>[] = [];
     for (const kind of kinds) {
@@ -46,12 +56,13 @@ export const getIncidents = action(
   },
 );
 
-function startOf(
+function startOf<Kind extends IncidentKind>(
   marker: string | undefined,
-): { readonly kind: IncidentKind; readonly after: string } | undefined {
+  kinds: readonly Kind[],
+): { readonly kind: Kind; readonly after: string } | undefined {
   if (marker === undefined) return undefined;
   const [name, ...rest] = marker.split(':');
-  const kind = incidentKinds.find((each) => each === name);
+  const kind = kinds.find((each) => each === name);
   if (kind && rest.length > 0 && rest[0] !== '') return { kind, after: rest.join(':') };
   throw new InvalidInput(`Marker ${marker} could not be found: it is that of the page before.`);
 }

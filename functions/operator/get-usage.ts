@@ -5,7 +5,7 @@ import { InvalidInput } from '#core/domain/errors.ts';
 import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
 import { action } from '../http/action.ts';
 import { readAssignments } from './assignments.ts';
-import { moment, rangeOf } from './range.ts';
+import { moment, type Range, rangeOf } from './range.ts';
 import { isOperator } from './scope.ts';
 
 const query = z.strictObject({
@@ -18,15 +18,16 @@ const query = z.strictObject({
   to: moment.optional(),
 });
 
+/** All since `from` is read, a day after the other. */
 const daysMax = 400;
+const dayMs = 24 * 60 * 60 * 1000;
 
 /** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
 export const getUsage = action(
   { query, answers: { 200: usageAnswer } },
   async ({ deps, caller, query: given }) => {
     const nowMs = deps.clock();
-    const now = new Date(nowMs).toISOString();
-    const range = rangeOf(given.from ?? `${now.slice(0, 7)}-01`, given.to ?? now, daysMax);
+    const range = rangeSince(given, nowMs, Math.min(daysMax, deps.settings.historyDays));
     // What is in use now is counted until now.
     const span = { fromMs: Date.parse(range.from), toMs: Math.min(Date.parse(range.to), nowMs) };
     const own = isOperator(deps, caller) ? undefined : caller.projectId;
@@ -48,6 +49,18 @@ export const getUsage = action(
     };
   },
 );
+
+/** @throws InvalidInput if it begins before what the history has */
+function rangeSince(given: z.infer<typeof query>, nowMs: number, days: number): Range {
+  const now = new Date(nowMs).toISOString();
+  const earliest = new Date(nowMs - days * dayMs).toISOString();
+  const month = `${now.slice(0, 7)}-01`;
+  const range = rangeOf(given.from ?? (month > earliest ? month : earliest), given.to ?? now, days);
+  if (range.from < earliest) {
+    throw new InvalidInput(`from: at most ${days} days ago, which is ${earliest}.`);
+  }
+  return range;
+}
 
 async function read(
   deps: Deps,

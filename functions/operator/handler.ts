@@ -16,6 +16,7 @@ import { reconcileAction } from './reconcile.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
 import { resumeHostAction } from './resume-host.ts';
 import { setQuotaAction } from './set-quota.ts';
+import { settleHostAction } from './settle-host.ts';
 
 export const actions = {
   'get-hosts': getHosts,
@@ -26,6 +27,7 @@ export const actions = {
   'rediscover-host': rediscoverHostAction,
   'drain-host': drainHostAction,
   'resume-host': resumeHostAction,
+  'settle-host': settleHostAction,
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
   'get-incidents': getIncidents,

@@ -15,6 +15,7 @@ import {
   type Incident,
   type IncidentKind,
   notOfferedIncident,
+  type StoredKind,
   workIncident,
 } from '#core/domain/incidents.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -35,7 +36,7 @@ export type ReadIncidents = (
   count: number,
 ) => Promise<Found>;
 
-export const readIncidents: Readonly<Record<IncidentKind, ReadIncidents>> = {
+export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'failed-bind': (deps, after, count) => ofBindings(deps, 'failed-bind', after, count),
   'stuck-job': async (deps, after, count) => {
     const all = await Promise.all([
@@ -59,7 +60,6 @@ export const readIncidents: Readonly<Record<IncidentKind, ReadIncidents>> = {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
     return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));
   },
-  drift: async () => [],
 };
 
 function sorted(found: Found): Read<Incident>[] {

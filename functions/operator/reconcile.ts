@@ -14,7 +14,7 @@ const body = z.strictObject({
 });
 
 /** The gateway waits for 30 s; each device is a few requests to Placement. */
-const compareMs = 15_000;
+export const compareMs = 15_000;
 
 type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerDeps>;
 

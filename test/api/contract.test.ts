@@ -217,6 +217,20 @@ describe('the cases that need more than a YAML file', () => {
     expect(statuses).toEqual([202, 409, 204]);
   });
 
+  it('a conflict of identity is settled', async () => {
+    const { inventory } = world.deps.store;
+    await applyReport(world.deps, 'cmp3', aReport([aDevice()]), Date.now());
+    const now = new Date().toISOString();
+    await inventory.takeLease('cmp3', 'test', now, now);
+    const { host } = await inventory.host('cmp3');
+    const boot = { bootId: host.bootId ?? '', lastAt: now, sequence: 1 };
+    await inventory.putConflict(host, { since: now, boots: [boot] }, 'test');
+    const body = { boot_id: boot.bootId };
+    const answer = await world.ask('POST', '/operator/v1/hosts/cmp3/settle', { body });
+    expect(answer.status).toBe(200);
+    note('POST', '/operator/v1/hosts/cmp3/settle', answer);
+  });
+
   async function regionProvider() {
     const { json } = await world.ask('GET', `/v2/deployables/${variables.REGION_3}`);
     return { deployable: json.rp_uuid as string };

@@ -120,7 +120,8 @@ describe('GET /operator/v1/incidents', () => {
     const now = new Date().toISOString();
     await inventory.takeLease('cmp3', 'test', now, now);
     const { host } = await inventory.host('cmp3');
-    await inventory.putConflict(host, { since: now, boots: [] }, 'test');
+    const boot = { bootId: host.bootId ?? '', lastAt: now, sequence: 8 };
+    await inventory.putConflict(host, { since: now, boots: [boot] }, 'test');
     await applySettled(world.deps, 'cmp3', aReport([], { sequence: 9 }), Date.now());
     expect(await incidents('?kind=conflict')).toMatchObject([
       { kind: 'conflict', hostname: 'cmp3', action: null },
@@ -128,7 +129,12 @@ describe('GET /operator/v1/incidents', () => {
     expect((await call('GET', '/hosts?state=conflict')).json.hosts).toMatchObject([
       { hostname: 'cmp3' },
     ]);
-    expect(await inventory.endConflict(host, now)).toBe(true);
+    const settle = (boot_id: string) => call('POST', '/hosts/cmp3/settle', { boot_id });
+    const { status, json } = await settle(instance);
+    expect([status, json.error]).toEqual([409, expect.stringContaining(boot.bootId)]);
+    const ended = await settle(boot.bootId);
+    expect([ended.status, ended.json]).toMatchObject([200, { boot_id: boot.bootId }]);
+    expect((await settle(boot.bootId)).json.error).toContain('no conflict');
     await applySettled(world.deps, 'cmp3', aReport([], { sequence: 10 }), Date.now());
     expect(await incidents('?kind=conflict')).toEqual([]);
   });
@@ -198,6 +204,12 @@ describe('POST /operator/v1/reconcile', () => {
     expect([dry.status, dry.json.dry_run, dry.json.repairing]).toEqual([200, true, []]);
     expect(dry.json.differing).toHaveLength(3);
     expect(dry.json.differing[0]).toMatchObject({ placement: 'nothing' });
+    const drift = await incidents('?kind=drift&host=cmp1');
+    expect(drift).toHaveLength(3);
+    expect(drift[0]).toMatchObject({
+      reason: expect.stringContaining(', nothing in Placement.'),
+      action: { path: '/operator/v1/reconcile', body: { host: 'cmp1', dry_run: false } },
+    });
     const sent = await call('POST', '/reconcile', { host: 'cmp1', dry_run: false });
     expect([sent.status, sent.json.repairing.length]).toEqual([202, 3]);
     const { startConsumers } = await import('#local/lambda/consumers.ts');
@@ -208,6 +220,7 @@ describe('POST /operator/v1/reconcile', () => {
     ).toEqual([]);
     const none = await call('POST', '/reconcile', { host: 'cmp1', dry_run: false });
     expect([none.status, none.json.repairing]).toEqual([200, []]);
+    expect(await incidents('?kind=drift&host=cmp1')).toEqual([]);
     await consumers.stop();
   });
 });

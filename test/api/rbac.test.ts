@@ -63,6 +63,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',
+  'POST /operator/v1/hosts/{id}/settle': '--nnnnnynn',
   'GET /operator/v1/assignments': '--nnyyyyyy',
   'GET /operator/v1/capacity': '--nnyyyyyy',
   'GET /operator/v1/incidents': '--nnnnyynn',

@@ -10,7 +10,15 @@ import {
   packedColour,
   pictureOf,
 } from '#console/fleet/fleet-map.ts';
-import { fitted, neighbour, panned, revealing, tileAt, zoomed } from '#console/fleet/view.ts';
+import {
+  fitted,
+  middleOf,
+  neighbour,
+  panned,
+  revealing,
+  tileAt,
+  zoomed,
+} from '#console/fleet/view.ts';
 import { hostStates } from '#core/domain/host-state.ts';
 
 const aHost = (index: number, devices: number, state: Host['state'] = 'online'): Host => ({
@@ -120,6 +128,13 @@ describe('the view of the map', () => {
   it('pans by what the pointer moved', () => {
     const view = panned({ x: 10, y: 10, scale: 2 }, 4, -6);
     expect(view).toEqual({ x: 8, y: 13, scale: 2 });
+  });
+
+  it('finds each tile at its middle', () => {
+    const view = fitted(map, size);
+    for (const index of map.tiles.keys()) {
+      expect(tileAt(map, view, middleOf(map, view, index))).toBe(index);
+    }
   });
 
   it('shows any tile whole, and moves no more than that needs', () => {

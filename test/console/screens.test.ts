@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Arq, Incident, UsageRow } from '#console/api/answers.ts';
+import type { Arq, HistoryRecord, Incident, UsageRow } from '#console/api/answers.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
+import { recordGroups } from '#console/devices/record-text.ts';
 import { incidentAction } from '#console/incidents/incident-action.ts';
 import { emptyDraft, problemsOf, requestOf } from '#console/profiles/draft.ts';
 import { requestRows } from '#console/requests/request-rows.ts';
@@ -10,7 +11,12 @@ import { Connection } from '#console/session/connection.ts';
 import { usageCsv } from '#console/usage/csv.ts';
 import { otherSeries, seriesMax, usageChart } from '#console/usage/series.ts';
 import type { Device } from '#core/domain/device.ts';
-import { awayIncident, type Incident as Stored, workIncident } from '#core/domain/incidents.ts';
+import {
+  awayIncident,
+  driftIncident,
+  type Incident as Stored,
+  workIncident,
+} from '#core/domain/incidents.ts';
 import { viewIncident } from '#functions/operator/view.ts';
 
 const time = '2026-11-23T01:00:00+00:00';
@@ -33,6 +39,14 @@ function anArq(uuid: string, state: Arq['state'], at = time): Arq {
     links: [],
   };
 }
+
+const aRecord: HistoryRecord = {
+  ...{ id: 'r', at: '2026-11-23T01:00:00.000Z', kind: 'bind.failed', from: null, to: null },
+  ...{ since: null, hostname: 'cmp1', device_uuid: null, resource_provider_uuid: null },
+  ...{ attach_handle_uuid: null, resource_class: null, arq_uuids: [], instance_uuid: null },
+  ...{ project_id: null, device_profile_name: null, by: null, request_id: null },
+  ...{ reason: 'Too hot.', evidence: null },
+};
 
 function anIncident(part: Partial<Incident>): Incident {
   return {
@@ -74,23 +88,10 @@ describe('requests', () => {
   });
 
   it('of a tenant have the reason of their record, and a next step', () => {
-    const record = {
-      ...{
-        id: 'r',
-        at: '2026-11-23T01:00:00.000Z',
-        kind: 'bind.failed' as const,
-        from: null,
-        to: null,
-      },
-      ...{ since: null, hostname: 'cmp1', device_uuid: null, resource_provider_uuid: null },
-      ...{ attach_handle_uuid: null, resource_class: null, arq_uuids: ['a'], instance_uuid: null },
-      ...{ project_id: null, device_profile_name: null, by: null, request_id: null },
-      ...{ reason: 'Too hot.', evidence: null },
-    } as const;
     const rows = requestRows(
       [anArq('a', 'BindFailed'), anArq('b', 'Bound')],
       [],
-      [{ ...record, arq_uuids: ['a', 'b'] }],
+      [{ ...aRecord, arq_uuids: ['a', 'b'] }],
     );
     expect(rows.map(({ reason, nextStep }) => [reason, nextStep !== undefined])).toEqual([
       ['Too hot.', true],
@@ -115,6 +116,7 @@ describe('the action of an incident', () => {
     ...{ kind: 'release', hostname: 'cmp1', handles: ['h'], startedAt: time },
     quarantine: 'The host did not confirm the cleaning.',
   } as unknown as Parameters<typeof workIncident>[0];
+  const found = { provider: 'p', stored: '1 FPGA', placement: '', host: '' };
   const view = (incident: Stored | undefined) => {
     if (!incident) throw new Error('There is no incident.');
     return viewIncident(incident) as Incident;
@@ -127,6 +129,7 @@ describe('the action of an incident', () => {
       'Rediscover',
       anIncident({ action: { method: 'POST', path: '/operator/v1/hosts/cmp1/rediscover' } }),
     ],
+    ['Reconcile', view(driftIncident('cmp1', found))],
     ['Ask the API', anIncident({ action: { method: 'POST', path: '/operator/v1/new' } })],
   ])('%s is the request of the API, whatever is typed', (verb, incident) => {
     const action = incidentAction(incident);
@@ -139,6 +142,27 @@ describe('the action of an incident', () => {
   it('is not there where no request ends it', () => {
     expect(incidentAction(anIncident({}))).toBeUndefined();
   });
+});
+
+it('records that differ in the attach handle only are one line; those of servers are not', () => {
+  const handle = (id: string, at = '2026-11-23T01:00:00.001Z') =>
+    ({ ...aRecord, id, at, kind: 'handle.added', attach_handle_uuid: `handle-${id}` }) as const;
+  const ofServer = (id: string) => ({ ...handle(id), instance_uuid: 'server' });
+  const records = [
+    ...[
+      handle('1'),
+      handle('2', '2026-11-23T01:00:00.900Z'),
+      handle('3', '2026-11-23T00:59:00.000Z'),
+    ],
+    ...[ofServer('4'), ofServer('5')],
+  ];
+  const groups = recordGroups(records).map(({ first, count }) => [first.id, count]);
+  expect(groups).toEqual([
+    ['1', 2],
+    ['3', 1],
+    ['4', 1],
+    ['5', 1],
+  ]);
 });
 
 const usageRow = fc.record({

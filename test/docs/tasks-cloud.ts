@@ -6,6 +6,7 @@ import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
 import { expect, vi } from 'vitest';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { healthyMinutes } from '#core/domain/withhold-recovered.ts';
 import { recordPresence } from '#core/operations/inventory/record-presence.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { handler as announcements } from '#functions/consumers/announcements.ts';
@@ -170,7 +171,11 @@ export async function startCloud(): Promise<Cloud> {
         await remove(servers.april);
         await quarantine(deps, (await release()).work, 'The host did not confirm the cleaning.');
       },
-      6: () => report('cmp1.example', [gpu(failing, 8), gpu(other, 8)]),
+      6: async () => {
+        await report('cmp1.example', [gpu(failing, 8), gpu(other, 8)]);
+        now += healthyMinutes * 60 * secondMs;
+        await report('cmp1.example', [gpu(failing, 8), gpu(other, 8)]);
+      },
     },
     'Who had this card in March?': {
       2: () => boot(servers.later, 'cmp1.example', failing),

@@ -33,8 +33,25 @@ beforeEach(async () => {
 });
 
 async function report(...devices: ReportedDevice[]): Promise<void> {
+  await reportAfter(0, ...devices);
+}
+
+async function reportAfter(minutes: number, ...devices: ReportedDevice[]): Promise<void> {
   sequence += 1;
-  await applyReport(world.deps, host, aReport(devices, { sequence }), Date.now() + sequence);
+  const receivedAtMs = Date.now() + sequence + minutes * 60_000;
+  await applyReport(world.deps, host, aReport(devices, { sequence }), receivedAtMs);
+}
+
+/** The jobs that a report makes which describes no device. */
+async function jobsOfHeartbeat(device: ReportedDevice): Promise<string[]> {
+  const jobs: string[] = [];
+  const { clients } = world.deps;
+  const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
+  sequence += 1;
+  const heartbeat = aReport([device], { sequence, devices: [] });
+  const deps = { ...world.deps, clients: { ...clients, jobs: noted } };
+  await applyReport(deps, host, heartbeat, Date.now() + sequence);
+  return jobs;
 }
 
 function card(address: string, given: Partial<ReportedDevice> = {}): ReportedDevice {
@@ -90,20 +107,51 @@ it('shows the facts of a device as attributes of its deployables', async () => {
   expect(JSON.stringify(json)).not.toContain('serial-of-card');
 });
 
-it('gives an unhealthy device to no server until its host reports it as healthy', async () => {
+describe('an unhealthy device', () => {
   const since = '2026-07-01T00:00:00.000Z';
   const health = { state: 'unhealthy', reason: 'is stuck', since } as const;
-  await report(card(slotA));
-  const { instance } = await bind(slotA);
-  await report(card(slotA, { health }));
-  const refused = await bind(slotA);
-  expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is stuck')]);
-  await expect.poll(() => reservedOf(slotA), patience).toBe(2);
-  const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
-  expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
-  await report(card(slotA, { health: { ...health, state: 'degraded' } }));
-  await expect.poll(() => reservedOf(slotA), patience).toBe(0);
-  expect((await bind(slotA)).status).toBe(202);
+  const unhealthy = () => card(slotA, { health });
+  const degraded = () => card(slotA, { health: { ...health, state: 'degraded' } });
+
+  it('stays with its server, and goes to no other', async () => {
+    await report(card(slotA));
+    const { instance } = await bind(slotA);
+    await report(unhealthy());
+    const refused = await bind(slotA);
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is stuck')]);
+    await expect.poll(() => reservedOf(slotA), patience).toBe(2);
+    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
+  });
+
+  it('is offered again after ten minutes without a fault', async () => {
+    await report(unhealthy());
+    await reportAfter(1, degraded());
+    const refused = await bind(slotA);
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('it is stuck')]);
+    await reportAfter(10, degraded());
+    expect((await bind(slotA)).status).toBe(409);
+    await reportAfter(12, degraded());
+    await expect.poll(() => reservedOf(slotA), patience).toBe(0);
+    expect((await bind(slotA)).status).toBe(202);
+  });
+
+  it('is described again after a heartbeat while it is watched', async () => {
+    await report(unhealthy());
+    await reportAfter(1, card(slotA));
+    expect(await jobsOfHeartbeat(card(slotA))).toEqual([expect.stringContaining('-rediscover-')]);
+  });
+
+  it('whose fault comes back is watched anew', async () => {
+    await report(unhealthy());
+    await reportAfter(1, card(slotA));
+    await reportAfter(9, unhealthy());
+    await reportAfter(12, card(slotA));
+    await reportAfter(21, card(slotA));
+    expect((await bind(slotA)).status).toBe(409);
+    await reportAfter(23, card(slotA));
+    expect((await bind(slotA)).status).toBe(202);
+  });
 });
 
 describe('a card in another slot', () => {
@@ -157,13 +205,6 @@ describe('a card in another slot', () => {
     await report(card(slotA, { identity: 's1' }));
     await bind(slotA);
     await report(moved);
-    const jobs: string[] = [];
-    const { clients } = world.deps;
-    const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
-    sequence += 1;
-    const heartbeat = aReport([moved], { sequence, devices: [] });
-    const deps = { ...world.deps, clients: { ...clients, jobs: noted } };
-    await applyReport(deps, host, heartbeat, Date.now() + sequence);
-    expect(jobs).toEqual([expect.stringContaining('-rediscover-')]);
+    expect(await jobsOfHeartbeat(moved)).toEqual([expect.stringContaining('-rediscover-')]);
   });
 });

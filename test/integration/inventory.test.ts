@@ -140,7 +140,9 @@ describe('a device that disappears', () => {
     (await world.deps.clients.placement.getProvider(providerUuid(name))) === undefined;
   const rowsOf = async (name: string, host: string) =>
     (await everythingStored()).filter(
-      ({ pk, sk }) => pk === `RP#${providerUuid(name)}` || (pk === `HOST#${host}` && sk !== 'HOST'),
+      ({ pk, sk }) =>
+        pk === `RP#${providerUuid(name)}` ||
+        (pk === `HOST#${host}` && String(sk).startsWith('DEVICE#')),
     );
 
   it('is deleted from Placement and from our tables', async () => {

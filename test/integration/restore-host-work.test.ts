@@ -180,7 +180,9 @@ describe('after a restore', () => {
     }
     await backups.restore();
     const claims = (await cmp1.handles()).flatMap(({ claim }) => claim ?? []);
-    expect(claims).toEqual([{ arqUuid: arq, instanceUuid: instance }]);
+    expect(claims).toMatchObject([
+      { arqUuid: arq, instanceUuid: instance, facts: { hostname: 'cmp1', profileName: 'vgpu' } },
+    ]);
     expect(
       (await cmp1.handles()).filter(({ release, quarantine }) => release || quarantine),
     ).toEqual([]);

@@ -230,6 +230,12 @@ describe('a verb that changes something', () => {
     ],
     [['hosts', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
     [['maintenance', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
+    [
+      ['hosts', 'settle', 'cmp1', '--boot', device],
+      'POST',
+      `${operator}/hosts/cmp1/settle`,
+      { boot_id: device },
+    ],
     [['hosts', 'forget', 'cmp1'], 'DELETE', `${operator}/hosts/cmp1`, undefined],
     [
       ['devices', 'disable', device, '--reason', 'fan'],

@@ -62,6 +62,11 @@ export const hostDetailAnswer = hostAnswer.extend({
     .meta({ description: 'the boots that report as this host, while there are two agents' }),
 });
 
+export const settledAnswer = z.strictObject({
+  hostname,
+  boot_id: z.string().meta({ description: 'whose next report ends the conflict' }),
+});
+
 const devices = z.array(uuid);
 
 export const drainedAnswer = z.strictObject({

@@ -14,6 +14,7 @@ import {
   withinBounds,
 } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { withholdRecovered } from '../../domain/withhold-recovered.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
@@ -131,7 +132,8 @@ async function applyUnderLease(
   if (bounded.put.length < whole.put.length) {
     deps.log.error('A host has more attach handles than any may have.', { host: hostname });
   }
-  const plan = await withholdMoved(deps, bounded, devices);
+  const settled = withholdRecovered(bounded, devices, receivedAtMs);
+  const plan = await withholdMoved(deps, settled, devices);
   const bootReport = bootReportOf(report, receivedAtMs);
   if (known.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {

@@ -1,13 +1,9 @@
 import type { Deps } from '../../deps.ts';
 import { settled } from '../../domain/identity.ts';
+import { ConflictStays } from '../../domain/operator-errors.ts';
 
 /** An agent that runs is never silent for so long: heartbeats come every five minutes. */
 const silentMs = 360_000;
-
-/** The conflict cannot be ended; the message says why. */
-export class ConflictStays extends Error {
-  override readonly name = 'ConflictStays';
-}
 
 /**
  * Ends a conflict of identity: from now on the host is the boot that the operator names. The

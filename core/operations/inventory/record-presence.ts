@@ -7,7 +7,8 @@ import { keepSummary } from './keep-summary.ts';
 
 /**
  * Stores that a host's agent connected or disconnected. An event older than the stored one changes
- * nothing.
+ * nothing, and neither does the end of a connection of a host that is not known: of one that was
+ * forgotten meanwhile, it would make a new host.
  */
 export async function recordPresence(
   deps: ConsumerDeps,
@@ -23,6 +24,8 @@ export async function recordPresence(
   };
   const inventory = await deps.store.inventory.host(hostname);
   const { host } = inventory;
+  const isUnknown = host.bootId === undefined && !host.presence;
+  if (isUnknown && !presence.isConnected) return;
   if (!supersedes(presence, host.presence)) {
     // An earlier delivery of the event may have died before it kept the summary.
     await keepSummary(deps, inventory);

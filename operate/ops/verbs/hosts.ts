@@ -180,6 +180,25 @@ export const hostVerbs: readonly ApiVerb[] = [
     example: 'cyborg-ops hosts resume cmp1.example',
   },
   {
+    path: ['hosts', 'settle'],
+    summary: 'ends a conflict of identity, after the other agent was stopped',
+    arguments: [oneHost],
+    options: {
+      boot: {
+        type: 'string',
+        value: 'boot id',
+        help: "the boot of the host's own agent; `hosts show` lists the boots",
+        isRequired: true,
+      },
+    },
+    ask: act(
+      'settle',
+      (given) => ({ boot_id: given.text('boot') }),
+      (given) => `boot ${given.text('boot')} is the host's; its next report ends the conflict.`,
+    ),
+    example: 'cyborg-ops hosts settle cmp1.example --boot 6f1c2b1e-6a0e-4f5e-9b0a-3d2f1c4b5a69',
+  },
+  {
     path: ['hosts', 'forget'],
     summary: 'removes a host that is gone for good',
     arguments: [oneHost],

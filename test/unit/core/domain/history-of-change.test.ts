@@ -161,6 +161,14 @@ describe('the history of a device', () => {
     ]);
   });
 
+  it('has both of two changes of its status at one time', () => {
+    const change = { status: 'maintaining', by: '7', at: user.at } as const;
+    const before = aStoredDevice({ status: 'maintaining', statusChange: change });
+    const after = aStoredDevice({ statusChange: { ...change, status: 'enabled' } });
+    expect(kindsOf({ kind: 'device', before: device, after: before })).toEqual(['device.status']);
+    expect(kindsOf({ kind: 'device', before, after })).toEqual(['device.status']);
+  });
+
   it('has that its maintenance ended, and that the sweep ended it', () => {
     const statusChange = { status: 'enabled', by: 'sweep', at: user.at } as const;
     const before = aStoredDevice({ status: 'maintaining' });

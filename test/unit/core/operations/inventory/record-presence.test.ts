@@ -31,11 +31,19 @@ async function record(
   return { counted: counted.map(({ name }) => name), written, error };
 }
 
+const before = (isConnected: boolean) => ({ isConnected, at: '2026-06-01T00:00:00.000Z' });
+
 it.each([
   ['connected', 'AgentsConnected', true],
   ['disconnected', 'AgentsDisconnected', false],
 ] as const)('an agent that %s is counted and stored', async (eventType, name, isConnected) => {
-  expect(await record(eventType)).toEqual({ counted: [name], written: [isConnected] });
+  const known = before(!isConnected);
+  expect(await record(eventType, { known })).toEqual({ counted: [name], written: [isConnected] });
+});
+
+it('a host that is not known begins with a connection, not with the end of one', async () => {
+  expect((await record('connected')).written).toEqual([true]);
+  expect(await record('disconnected')).toEqual({ counted: [], written: [] });
 });
 
 it('an outdated event is neither counted nor stored', async () => {

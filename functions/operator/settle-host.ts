@@ -1,0 +1,20 @@
+import * as z from 'zod';
+import { settledAnswer } from '#core/contracts/api/operator.ts';
+import { endConflict } from '#core/operations/inventory/end-conflict.ts';
+import { findHost } from '#core/operations/inventory/find-host.ts';
+import { action } from '../http/action.ts';
+import { noQuery } from '../http/query.ts';
+
+const body = z.strictObject({
+  boot_id: z.guid().toLowerCase().meta({ description: "the boot of the host's own agent" }),
+});
+
+/** Ends a conflict of identity after the other agent was stopped. */
+export const settleHostAction = action(
+  { query: noQuery, body, answers: { 200: settledAnswer }, refuses: [404, 409] },
+  async ({ deps, id, body: { boot_id } }) => {
+    await findHost(deps, id);
+    await endConflict(deps, id, boot_id);
+    return { body: { hostname: id, boot_id } };
+  },
+);
