@@ -25,7 +25,7 @@ export function App() {
   const token = useRef<string | undefined>(undefined);
   const [user, setUser] = useState<User>();
   const [isExpired, setExpired] = useState(false);
-  const [said, setSaid] = useState<readonly string[]>([]);
+  const [said, setSaid] = useState<string>();
 
   const [api, connection] = useMemo(() => {
     const options = {
@@ -49,7 +49,7 @@ export function App() {
     token.current = undefined;
     setUser(undefined);
     setExpired(false);
-    setSaid([]);
+    setSaid(undefined);
   }
 
   const session = useMemo<Session | undefined>(
@@ -59,7 +59,7 @@ export function App() {
         api,
         connection,
         cache: new Map(),
-        say: (sentence) => setSaid((before) => [...before.slice(-2), sentence]),
+        say: setSaid,
       },
     [user],
   );
@@ -75,7 +75,7 @@ export function App() {
   const { identity } = session;
   return (
     <SessionContext.Provider value={session}>
-      <Shell key={idOf(identity)} onSignOut={leave} said={said} onRead={() => setSaid([])} />
+      <Shell key={idOf(identity)} onSignOut={leave} said={said} onRead={() => setSaid(undefined)} />
       {isExpired && (
         <Dialog title="Sign in again">
           <Notice tone="warning">

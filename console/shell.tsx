@@ -10,7 +10,7 @@ import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
-import { ProfilesScreen } from './profiles/profiles.tsx';
+import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
 import { RequestsScreen } from './requests/requests.tsx';
 import { addressOf, type Route, routeOf, type ScreenName, screens } from './routes.ts';
 import { OutageBanner } from './session/outage-banner.tsx';
@@ -32,7 +32,8 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
 };
 
 interface ShellProps {
-  readonly said: readonly string[];
+  /** What the last action has done. */
+  readonly said: string | undefined;
   readonly onRead: () => void;
   readonly onSignOut: () => void;
 }
@@ -81,13 +82,13 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
       <main id="content" tabIndex={-1}>
         <OutageBanner />
         <div class="said" role="status">
-          {said.map((sentence, index) => (
-            <p key={`${index} ${sentence}`}>{sentence}</p>
-          ))}
-          {said.length > 0 && (
-            <button type="button" onClick={onRead}>
-              Dismiss
-            </button>
+          {said !== undefined && (
+            <>
+              <p>{said}</p>
+              <button type="button" onClick={onRead}>
+                Dismiss
+              </button>
+            </>
           )}
         </div>
         <Content key={at ?? 'none'} route={route} />

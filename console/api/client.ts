@@ -81,7 +81,7 @@ async function exchange(send: () => Promise<Response>): Promise<{ status: number
 }
 
 function queryOf(query: Query): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === '' ? [] : [[name, String(value)]],
   );
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;

@@ -11,13 +11,17 @@ export interface Listing<Row> {
   readonly failure?: ApiFailure;
 }
 
-export interface ListingOf {
+export interface ListingOf<Row = unknown, Answered = Row> {
   readonly path: string;
   readonly collection: string;
   readonly query?: Query;
   readonly signal?: AbortSignal;
   /** The most rows that are read in one go; all without it. */
   readonly rowsMax?: number;
+  /** Rows of the first page, for a reader who waits; without it as many as one answer has. */
+  readonly firstPage?: number;
+  /** What is kept of a row, where a whole list of whole rows would fill the memory. */
+  readonly keep?: (row: Answered) => Row;
 }
 
 /** The most rows that the API answers at once. */
@@ -29,25 +33,27 @@ const pageMax = 1000;
  * @param onPage what is there so far, after each page but the last
  * @throws ApiFailure if not even the first page can be read
  */
-export async function readAll<Row>(
+export async function readAll<Row, Answered = Row>(
   api: Api,
-  listing: ListingOf,
+  listing: ListingOf<Row, Answered>,
   onPage: (soFar: Listing<Row>) => void = () => undefined,
   before: Listing<Row> = { rows: [] },
 ): Promise<Listing<Row>> {
   const { path, collection, query = {}, signal, rowsMax = Number.POSITIVE_INFINITY } = listing;
+  const { firstPage = pageMax, keep = (row: Answered) => row as unknown as Row } = listing;
   const end = before.rows.length + rowsMax;
   let rows = before.rows;
   let marker = before.next;
   for (;;) {
     try {
-      const limit = Math.min(pageMax, end - rows.length);
+      const isFirst = rows.length === 0 && marker === undefined;
+      const limit = Math.min(isFirst ? firstPage : pageMax, end - rows.length);
       const answer = await api.ask<Readonly<Record<string, unknown>>>('GET', path, {
         query: { ...query, limit, ...(marker !== undefined && { marker }) },
         ...(signal && { signal }),
       });
       const page = answer[collection];
-      rows = rows.concat(Array.isArray(page) ? (page as Row[]) : []);
+      rows = rows.concat(Array.isArray(page) ? (page as Answered[]).map(keep) : []);
       marker = markerOf(answer[`${collection}_links`]);
     } catch (error) {
       if (rows.length === 0) throw error;

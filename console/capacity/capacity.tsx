@@ -111,7 +111,7 @@ function Where({ profile }: { readonly profile: string }) {
 
 /** What a tenant is told. */
 function Availability({ profile }: { readonly profile: string }) {
-  const live = useLive<Capacity>(`availability ${profile}`, everyMs, ({ session, signal }) =>
+  const live = useLive<Capacity>(`availability ${profile}`, { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', '/operator/v1/capacity', { query: { profile }, signal }),
   );
   return (

@@ -29,7 +29,7 @@ interface Seen {
 }
 
 export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
-  const live = useLive<Seen>(`/v2/devices/${uuid}`, everyMs, async ({ session, signal }) => {
+  const live = useLive<Seen>(`/v2/devices/${uuid}`, { everyMs }, async ({ session, signal }) => {
     const device = await session.api.ask<Device>('GET', `/v2/devices/${uuid}`, { signal });
     const host = await session.api.ask<HostDetail>('GET', hostPath(device.hostname), { signal });
     return { device, own: host.devices.find((each) => each.uuid === uuid) };

@@ -36,3 +36,26 @@ export function evidenceText(evidence: NonNullable<HistoryRecord['evidence']>): 
     .map(([name, value]) => `${name} ${value === true ? 'yes' : value === false ? 'no' : value}`)
     .join(', ');
 }
+
+export interface RecordGroup {
+  readonly first: HistoryRecord;
+  /** How many records differ from the first in the attach handle only. */
+  readonly count: number;
+}
+
+/** A host reports all handles of a device at once: such records are one line. */
+export function recordGroups(records: readonly HistoryRecord[]): RecordGroup[] {
+  const groups: RecordGroup[] = [];
+  for (const record of records) {
+    const last = groups.at(-1);
+    if (last && likeness(last.first) === likeness(record)) {
+      groups[groups.length - 1] = { first: last.first, count: last.count + 1 };
+    } else groups.push({ first: record, count: 1 });
+  }
+  return groups;
+}
+
+function likeness({ id, attach_handle_uuid: _handle, at, ...rest }: HistoryRecord): string {
+  // What concerns a server is a line of its own.
+  return JSON.stringify([at.slice(0, 19), rest, rest.instance_uuid && id]);
+}

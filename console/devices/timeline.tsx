@@ -6,7 +6,7 @@ import { Freshness } from '../parts/freshness.tsx';
 import { DeviceLink, Id } from '../parts/links.tsx';
 import { PartialList, useLiveList } from '../parts/live-list.tsx';
 import { Time } from '../parts/time.tsx';
-import { evidenceText, kindText } from './record-text.ts';
+import { evidenceText, kindText, recordGroups } from './record-text.ts';
 
 const everyMs = 5000;
 const rowsMax = 50;
@@ -35,11 +35,14 @@ function Records({ records, isOfHost }: RecordsProps) {
   if (records.length === 0) return <p class="empty">Nothing is recorded.</p>;
   return (
     <ol class="timeline" aria-label="History">
-      {records.map((record) => (
+      {recordGroups(records).map(({ first: record, count }) => (
         <li key={record.id} class={record.kind.split('.')[0]}>
           <Time at={record.at} />
           <div>
-            <strong>{kindText(record.kind)}</strong>
+            <strong>
+              {kindText(record.kind)}
+              {count > 1 && ` (${count})`}
+            </strong>
             {record.from !== null && record.to !== null && (
               <span class="quiet">{` ${record.from} -> ${record.to}`}</span>
             )}

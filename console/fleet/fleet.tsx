@@ -1,5 +1,105 @@
+// All hosts and devices by state, in one view.
+
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import { hostStates } from '#core/domain/host-state.ts';
+import { hostsWith } from '../hosts/search.ts';
+import { Field } from '../parts/field.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { HostLink } from '../parts/links.tsx';
+import { PartialList } from '../parts/live-list.tsx';
 import { Screen } from '../parts/screen.tsx';
+import { counted, numberText } from '../parts/time-text.ts';
+import { addressOf } from '../routes.ts';
+import { dotStates, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';
+import { MapCanvas } from './map-canvas.tsx';
+import { SelectedHost } from './selected-host.tsx';
+import { useFleet } from './use-fleet.ts';
+import { usePalette } from './use-palette.ts';
 
 export function FleetScreen() {
-  return <Screen title="Fleet">Later.</Screen>;
+  // Tall where the screen is narrow.
+  const [aspect] = useState(() => (innerWidth < 640 ? 1 : 2));
+  const { hosts, devices, map } = useFleet(aspect);
+  const [text, setText] = useState('');
+  const [selected, setSelected] = useState<string>();
+  const { palette, legend } = usePalette();
+  const found = useMemo(() => hostsWith(hosts.rows, text), [hosts.rows, text]);
+  const isDimmed = useMemo(() => {
+    if (found.length === hosts.rows.length) return () => false;
+    const names = new Set(found.map(({ hostname }) => hostname));
+    return ({ hostname }: Tile) => !names.has(hostname);
+  }, [found, hosts.rows]);
+  const open = useCallback((hostname: string) => {
+    location.hash = addressOf('hosts', hostname);
+  }, []);
+
+  return (
+    <Screen title="Fleet" actions={<a href={addressOf('hosts')}>Show as a list</a>}>
+      <search>
+        <form
+          class="filters"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setSelected(found[0]?.hostname);
+          }}
+        >
+          <Field label="Find a host" name="host" type="search" value={text} onInput={setText} />
+          <button type="submit">Find</button>
+          <p role="status" class="quiet">
+            {text.trim() !== '' &&
+              `${counted(found.length, 'host')} of ${numberText(hosts.rows.length)}`}
+          </p>
+        </form>
+      </search>
+      <Freshness live={hosts} what="hosts" />
+      <PartialList list={hosts} row="host" />
+      <PartialList list={devices} row="device" />
+      <div ref={legend}>
+        <Legend {...{ map }} />
+      </div>
+      {hosts.data && hosts.rows.length === 0 && <p class="empty">No host has reported yet.</p>}
+      {hosts.rows.length > 0 && palette && (
+        <MapCanvas {...{ map, palette, isDimmed, selected }} onSelect={setSelected} onOpen={open} />
+      )}
+      <div role="status">
+        {selected !== undefined && (
+          <p>
+            <HostLink hostname={selected} />: {tileText(map, selected)}
+          </p>
+        )}
+      </div>
+      {selected !== undefined && <SelectedHost key={selected} hostname={selected} />}
+    </Screen>
+  );
+}
+
+/** Also where the map has its colours from. */
+function Legend({ map }: { readonly map: FleetMap }) {
+  const { hosts, dots } = useMemo(() => fleetCounts(map), [map]);
+  return (
+    <>
+      <ul class="legend" aria-label="Hosts by state">
+        {hostStates.map((state) => (
+          <li key={state}>
+            <span class={`mark host-${state}`} data-host={state} aria-hidden="true" />
+            {state}: {numberText(hosts.get(state) ?? 0)}
+          </li>
+        ))}
+      </ul>
+      <ul class="legend" aria-label="Devices by state">
+        {dotStates.map((state) => (
+          <li key={state}>
+            <span class={`mark dot-${state}`} data-dot={state} aria-hidden="true" />
+            {state === 'unread' ? 'not read yet' : state}: {numberText(dots.get(state) ?? 0)}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function tileText({ tiles }: FleetMap, hostname: string): string {
+  const tile = tiles.find((each) => each.hostname === hostname);
+  if (!tile) return 'no longer listed';
+  return `${tile.state}, ${counted(tile.dots.length, 'device')}`;
 }

@@ -57,5 +57,36 @@ export function hostActions(hostname: string) {
       request: () => ({ method: 'DELETE', path }),
       done: () => `${hostname} is forgotten.`,
     },
+    reconcile: {
+      ...of,
+      verb: 'Reconcile',
+      explains:
+        'What is stored of the devices of the host is written to Placement. A provider that is not ours stays.',
+      fields: [],
+      request: () => ({
+        method: 'POST',
+        path: '/operator/v1/reconcile',
+        body: { host: hostname, dry_run: false },
+      }),
+      done: () => `${hostname}: its devices are written to Placement soon.`,
+    },
   } as const satisfies Readonly<Record<string, Action>>;
+}
+
+/** Of two agents that report as the host, the one of the boot is its own. */
+export function settleAction(hostname: string, bootId: string): Action {
+  return {
+    verb: 'Settle',
+    object: `${hostname} by boot ${bootId}`,
+    explains:
+      'This boot is that of the host itself: its next report ends the conflict. Stop the other agent first, or enrol it under its own name.',
+    fields: [],
+    isFinal: true,
+    request: () => ({
+      method: 'POST',
+      path: `/operator/v1/hosts/${encodeURIComponent(hostname)}/settle`,
+      body: { boot_id: bootId },
+    }),
+    done: () => `${hostname}: the next report of boot ${bootId} ends the conflict.`,
+  };
 }

@@ -17,7 +17,7 @@ import { counted, timeText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
 import { addressOf } from '../routes.ts';
 import type { ScreenProps } from '../shell.tsx';
-import { hostActions } from './host-actions.ts';
+import { hostActions, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;
 
@@ -26,7 +26,7 @@ export function hostPath(hostname: string): string {
 }
 
 export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
-  const live = useLive<HostDetail>(hostPath(hostname), everyMs, ({ session, signal }) =>
+  const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', hostPath(hostname), { signal }),
   );
   const { drain, resume, rediscover, forget } = hostActions(hostname);
@@ -36,7 +36,7 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   return (
     <Screen title={`Host ${hostname}`} actions={buttons}>
       <Freshness {...{ live }} what="the host" />
-      {live.data && <Facts host={live.data} />}
+      {live.data && <Facts host={live.data} onAnswer={live.refresh} />}
       <Section title="Who has its devices">
         <AssignmentTable query={{ host: hostname }} />
       </Section>
@@ -47,15 +47,16 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   );
 }
 
-function Facts({ host }: { readonly host: HostDetail }) {
+interface FactsProps {
+  readonly host: HostDetail;
+  readonly onAnswer: () => void;
+}
+
+function Facts({ host, onAnswer }: FactsProps) {
   const { paused, conflict, devices, not_offered: notOffered } = host;
   return (
     <>
-      {conflict && (
-        <Notice tone="error">
-          {`Two agents have reported as this host since ${timeText(conflict.since)} UTC, and none of its devices is offered. Boots: ${conflict.boots.map((boot) => boot.boot_id).join(', ')}. Stop the wrong agent, then name the right boot: cyborg-ops settle ${host.hostname} --boot BOOT_ID.`}
-        </Notice>
-      )}
+      {conflict && <Conflict {...{ host, conflict, onAnswer }} />}
       {paused && (
         <Notice tone="warning">
           {`The host failed ${counted(paused.failed_jobs, 'job')}: ${paused.reason} Until ${timeText(paused.until)} UTC it gets no bind that it must prepare.`}
@@ -92,6 +93,41 @@ function Facts({ host }: { readonly host: HostDetail }) {
         />
       </Section>
     </>
+  );
+}
+
+interface ConflictProps extends FactsProps {
+  readonly conflict: NonNullable<HostDetail['conflict']>;
+}
+
+function Conflict({ host: { hostname }, conflict: { since, boots }, onAnswer }: ConflictProps) {
+  return (
+    <Section title="Conflict">
+      <Notice tone="error">
+        {`Two agents have reported as this host since ${timeText(since)} UTC, and none of its devices is offered. Stop the wrong agent, then settle by the boot of the right one.`}
+      </Notice>
+      <Table
+        name="Boots"
+        rows={boots}
+        columns={[
+          { title: 'Boot', cell: (boot) => <code>{boot.boot_id}</code> },
+          { title: 'Booted, UTC', cell: (boot) => <Time at={boot.booted_at} /> },
+          { title: 'Last report, UTC', cell: (boot) => <Time at={boot.last_report_at} /> },
+          {
+            title: 'Action',
+            cell: (boot) => (
+              <ActionButton
+                action={settleAction(hostname, boot.boot_id)}
+                isInRow
+                {...{ onAnswer }}
+              />
+            ),
+          },
+        ]}
+        keyOf={(boot) => boot.boot_id}
+        empty="No boot has reported."
+      />
+    </Section>
   );
 }
 

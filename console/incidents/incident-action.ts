@@ -29,9 +29,10 @@ function knownAction(
   hostname: string,
   deviceUuid: string | null,
 ): Action | undefined {
-  const { rediscover, forget } = hostActions(hostname);
+  const { rediscover, forget, reconcile } = hostActions(hostname);
   if (request.startsWith('DELETE /operator/v1/hosts/')) return forget;
   if (request.endsWith('/rediscover')) return rediscover;
+  if (request === 'POST /operator/v1/reconcile') return reconcile;
   if (!request.endsWith('/force_release') || deviceUuid === null) return undefined;
   return {
     ...deviceActions(deviceUuid).forceRelease,

@@ -19,12 +19,8 @@ export function DeviceLink({ uuid, title }: DeviceLinkProps) {
   return <a href={addressOf('devices', uuid)}>{title ?? shortId(uuid)}</a>;
 }
 
-/** An id in the first eight characters; the whole is its tooltip, and can be copied. */
+/** Whole, so that it can be copied. */
 export function Id({ id }: { readonly id: string | null | undefined }) {
   if (!id) return <span class="quiet">-</span>;
-  return (
-    <code class="id" title={id}>
-      {shortId(id)}
-    </code>
-  );
+  return <code class="id">{id}</code>;
 }

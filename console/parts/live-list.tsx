@@ -12,22 +12,32 @@ export interface LiveList<Row> extends Live<Listing<Row>> {
   readonly more: () => void;
 }
 
-interface ListOptions extends Omit<ListingOf, 'signal' | 'rowsMax'> {
+interface ListOptions<Row, Answered>
+  extends Omit<ListingOf<Row, Answered>, 'signal' | 'rowsMax' | 'firstPage'> {
   readonly everyMs: number;
+  /** Nothing is read yet: something else comes first. */
+  readonly isWaiting?: boolean;
   /** Rows that are shown unless the user asks for more; all without it. */
   readonly rowsMax?: number;
 }
 
 const noRows: readonly never[] = [];
 
-export function useLiveList<Row>(options: ListOptions): LiveList<Row> {
-  const { everyMs, path, collection, query, rowsMax: step } = options;
+/** The first view is there as soon as so many rows are. */
+const firstPage = 100;
+
+export function useLiveList<Row, Answered = Row>(
+  options: ListOptions<Row, Answered>,
+): LiveList<Row> {
+  const { everyMs, path, query, rowsMax: step, isWaiting = false, ...of } = options;
   const key = JSON.stringify([path, query]);
   const [wanted, setWanted] = useState({ key, rows: step });
   const rowsMax = wanted.key === key ? wanted.rows : step;
-  const live = useLive<Listing<Row>>(key, everyMs, async ({ session, signal, show, last }) => {
-    const of = { path, collection, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
-    const read = await readAll<Row>(session.api, of, show);
+  const timing = { everyMs, isWaiting };
+  const live = useLive<Listing<Row>>(key, timing, async ({ session, signal, show, last }) => {
+    const asked = { ...of, path, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
+    const listing = { ...asked, ...(!last && { firstPage }) };
+    const read = await readAll<Row, Answered>(session.api, listing, atTimes(show));
     // An older list that is longer says more than half of a new one.
     if (read.failure && last && last.rows.length >= read.rows.length) throw read.failure;
     return read;
@@ -39,6 +49,18 @@ export function useLiveList<Row>(options: ListOptions): LiveList<Row> {
     setTimeout(refresh);
   };
   return { ...live, rows: live.data?.rows ?? noRows, more };
+}
+
+/** A list of many pages is shown as it grows, but not with each page: that would take longest. */
+const showEveryMs = 400;
+
+function atTimes<T>(show: (value: T) => void): (value: T) => void {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return (value) => {
+    if (performance.now() - lastMs < showEveryMs) return;
+    show(value);
+    lastMs = performance.now();
+  };
 }
 
 /** @param row `host` of `1 host` */

@@ -48,10 +48,16 @@ const timers = {
   },
 };
 
+interface Timing {
+  readonly everyMs: number;
+  /** Nothing is read yet: something else comes first. */
+  readonly isWaiting?: boolean;
+}
+
 /** @param key what is asked for: another key is another reading */
 export function useLive<T>(
   key: string,
-  everyMs: number,
+  { everyMs, isWaiting = false }: Timing,
   read: (reading: Reading<T>) => Promise<T>,
 ): Live<T> {
   const session = useSession();
@@ -65,6 +71,7 @@ export function useLive<T>(
     const ending = new AbortController();
     let kept = cache.get(key) as Kept<T> | undefined;
     setState({ key, ...(kept && { kept }) });
+    if (isWaiting) return undefined;
 
     async function readOnce(): Promise<boolean> {
       try {
@@ -107,7 +114,7 @@ export function useLive<T>(
       endRetry();
       document.removeEventListener('visibilitychange', onVisibility);
     };
-  }, [session, key, everyMs]);
+  }, [session, key, everyMs, isWaiting]);
 
   const refresh = useCallback(() => loop.current?.now(), []);
   const { kept, soFar, failure } = state.key === key ? state : ({} as Partial<State<T>>);

@@ -76,7 +76,7 @@ interface Needs {
 /** Why binds failed or are stuck: incidents for operators, a tenant's own history for tenants. */
 function useNeeds() {
   const { isOperator } = useSession();
-  return useLive<Needs>('needs of requests', everyMs, async ({ session: { api }, signal }) => {
+  return useLive<Needs>('needs of requests', { everyMs }, async ({ session: { api }, signal }) => {
     if (!isOperator) {
       const of = { path: '/operator/v1/history', collection: 'history', rowsMax: 100, signal };
       const query = { kind: 'bind.failed' };

@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Usage, UsageRow } from '../api/answers.ts';
 import { Choice, Field } from '../parts/field.tsx';
 import { Freshness } from '../parts/freshness.tsx';
+import { Id } from '../parts/links.tsx';
 import { Screen, Section } from '../parts/screen.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { numberText } from '../parts/time-text.ts';
@@ -25,8 +26,10 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
     project: filters.project,
     resource_class: filters.class,
   };
-  const live = useLive<Usage>(JSON.stringify(['usage', query]), everyMs, ({ session, signal }) =>
-    session.api.ask('GET', '/operator/v1/usage', { query, signal }),
+  const live = useLive<Usage>(
+    JSON.stringify(['usage', query]),
+    { everyMs },
+    ({ session, signal }) => session.api.ask('GET', '/operator/v1/usage', { query, signal }),
   );
   const rows = live.data?.usage ?? [];
   const chart = useMemo(
@@ -112,7 +115,7 @@ const columns: readonly Column<UsageRow>[] = [
   { title: 'Day', cell: (row) => row.day, sortBy: (row) => row.day },
   {
     title: 'Project',
-    cell: (row) => <code>{row.project_id}</code>,
+    cell: (row) => <Id id={row.project_id} />,
     sortBy: (row) => row.project_id,
   },
   { title: 'Class', cell: (row) => row.resource_class, sortBy: (row) => row.resource_class },

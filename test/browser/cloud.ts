@@ -1,7 +1,7 @@
 // What the console shows in this suite: the local system as `npm start` has it, with the host of
 // the demo, hosts of which only the reports are there, servers, and something of each incident.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -15,7 +15,7 @@ import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
-import { type System, startSystem } from '#local/process/system.ts';
+import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
 import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
@@ -32,24 +32,31 @@ export interface Cloud {
   readonly api: Client;
   readonly operator: Client;
   readonly nova: Client;
-  kill(part: 'api' | 'openstack'): Promise<void>;
+  readonly placement: Client;
+  kill(part: 'api' | 'openstack' | 'consumers'): Promise<void>;
   start(part: 'api' | 'openstack'): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Without hosts but that of the demo. */
+/** With the host of the demo. */
 export async function startCloud(directory: string): Promise<Cloud> {
+  const cloud = await openCloud(directory, () => [demoAgent(join(directory, 'sysfs'))]);
+  await announceHost(cloud.layout, demoHostname);
+  return cloud;
+}
+
+/** @param prepare runs before the engines start */
+export async function openCloud(
+  directory: string,
+  agents: () => readonly AgentOptions[],
+  prepare: (layout: Layout) => void = () => undefined,
+): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'browser', directory, anyPorts: true });
-  const [system] = await Promise.all([
-    startSystem({
-      layout,
-      agents: [demoAgent(join(directory, 'sysfs'))],
-      restart: false,
-    }),
-    bundleConsole(consoleDirectory(layout)),
-  ]);
-  await announceHost(layout, demoHostname);
+  prepare(layout);
+  const system = await startSystem({ layout, agents: agents(), restart: false });
+  await bundleConsole(consoleDirectory(layout));
   return cloudOf(layout, system);
 }
 
@@ -62,6 +69,7 @@ function cloudOf(layout: Layout, system: System): Cloud {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     operator: client(`${urlOf(layout, 'api')}/operator/v1`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
+    placement: client(urlOf(layout, 'placement')),
     kill: (part) => system.kill(part),
     start: (part) => system.start(part),
     stop: () => system.stop(),
@@ -109,7 +117,7 @@ const gpu = (suffix: string) =>
     },
   });
 
-const hot = () =>
+export const hot = () =>
   aDevice({
     address: '0000:0d:00.0',
     provider_suffix: 'Hot',
@@ -163,7 +171,7 @@ async function failABind({ api, deps }: Cloud, hostname: string): Promise<void> 
 }
 
 /** On the host of the demo, through the fake Nova. */
-async function startServers({ nova, operator }: Cloud, count: number): Promise<void> {
+async function startServers({ nova, operator, placement }: Cloud, count: number): Promise<void> {
   const flavor = { id: '1', name: 'accelerated', vcpus: 1, ram: 64, disk: 1 };
   await nova.post('/flavors', 'admin-token', { flavor });
   const specs = { extra_specs: { 'accel:device_profile': 'fpga' } };
@@ -172,6 +180,12 @@ async function startServers({ nova, operator }: Cloud, count: number): Promise<v
     `the devices of ${demoHostname}`,
     () => operator.get<{ devices: unknown[] }>(`/hosts/${demoHostname}`, 'admin-token'),
     ({ devices }) => devices.length >= 5,
+  );
+  const wanted = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
+  await eventually(
+    'Placement to have them',
+    () => placement.get<{ allocation_requests: unknown[] }>(wanted, 'admin-token'),
+    (found) => found.allocation_requests.length > 0,
   );
   for (let at = 1; at <= count; at++) {
     const server = { name: `vm${at}`, flavorRef: '1' };

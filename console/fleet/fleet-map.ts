@@ -1,0 +1,125 @@
+// The map of the fleet: a tile for each host, with a dot for each of its devices. The map is a
+// small picture, with one pixel for a dot, that the browser enlarges: to pan and to zoom costs the
+// same for ten devices as for a hundred thousand.
+
+import type { Host } from '../api/answers.ts';
+
+/** `unread`: the host has the device, and its row has not been read yet. */
+export const dotStates = ['enabled', 'disabled', 'unhealthy', 'quarantine', 'unread'] as const;
+export type DotState = (typeof dotStates)[number];
+
+export interface Dot {
+  readonly uuid: string;
+  readonly hostname: string;
+  readonly status: 'enabled' | 'maintaining';
+}
+
+export interface Tile {
+  readonly hostname: string;
+  readonly state: Host['state'];
+  readonly dots: readonly DotState[];
+}
+
+export interface FleetMap {
+  readonly tiles: readonly Tile[];
+  readonly columns: number;
+  readonly rows: number;
+  /** Dots in a row of a tile. */
+  readonly side: number;
+  /** Pixels from one tile to the next: the dots, a frame around them, and a gap. */
+  readonly step: number;
+}
+
+export type FlawedDevices = ReadonlyMap<string, 'unhealthy' | 'quarantine'>;
+
+/** @param aspect width of the view for a height of one */
+export function fleetMap(
+  hosts: readonly Host[],
+  dots: readonly Dot[],
+  flawed: FlawedDevices,
+  aspect: number,
+): FleetMap {
+  const byHost = Map.groupBy(dots, ({ hostname }) => hostname);
+  const tiles = hosts.map(({ hostname, state, devices }): Tile => {
+    const own = byHost.get(hostname) ?? [];
+    const states = own.map((dot) => stateOf(dot, flawed));
+    const unread = Math.max(0, devices - own.length);
+    return { hostname, state, dots: [...states, ...Array<DotState>(unread).fill('unread')] };
+  });
+  const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);
+  const side = Math.ceil(Math.sqrt(most));
+  const columns = Math.max(1, Math.min(tiles.length, Math.ceil(Math.sqrt(tiles.length * aspect))));
+  const rows = Math.max(1, Math.ceil(tiles.length / columns));
+  return { tiles, columns, rows, side, step: side + 3 };
+}
+
+function stateOf({ uuid, status }: Dot, flawed: FlawedDevices): DotState {
+  return flawed.get(uuid) ?? (status === 'enabled' ? 'enabled' : 'disabled');
+}
+
+/** Colours as the numbers that a picture's memory has: alpha, blue, green, red. */
+export interface Palette {
+  readonly hosts: Readonly<Record<Host['state'], number>>;
+  readonly dots: Readonly<Record<DotState, number>>;
+}
+
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Uint32Array<ArrayBuffer>;
+}
+
+/** @param isDimmed whether a tile is not among what was searched for */
+export function pictureOf(
+  { tiles, columns, rows, side, step }: FleetMap,
+  palette: Palette,
+  isDimmed: (tile: Tile) => boolean,
+): Picture {
+  const width = columns * step;
+  const pixels = new Uint32Array(width * rows * step);
+  for (const [index, tile] of tiles.entries()) {
+    const left = (index % columns) * step;
+    const top = Math.floor(index / columns) * step;
+    const shade = isDimmed(tile) ? dimmed : (colour: number) => colour;
+    const frame = shade(palette.hosts[tile.state]);
+    const end = side + 1;
+    for (let at = 0; at <= end; at += 1) {
+      pixels[top * width + left + at] = frame;
+      pixels[(top + end) * width + left + at] = frame;
+      pixels[(top + at) * width + left] = frame;
+      pixels[(top + at) * width + left + end] = frame;
+    }
+    for (const [place, state] of tile.dots.entries()) {
+      const x = left + 1 + (place % side);
+      const y = top + 1 + Math.floor(place / side);
+      pixels[y * width + x] = shade(palette.dots[state]);
+    }
+  }
+  return { width, height: rows * step, pixels };
+}
+
+/** A sixth of the opacity. */
+function dimmed(colour: number): number {
+  return ((colour & 0x00ffffff) | 0x2a000000) >>> 0;
+}
+
+/** `rgb(11, 87, 179)` as a number of a {@link Palette}. */
+export function packedColour(text: string): number {
+  const [red = 0, green = 0, blue = 0] = (text.match(/\d+(\.\d+)?/g) ?? []).map(Number);
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+export interface FleetCounts {
+  readonly hosts: ReadonlyMap<Host['state'], number>;
+  readonly dots: ReadonlyMap<DotState, number>;
+}
+
+export function fleetCounts({ tiles }: FleetMap): FleetCounts {
+  const hosts = new Map<Host['state'], number>();
+  const dots = new Map<DotState, number>();
+  for (const tile of tiles) {
+    hosts.set(tile.state, (hosts.get(tile.state) ?? 0) + 1);
+    for (const state of tile.dots) dots.set(state, (dots.get(state) ?? 0) + 1);
+  }
+  return { hosts, dots };
+}

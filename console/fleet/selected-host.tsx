@@ -1,0 +1,45 @@
+// The devices of the host that is chosen on the map, with their attach handles.
+
+import type { HostDetail, HostDevice } from '../api/answers.ts';
+import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { Freshness } from '../parts/freshness.tsx';
+import { DeviceLink } from '../parts/links.tsx';
+import { StateOf } from '../parts/status.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { countsText } from '../parts/text.ts';
+import { useLive } from '../parts/use-live.ts';
+
+const everyMs = 5000;
+
+export function SelectedHost({ hostname }: { readonly hostname: string }) {
+  const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
+    session.api.ask('GET', hostPath(hostname), { signal }),
+  );
+  return (
+    <>
+      <Freshness {...{ live }} what="the host" />
+      {live.data && (
+        <Table
+          name={`Devices of ${hostname}`}
+          rows={live.data.devices}
+          columns={columns}
+          keyOf={({ uuid }) => uuid}
+          empty="The host reports no device."
+        />
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<HostDevice>[] = [
+  {
+    title: 'Address',
+    cell: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
+    sortBy: ({ address }) => address,
+  },
+  { title: 'Type', cell: ({ type }) => type, sortBy: ({ type }) => type },
+  { title: 'Model', cell: ({ model }) => model },
+  { title: 'Status', cell: ({ status }) => <StateOf word={status} title={statusTitle(status)} /> },
+  { title: 'Health', cell: ({ health }) => <Health {...{ health }} /> },
+  { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
+];
