@@ -32,6 +32,7 @@ export interface Cloud {
   readonly api: Client;
   readonly operator: Client;
   readonly nova: Client;
+  readonly placement: Client;
   kill(part: 'api' | 'openstack' | 'consumers'): Promise<void>;
   start(part: 'api' | 'openstack'): Promise<void>;
   stop(): Promise<void>;
@@ -39,7 +40,7 @@ export interface Cloud {
 
 /** With the host of the demo. */
 export async function startCloud(directory: string): Promise<Cloud> {
-  const cloud = await openCloud(directory, [demoAgent(join(directory, 'sysfs'))]);
+  const cloud = await openCloud(directory, () => [demoAgent(join(directory, 'sysfs'))]);
   await announceHost(cloud.layout, demoHostname);
   return cloud;
 }
@@ -47,14 +48,14 @@ export async function startCloud(directory: string): Promise<Cloud> {
 /** @param prepare runs before the engines start */
 export async function openCloud(
   directory: string,
-  agents: readonly AgentOptions[],
+  agents: () => readonly AgentOptions[],
   prepare: (layout: Layout) => void = () => undefined,
 ): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'browser', directory, anyPorts: true });
   prepare(layout);
-  const system = await startSystem({ layout, agents, restart: false });
+  const system = await startSystem({ layout, agents: agents(), restart: false });
   await bundleConsole(consoleDirectory(layout));
   return cloudOf(layout, system);
 }
@@ -68,6 +69,7 @@ function cloudOf(layout: Layout, system: System): Cloud {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     operator: client(`${urlOf(layout, 'api')}/operator/v1`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
+    placement: client(urlOf(layout, 'placement')),
     kill: (part) => system.kill(part),
     start: (part) => system.start(part),
     stop: () => system.stop(),
@@ -169,7 +171,7 @@ async function failABind({ api, deps }: Cloud, hostname: string): Promise<void> 
 }
 
 /** On the host of the demo, through the fake Nova. */
-async function startServers({ nova, operator }: Cloud, count: number): Promise<void> {
+async function startServers({ nova, operator, placement }: Cloud, count: number): Promise<void> {
   const flavor = { id: '1', name: 'accelerated', vcpus: 1, ram: 64, disk: 1 };
   await nova.post('/flavors', 'admin-token', { flavor });
   const specs = { extra_specs: { 'accel:device_profile': 'fpga' } };
@@ -178,6 +180,12 @@ async function startServers({ nova, operator }: Cloud, count: number): Promise<v
     `the devices of ${demoHostname}`,
     () => operator.get<{ devices: unknown[] }>(`/hosts/${demoHostname}`, 'admin-token'),
     ({ devices }) => devices.length >= 5,
+  );
+  const wanted = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
+  await eventually(
+    'Placement to have them',
+    () => placement.get<{ allocation_requests: unknown[] }>(wanted, 'admin-token'),
+    (found) => found.allocation_requests.length > 0,
   );
   for (let at = 1; at <= count; at++) {
     const server = { name: `vm${at}`, flavorRef: '1' };

@@ -30,7 +30,11 @@ type Template = keyof typeof templates;
 
 export async function startLargeCloud(directory: string): Promise<Cloud> {
   const rows = await rowsOfTemplates(join(directory, 'template'));
-  const cloud = await openCloud(join(directory, 'large'), [], (layout) => storeRows(layout, rows));
+  const cloud = await openCloud(
+    join(directory, 'large'),
+    () => [],
+    (layout) => storeRows(layout, rows),
+  );
   // Each device would be compared with Placement once an hour, on the processors that are measured.
   await cloud.kill('consumers');
   return cloud;
@@ -39,7 +43,7 @@ export async function startLargeCloud(directory: string): Promise<Cloud> {
 async function rowsOfTemplates(directory: string): Promise<ReadonlyMap<string, readonly Row[]>> {
   // Of the process, which a system fills with its own addresses.
   const variables = { ...process.env };
-  const cloud = await openCloud(directory, []);
+  const cloud = await openCloud(directory, () => []);
   try {
     await cloud.kill('consumers');
     for (const name of Object.keys(templates) as Template[]) {

@@ -7,17 +7,19 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { furnish, startCloud } from './cloud.ts';
+import { measureLarge } from './large.ts';
 import { CannotRun, ensureChromium } from './packages.ts';
 import { type Group, play } from './scenario.ts';
 import { actions, refusals } from './scenarios/actions.ts';
 import { looks } from './scenarios/looks.ts';
+import { fleet, planning } from './scenarios/planning.ts';
 import { screens } from './scenarios/screens.ts';
 import { signIn } from './scenarios/sign-in.ts';
 import { Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../../.local/browser');
 // The actions last: they end what the others look at.
-const all: readonly Group[] = [signIn, screens, looks, refusals, actions];
+const all: readonly Group[] = [signIn, fleet, screens, planning, looks, refusals, actions];
 
 const startedAt = performance.now();
 const counts = { passed: 0, failed: 0 };
@@ -37,6 +39,11 @@ async function main(): Promise<void> {
   lockDirectory(directory);
   const browser = await openBrowser(program);
   step(`Chromium ${browser.version()} has started`);
+  if (process.argv.includes('--large')) {
+    const isWithin = await measureLarge(browser, join(directory, 'measured'));
+    counts[isWithin ? 'passed' : 'failed'] += 1;
+    return;
+  }
   const cloud = await startCloud(join(directory, 'cloud'));
   closing.push(cloud.stop);
   await furnish(cloud);

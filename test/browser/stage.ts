@@ -35,8 +35,19 @@ export class Stage {
     this.#browser = browser;
   }
 
-  /** A page of its own, without a session. */
-  async open(address = '', { size = 'wide', theme = 'light' }: Look = {}): Promise<Page> {
+  /** The console on a page of its own, without a session. */
+  async open(address = '', look: Look = {}): Promise<Page> {
+    const page = await this.newPage(look);
+    await page.goto(`${this.cloud.url}${address}`);
+    return page;
+  }
+
+  /**
+   * An empty page of a browser that has loaded nothing yet.
+   *
+   * @param script runs before those of the console
+   */
+  async newPage({ size = 'wide', theme = 'light' }: Look, script?: string): Promise<Page> {
     const context = await this.#browser.newContext({
       viewport: sizes[size],
       colorScheme: theme,
@@ -46,8 +57,8 @@ export class Stage {
     this.#contexts.push(context);
     context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
+    if (script !== undefined) await page.addInitScript({ content: script });
     this.#watch(page);
-    await page.goto(`${this.cloud.url}${address}`);
     return page;
   }
 
