@@ -57,14 +57,14 @@ function sentenceOf({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCap
   const hosts = rows.filter((row) => row.fits > 0).length;
   const stops = stoppedBy.length > 0 ? ` Stopped: ${reasonsText(stoppedBy)}.` : '';
   const rest = failure ? ` The other hosts could not be read: ${failure.message}` : '';
-  const none = 'No more server with this profile would fit.';
-  const some = `${counted(fits, 'more server')} with this profile would fit, on ${counted(hosts, 'host')}.`;
+  const none = 'No server with this profile would fit now.';
+  const some = `${counted(fits, 'server')} with this profile would fit now, on ${counted(hosts, 'host')}.`;
   return `${fits === 0 ? none : some}${stops}${rest}`;
 }
 
 function availabilityOf(answer: Capacity): string {
   if (!('availability' in answer)) return '';
   return answer.availability === 'none'
-    ? 'No more server with this profile would fit.'
-    : `More servers with this profile would fit: ${answer.availability}.`;
+    ? 'No server with this profile would fit now.'
+    : `Servers with this profile would fit now: ${answer.availability}.`;
 }
