@@ -14,11 +14,13 @@ assert     exits with 0 if the host is as the settings say; else prints the diff
 self-test  prints what the host's hardware shows of what the drivers assume; changes nothing.
            With --erase ADDRESS it prepares and cleans one handle of that device, as jobs do,
            instead; refused for a device that was offered to guests, and while the agent runs
+check      prints whether the agent can work: its certificate, the broker, the clock, the drivers;
+           changes nothing, and may run beside the agent
 --help     prints this text
 --version  prints the version
 
 A change may make others possible, which the next plan has: virtual functions exist before they
-are bound. No command connects to the cloud. Settings are those of the agent: the file
+are bound. Only check connects to the broker, without a session. Settings are those of the agent: the file
 /etc/cyborg-agent/agent.json, or the one that CYBORG_AGENT_CONFIG names, and CYBORG_AGENT_*.
 
 Exit codes: 0 done; 1 something differs, is left or failed; 2 wrong arguments; 78 wrong settings.
@@ -40,6 +42,7 @@ const commands: ReadonlyMap<string, Command['name']> = new Map([
   ['apply', 'apply'],
   ['assert', 'assert'],
   ['self-test', 'self-test'],
+  ['check', 'check'],
   ['--help', 'help'],
   ['--version', 'version'],
 ]);

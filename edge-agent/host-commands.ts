@@ -11,7 +11,7 @@ import { planOf, sentenceOf, setUp } from './set-up.ts';
 import { onlyReading, openStateFiles } from './state-files.ts';
 import { lockState, StateInUse } from './state-lock.ts';
 
-export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test';
+export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test' | 'check';
 
 /** Changes of one driver may make those of another possible: functions before mdevs on them. */
 const roundsMax = 4;
@@ -34,7 +34,9 @@ export async function runHostCommand(
       return 1;
     }
   }
-  if (command === 'self-test') return await runSelfTest(config, { erase, say, log });
+  if (command === 'self-test' || command === 'check') {
+    return await runSelfTest(config, { command, erase, say, log });
+  }
   const files = onlyReading(openStateFiles(config.stateDirectory));
   const { drivers } = await openHost(config, { files, clock: systemClock, log });
   return command === 'apply'

@@ -9,7 +9,7 @@ import { planOf } from '#agent/set-up.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 
-/** A line of the check-list. */
+/** A line of the check-list; in place of a driver, it may name a part of the agent. */
 export type Line = Observation & { readonly driver: string };
 
 export type Tell = (line: Line) => void;
@@ -40,11 +40,16 @@ export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): P
   for (const { address, reason } of found.notOffered ?? []) {
     say('not seen', `Is not offered: it ${reason}.`, address);
   }
+}
+
+/** Has the driver look at what only it knows of. Never rejects. */
+export async function examineDevices(driver: Driver, tell: Tell): Promise<void> {
   if (!driver.examine) return;
   try {
     for (const each of await driver.examine()) tell({ driver: driver.name, ...each });
   } catch (error) {
-    say('failed', `The examination failed: ${reasonOf(error)}.`);
+    const what = `The examination failed: ${reasonOf(error)}.`;
+    tell({ driver: driver.name, outcome: 'failed', what });
   }
 }
 

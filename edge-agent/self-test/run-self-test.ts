@@ -1,5 +1,5 @@
-// The command self-test: what the hardware of this host shows, as a check-list. It changes nothing
-// of the host and nothing of the agent's state, unless it is asked to erase one device.
+// The commands self-test and check: what this host shows, as a check-list. They change nothing of
+// the host and nothing of the agent's state, unless self-test is asked to erase one device.
 
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,8 @@ import { openHost } from '#agent/open-host.ts';
 import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { EraseRefused, eraseDevice } from './erase-device.ts';
-import { examineDriver, type Line } from './examine-driver.ts';
+import { examineConnection } from './examine-connection.ts';
+import { examineDevices, examineDriver, type Line } from './examine-driver.ts';
 
 const signs: Readonly<Record<Line['outcome'], string>> = {
   seen: 'seen    ',
@@ -21,6 +22,8 @@ const signs: Readonly<Record<Line['outcome'], string>> = {
 };
 
 export interface SelfTestGiven {
+  /** `check` looks at the connection, too, and leaves out what only a driver knows. */
+  readonly command: 'self-test' | 'check';
   /** The device to erase, whose state directory this process has locked. */
   readonly erase?: string | undefined;
   readonly say: (line: string) => void;
@@ -30,7 +33,7 @@ export interface SelfTestGiven {
 /** @returns the exit code */
 export async function runSelfTest(
   config: Config,
-  { erase, say, log }: SelfTestGiven,
+  { command, erase, say, log }: SelfTestGiven,
 ): Promise<0 | 1> {
   const counts = { seen: 0, 'not seen': 0, failed: 0 };
   const tell = ({ driver, address, outcome, what }: Line) => {
@@ -39,11 +42,15 @@ export async function runSelfTest(
   };
   const files = openStateFiles(config.stateDirectory);
   const clock = systemClock;
+  if (command === 'check') await examineConnection(config, clock.wallMs, tell);
   if (erase === undefined) {
     await withCopyOfState(config.stateDirectory, async (stateDirectory) => {
       const host = { ...config, stateDirectory };
       const { drivers } = await openHost(host, { files: inMemory(files), clock, log });
-      for (const driver of drivers) await examineDriver(driver, clock, tell);
+      for (const driver of drivers) {
+        await examineDriver(driver, clock, tell);
+        if (command === 'self-test') await examineDevices(driver, tell);
+      }
     });
   } else {
     const address = parsePciAddress(erase);

@@ -124,7 +124,7 @@ it('wrong settings end each command with 78', async () => {
 
 it('--help names the commands', async () => {
   const { code, output } = await agent(['--help']);
-  for (const word of ['plan', 'apply', 'assert', 'self-test', '--help', '--version']) {
+  for (const word of ['plan', 'apply', 'assert', 'self-test', 'check', '--help', '--version']) {
     expect(output).toMatch(new RegExp(`^${word} `, 'm'));
   }
   expect(code).toBe(0);

@@ -1,0 +1,103 @@
+// Looks at what the agent needs to reach the cloud: its certificate, the broker, and a clock that
+// is right. Nothing is sent to the broker, because a second session of the host would end the
+// agent's.
+
+import { execFile } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { connect, type TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
+import type { Config } from '#agent/config.ts';
+import { reasonOf } from '#agent/log.ts';
+import { openTunnel } from '#agent/tunnel.ts';
+import type { Line, Tell } from './examine-driver.ts';
+
+type Settings = Pick<
+  Config,
+  'endpoint' | 'certificateFile' | 'keyFile' | 'authorityFile' | 'proxy'
+>;
+
+const connectMsMax = 20_000;
+/** In TLS 1.3 a server refuses a certificate after the client's handshake is done. */
+const refusalMs = 1_000;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Never rejects. */
+export async function examineConnection(
+  config: Settings,
+  wallMs: () => number,
+  tell: Tell,
+): Promise<void> {
+  const look = async (driver: string, examine: () => Promise<Observed>) => {
+    const [outcome, what] = await examine().catch((error: unknown): Observed => {
+      return ['failed', `${reasonOf(error).replace(/\.$/, '')}.`];
+    });
+    tell({ driver, outcome, what });
+  };
+  await look('certificate', () => examineCertificate(config, wallMs()));
+  await look('broker', () => examineBroker(config));
+  await look('clock', examineClock);
+}
+
+type Observed = readonly [outcome: Line['outcome'], what: string];
+
+async function examineCertificate(config: Settings, nowMs: number): Promise<Observed> {
+  const certificate = new X509Certificate(await readFile(config.certificateFile));
+  const key = createPrivateKey(await readFile(config.keyFile));
+  const { validFrom, validTo } = certificate;
+  if (!certificate.checkPrivateKey(key)) return ['failed', 'Is of another key.'];
+  if (Date.parse(validFrom) > nowMs) return ['failed', `Is not valid before ${validFrom}.`];
+  const leftMs = Date.parse(validTo) - nowMs;
+  if (leftMs < 0) return ['failed', `Has expired: ${validTo}.`];
+  return ['seen', `Is valid for ${Math.floor(leftMs / dayMs)} days, until ${validTo}.`];
+}
+
+async function examineBroker(config: Settings): Promise<Observed> {
+  const { host, port } = config.endpoint;
+  const socket = await openTls(config);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.once('close', () => reject(new Error(`${host}:${port} has closed the connection`)));
+      socket.once('secureConnect', () => setTimeout(resolve, refusalMs));
+      socket.setTimeout(connectMsMax, () => {
+        reject(new Error(`${host}:${port} does not answer within ${connectMsMax / 1000} s`));
+      });
+    });
+    const proxied = config.proxy ? ' through the proxy' : '';
+    return ['seen', `${host}:${port} takes the certificate${proxied}, by ${socket.getProtocol()}.`];
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** As the agent's own connection is opened. */
+async function openTls(config: Settings): Promise<TLSSocket> {
+  const { host, port } = config.endpoint;
+  const { certificateFile, keyFile, authorityFile, proxy } = config;
+  const limit = AbortSignal.timeout(connectMsMax);
+  const options = {
+    ...{ host, port, servername: host },
+    cert: await readFile(certificateFile),
+    key: await readFile(keyFile),
+    ...(authorityFile && { ca: await readFile(authorityFile) }),
+    ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
+  };
+  return connect({
+    ...options,
+    ...(proxy && { socket: await openTunnel(proxy, { host, port }, limit) }),
+  });
+}
+
+/** By the kernel's word, whatever program keeps the time. */
+async function examineClock(): Promise<Observed> {
+  const asked = ['show', '--property=NTPSynchronized', '--value'];
+  try {
+    const { stdout } = await promisify(execFile)('timedatectl', asked, { timeout: connectMsMax });
+    return stdout.trim() === 'yes'
+      ? ['seen', 'Is synchronised.']
+      : ['failed', 'Is not synchronised: TLS and the signatures of images need the right time.'];
+  } catch {
+    return ['not seen', 'timedatectl does not tell whether it is synchronised.'];
+  }
+}

@@ -1,0 +1,86 @@
+// `npm run agent:package`: the agent with its Node and its helper, as a package of Debian and as
+// an archive. The same commit gives the same files, to the byte: times are those of the commit, or
+// SOURCE_DATE_EPOCH. Needs dpkg-deb, tar, zstd, and the C compiler of the processor.
+
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { agentVersion } from '#agent/version.ts';
+import { type Architecture, architectures } from './architectures.ts';
+import { PackagingFailed, runTool } from './run-tool.ts';
+import { layOut } from './tree.ts';
+
+const usage = `npm run agent:package -- [--arch x64|arm64] [--revision 1] [--out dist]`;
+
+const { values: given } = parseArgs({
+  options: {
+    arch: { type: 'string', default: process.arch },
+    /** Of the packaging: a higher one upgrades the same version of the agent. */
+    revision: { type: 'string', default: '1' },
+    out: { type: 'string', default: 'dist' },
+  },
+});
+
+async function main(): Promise<void> {
+  const { arch, revision } = given;
+  if (!isArchitecture(arch)) {
+    const allowed = Object.keys(architectures).join(', ');
+    throw new PackagingFailed(`--arch ${arch} is not known; allowed are ${allowed}.\n${usage}`);
+  }
+  if (!/^[1-9]\d{0,3}$/.test(revision)) {
+    throw new PackagingFailed(`--revision ${revision} is no number from 1 to 9999.\n${usage}`);
+  }
+  const at = Number(process.env.SOURCE_DATE_EPOCH ?? runTool('git', ['log', '-1', '--format=%ct']));
+  const out = resolve(given.out);
+  const tree = mkdtempSync(join(tmpdir(), 'agent-package-'));
+  try {
+    const version = `${agentVersion}-${revision}`;
+    await layOut(tree, { version, architecture: arch, at });
+    const files = [archive(tree, out, arch, at), debianPackage(tree, out, version, arch, at)];
+    const sums = files.map((file) => `${sumOf(file)}  ${basename(file)}\n`).join('');
+    writeFileSync(join(out, `cyborg-agent-${version}-${arch}.sha256`), sums);
+    process.stdout.write(sums);
+  } finally {
+    rmSync(tree, { recursive: true });
+  }
+}
+
+function isArchitecture(text: string): text is Architecture {
+  return Object.hasOwn(architectures, text);
+}
+
+/** Unpacked at the root of a system, it installs what the package does. */
+function archive(tree: string, out: string, arch: Architecture, at: number): string {
+  const file = join(out, `cyborg-agent-${agentVersion}-linux-${arch}.tar.gz`);
+  const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${at}`];
+  // A name of the file, or the time, in gzip's header would differ.
+  const gzip = '--use-compress-program=gzip -n -6';
+  runTool('tar', ['-C', tree, '--exclude=./DEBIAN', ...same, gzip, '-cf', file, '.']);
+  return file;
+}
+
+function debianPackage(
+  tree: string,
+  out: string,
+  version: string,
+  arch: Architecture,
+  at: number,
+): string {
+  const file = join(out, `cyborg-agent_${version}_${architectures[arch].debian}.deb`);
+  runTool('dpkg-deb', ['--root-owner-group', '-Zzstd', '--build', tree, file], {
+    SOURCE_DATE_EPOCH: String(at),
+  });
+  return file;
+}
+
+function sumOf(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+await main().catch((error: unknown) => {
+  if (!(error instanceof PackagingFailed)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+});

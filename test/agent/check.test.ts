@@ -1,0 +1,83 @@
+// The agent's command check, beside a broker that wants a certificate of each client.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startBroker } from '#local/aws/broker.ts';
+import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
+import { type CommandHost, card, createCommandHost } from './command-host.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'agent-check-'));
+const certificates = openCertificates(directory);
+const others = openCertificates(join(directory, 'others'));
+const thing = 'test:cmp1:example';
+let broker: Awaited<ReturnType<typeof startBroker>>;
+let sessions = 0;
+let host: CommandHost;
+
+beforeAll(async () => {
+  broker = await startBroker({
+    stage: 'test',
+    certificates: certificates.server,
+    deliver: async () => {
+      sessions += 1;
+    },
+  });
+});
+afterAll(async () => {
+  await broker.stop();
+  rmSync(directory, { recursive: true });
+});
+beforeEach(() => {
+  host = createCommandHost();
+  host.sell({ address: card, clean: 'reset' });
+});
+afterEach(() => host.remove());
+
+async function check(
+  files: CertificateFiles,
+  given: Partial<Record<'ENDPOINT' | 'KEY', string>> = {},
+) {
+  Object.assign(host.environment, {
+    CYBORG_AGENT_ENDPOINT: given.ENDPOINT ?? `localhost:${broker.port}`,
+    CYBORG_AGENT_CERTIFICATE: files.certificateFile,
+    CYBORG_AGENT_KEY: given.KEY ?? files.keyFile,
+    CYBORG_AGENT_CA: certificates.server.authorityFile,
+  });
+  return host.agent(['check']);
+}
+
+describe('check', () => {
+  it('tells that the agent can work, and opens no session', async () => {
+    const { output } = await check(certificates.issueHostCertificate(thing));
+    expect(output).toMatch(/^seen {6}certificate: Is valid for 39\d days, until /m);
+    const taken = `seen      broker: localhost:${broker.port} takes the certificate, by TLSv1.3.`;
+    expect(output).toContain(taken);
+    expect(output).toMatch(/^(seen {6}|not seen {2}|FAILED {4})clock: /m);
+    expect(output).toContain('seen      pci: Devices that discovery finds: 1');
+    expect(sessions).toBe(0);
+  });
+
+  it.each([
+    [
+      'the key of another certificate',
+      () => check(certificates.server, { KEY: certificates.issueHostCertificate(thing).keyFile }),
+      'FAILED    certificate: Is of another key.',
+    ],
+    [
+      'a certificate that the broker does not know',
+      () => check(others.issueHostCertificate(thing)),
+      'FAILED    broker: ',
+    ],
+    [
+      'a broker that is away',
+      () => check(certificates.issueHostCertificate(thing), { ENDPOINT: 'localhost:1' }),
+      'FAILED    broker: ',
+    ],
+  ])('fails for %s', async (_what, checked, line) => {
+    const { code, output } = await checked();
+    expect(output).toContain(line);
+    expect(code).toBe(1);
+  });
+});
