@@ -43,16 +43,13 @@ export interface RecordGroup {
   readonly count: number;
 }
 
-/** A host reports all handles of a device at once: such records are one line. */
+/** A host reports all handles of its devices at once: those of a device are one line. */
 export function recordGroups(records: readonly HistoryRecord[]): RecordGroup[] {
-  const groups: RecordGroup[] = [];
-  for (const record of records) {
-    const last = groups.at(-1);
-    if (last && likeness(last.first) === likeness(record)) {
-      groups[groups.length - 1] = { first: last.first, count: last.count + 1 };
-    } else groups.push({ first: record, count: 1 });
-  }
-  return groups;
+  const alike = Map.groupBy(records, likeness);
+  return [...alike.values()].flatMap((each) => {
+    const [first] = each;
+    return first ? [{ first, count: each.length }] : [];
+  });
 }
 
 function likeness({ id, attach_handle_uuid: _handle, at, ...rest }: HistoryRecord): string {

@@ -1,23 +1,34 @@
 // The history of a device, a host or a server, the newest record first.
 
+import { useState } from 'preact/hooks';
 import type { HistoryRecord } from '../api/answers.ts';
 import type { Query } from '../api/client.ts';
+import { Field } from '../parts/field.tsx';
 import { Freshness } from '../parts/freshness.tsx';
 import { DeviceLink, Id } from '../parts/links.tsx';
 import { PartialList, useLiveList } from '../parts/live-list.tsx';
 import { Time } from '../parts/time.tsx';
+import { dayAfter } from '../parts/time-text.ts';
 import { evidenceText, kindText, recordGroups } from './record-text.ts';
 
 const everyMs = 5000;
 const rowsMax = 50;
 
-export function Timeline({ query }: { readonly query: Query }) {
+/** @param subject a device or a host */
+export function Timeline({ query: subject }: { readonly query: Query }) {
+  const [from, setFrom] = useState('');
+  const [to, setTo] = useState('');
+  const query = { ...subject, from, to: to === '' ? '' : dayAfter(to) };
   const list = useLiveList<HistoryRecord>({
     ...{ path: '/operator/v1/history', collection: 'history', everyMs, rowsMax, query },
   });
-  const isOfHost = query.host !== undefined;
+  const isOfHost = subject.host !== undefined;
   return (
     <>
+      <div class="filters">
+        <Field label="From day" name="from" type="date" value={from} onInput={setFrom} />
+        <Field label="To day" name="to" type="date" value={to} onInput={setTo} />
+      </div>
       <Freshness live={list} what="the history" />
       {list.data && <Records records={list.rows} {...{ isOfHost }} />}
       <PartialList {...{ list }} row="record" />

@@ -48,8 +48,10 @@ export function fleetMap(
   });
   const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);
   const side = Math.ceil(Math.sqrt(most));
-  const columns = Math.max(1, Math.min(tiles.length, Math.ceil(Math.sqrt(tiles.length * aspect))));
-  const rows = Math.max(1, Math.ceil(tiles.length / columns));
+  const wide = Math.max(1, Math.ceil(Math.sqrt(tiles.length * aspect)));
+  const rows = Math.max(1, Math.ceil(tiles.length / wide));
+  // The last row is about as long as the others.
+  const columns = Math.max(1, Math.ceil(tiles.length / rows));
   return { tiles, columns, rows, side, step: side + 3 };
 }
 

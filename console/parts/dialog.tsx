@@ -28,6 +28,8 @@ export function Dialog({ title, children, onClose }: DialogProps) {
         event.preventDefault();
         onClose?.();
       }}
+      // A browser closes a dialog at the second Escape in a row, whatever the first was answered.
+      onClose={() => (onClose ? onClose() : dialog.current?.showModal())}
     >
       <h2 id={id}>{title}</h2>
       {children}

@@ -7,7 +7,7 @@ import { Freshness } from '../parts/freshness.tsx';
 import { Id } from '../parts/links.tsx';
 import { Screen, Section } from '../parts/screen.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { numberText } from '../parts/time-text.ts';
+import { dayAfter, numberText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
 import { addressOf } from '../routes.ts';
 import type { ScreenProps } from '../shell.tsx';
@@ -95,11 +95,6 @@ function filter(event: SubmitEvent): void {
     project: text('project'),
     class: text('class').toUpperCase(),
   });
-}
-
-function dayAfter(day: string): string {
-  const at = Date.parse(`${day}T00:00:00Z`);
-  return Number.isNaN(at) ? day : new Date(at + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
 }
 
 function download(rows: readonly UsageRow[]): void {

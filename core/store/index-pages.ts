@@ -3,6 +3,7 @@
 import type { QueryCommandInput } from '@aws-sdk/lib-dynamodb';
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Documents } from './documents.ts';
+import { MarkerNotFound } from './marker-not-found.ts';
 import type { Row } from './rows.ts';
 
 export interface Page {
@@ -11,11 +12,6 @@ export interface Page {
   readonly marker?: string;
   readonly sortKey: 'created_at' | 'uuid';
   readonly sortDir: 'asc' | 'desc';
-}
-
-/** No row has the marker's uuid. */
-export class MarkerNotFound extends Error {
-  override readonly name = 'MarkerNotFound';
 }
 
 export interface IndexPage {

@@ -10,7 +10,7 @@ import { hostStateOf } from '#core/domain/host-state.ts';
 import { isUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/inventory/find-host.ts';
-import { MarkerNotFound } from '#core/store/index-pages.ts';
+import { MarkerNotFound } from '#core/store/marker-not-found.ts';
 import { action, type Reply } from '../http/action.ts';
 import { validate } from '../http/body.ts';
 import { HttpFault } from '../http/faults.ts';

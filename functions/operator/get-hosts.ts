@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { hostsAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import { type HostState, hostStates } from '#core/domain/host-state.ts';
-import { MarkerNotFound } from '#core/store/index-pages.ts';
+import { MarkerNotFound } from '#core/store/marker-not-found.ts';
 import { action } from '../http/action.ts';
 import { fillPage, hostname, limit, pageReply } from './page.ts';
 import { viewHost } from './view.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MarkerNotFound } from '#core/store/index-pages.ts';
+import { MarkerNotFound } from '#core/store/marker-not-found.ts';
 import { action } from '../http/action.ts';
 import { limit, pageReply } from './page.ts';
 import { quotasAnswer, viewQuota } from './quota-view.ts';

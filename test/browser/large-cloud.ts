@@ -1,5 +1,5 @@
-// A local system with 10,000 hosts and 100,000 devices. A few hosts report, as any host does; their
-// rows are copied under other names, and the engine imports the copies before it starts.
+// A local system with 10,000 hosts and 100,000 devices. A few hosts report, as any host does;
+// their rows are copied under other names, and the engine imports the copies before it starts.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -35,7 +35,7 @@ export async function startLargeCloud(directory: string): Promise<Cloud> {
     () => [],
     (layout) => storeRows(layout, rows),
   );
-  // Each device would be compared with Placement once an hour, on the processors that are measured.
+  // They would compare devices with Placement, on the processors that are measured.
   await cloud.kill('consumers');
   return cloud;
 }

@@ -1,5 +1,5 @@
-// `npm run test:browser -- --large`: how fast the console is with 10,000 hosts and 100,000 devices.
-// The times are those of the browser: from an input until the frame after it has been painted.
+// `npm run test:browser -- --large`: how fast the console is with 10,000 hosts and 100,000
+// devices. The times are those of the browser: from an input until the next frame is painted.
 
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
@@ -28,7 +28,7 @@ const watch = `
   }
 `;
 
-interface Figures {
+export interface Figures {
   /** Milliseconds by what is measured. */
   readonly firstViews: Map<string, number[]>;
   readonly interactions: Map<string, number[]>;
@@ -36,7 +36,7 @@ interface Figures {
   readonly transferredBytes: number[];
 }
 
-/** Prints the figures. Returns false if a target is missed. @throws Error if nothing was counted */
+/** Prints the figures. False if a target is missed. @throws Error if nothing was counted */
 export async function measureLarge(browser: Browser, directory: string): Promise<boolean> {
   const cloud = await startLargeCloud(directory);
   const stage = new Stage(cloud, browser);
@@ -188,13 +188,15 @@ function add(times: Map<string, number[]>, name: string, ms: number): void {
 }
 
 /** @throws Error naming what was not counted */
-export function refuseUncounted({ firstViews, interactions, heapBytes }: Figures): void {
+export function refuseUncounted(figures: Figures): void {
+  const { firstViews, interactions, heapBytes, transferredBytes } = figures;
   assert.equal(firstViews.size, 2, 'A first view was not measured.');
   assert.ok(interactions.size >= 10, `Only ${interactions.size} kinds of input were measured.`);
   for (const [name, times] of [...firstViews, ...interactions]) {
     assert.ok(times.length >= rounds && times.every((ms) => ms > 0), `${name} was not measured.`);
   }
   assert.ok(heapBytes.length > 0 && heapBytes.every((bytes) => bytes > 0), 'No heap was measured.');
+  assert.ok(Math.max(0, ...transferredBytes) > 0, 'Nothing was transferred.');
 }
 
 function print({ firstViews, interactions, heapBytes, transferredBytes }: Figures): boolean {

@@ -154,14 +154,15 @@ it('records that differ in the attach handle only are one line; those of servers
       handle('2', '2026-11-23T01:00:00.900Z'),
       handle('3', '2026-11-23T00:59:00.000Z'),
     ],
-    ...[ofServer('4'), ofServer('5')],
+    ...[ofServer('4'), ofServer('5'), { ...handle('6'), device_uuid: 'other' }, handle('7')],
   ];
   const groups = recordGroups(records).map(({ first, count }) => [first.id, count]);
   expect(groups).toEqual([
-    ['1', 2],
+    ['1', 3],
     ['3', 1],
     ['4', 1],
     ['5', 1],
+    ['6', 1],
   ]);
 });
 

@@ -4,7 +4,7 @@ import { evidenceText, kindText } from '#console/devices/record-text.ts';
 import { hostsWith } from '#console/hosts/search.ts';
 import { pageOfRows, sorted } from '#console/parts/table-order.ts';
 import { countsText, reasonsText, shortId } from '#console/parts/text.ts';
-import { ageText, clockText, counted, timeText } from '#console/parts/time-text.ts';
+import { ageText, clockText, counted, dayAfter, timeText } from '#console/parts/time-text.ts';
 import { addressOf, routeOf } from '#console/routes.ts';
 
 describe('the address of a screen', () => {
@@ -72,6 +72,8 @@ describe('texts', () => {
     expect(timeText('2026-11-23T01:32:21.339Z')).toBe('2026-11-23 01:32:21');
     expect(timeText('2026-11-23T01:32:21+00:00')).toBe('2026-11-23 01:32:21');
     expect(timeText('soon')).toBe('soon');
+    expect(dayAfter('2026-02-28')).toBe('2026-03-01');
+    expect(dayAfter('')).toBe('');
     expect(clockText(Date.parse('2026-11-23T01:32:21Z'))).toBe('01:32:21');
   });
 

@@ -148,7 +148,7 @@ describe('the bundle of the console', () => {
   it('is as small as documented, and has no client of AWS', () => {
     expectDocumented('console', join(made, 'index.mjs'));
     const account = readFileSync(join(made, 'index.meta.json'), 'utf8');
-    expect(account).not.toContain('node_modules/@aws-sdk/client-');
+    expect(account.includes('node_modules/@aws-sdk/')).toBe(false);
   });
 
   it('has the page and its files beside it, and no source map', async () => {

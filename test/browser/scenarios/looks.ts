@@ -19,6 +19,10 @@ export const shown: readonly (readonly [
   ['#/hosts/cmp3', 'Host cmp3', 'Devices'],
   ['#/incidents', 'Incidents', 'Incidents'],
   ['#/requests', 'Requests', 'Requests'],
+  ['#/fleet', 'Fleet'],
+  ['#/capacity?profile=fpga', 'Capacity', 'Hosts'],
+  ['#/usage', 'Usage', 'Usage'],
+  ['#/profiles', 'Profiles', 'Device profiles'],
 ];
 
 /** As far as this file needs it: the types of browsers are not those of Node. */
@@ -72,6 +76,10 @@ async function lookAtAll(stage: Stage, size: Size, theme: Theme): Promise<void> 
       throw new Error(`${screen[0]}: ${(error as Error).message}`);
     }
   }
+  await page.goto(`${stage.cloud.url}#/hosts/cmp3`);
+  await page.getByRole('link', { name: '0000:0e:00.0' }).click();
+  await page.getByRole('list', { name: 'History' }).waitFor();
+  await check(page);
 }
 
 const themes = ['light', 'dark'] as const;

@@ -70,8 +70,9 @@ export const fleet: Group = {
         await page.mouse.move(x + 40, y + 20, { steps: 5 });
         await page.mouse.up();
         await page.getByRole('button', { name: 'Show all' }).click();
-        await map.click();
-        await page.getByText(/(online|away|conflict), \d+ devices/).waitFor();
+        // Five hosts are two rows around the middle.
+        await page.mouse.click(x - 50, y - 40);
+        await page.getByText(/(online|away|conflict), \d+ devices?/).waitFor();
       },
     },
     {
@@ -154,7 +155,7 @@ export const planning: Group = {
         await page.getByLabel('Name', { exact: true }).fill('fpga');
         await page.getByRole('button', { name: 'Would it fit?' }).click();
         await page
-          .getByText(/\d+ more server/)
+          .getByText(/\d+ servers? with this profile would fit now/)
           .first()
           .waitFor();
         await page.getByRole('button', { name: 'Create', exact: true }).click();
