@@ -1,8 +1,8 @@
 import type { Deps } from '../../deps.ts';
 import { settled } from '../../domain/identity.ts';
 
-/** An agent that runs is never silent for so long: heartbeats come every five minutes. */
-const silentMs = 360_000;
+/** An agent that runs is never silent for so long: heartbeats come every 15 minutes. */
+const silentMs = 960_000;
 
 /** The conflict cannot be ended; the message says why. */
 export class ConflictStays extends Error {
