@@ -2,10 +2,18 @@ import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
-import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
+  ApplicationLogLevel,
+  Architecture,
+  type FunctionOptions,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import {
+  LogLevel as BundlingLogLevel,
   type BundlingOptions,
-  LogLevel,
   NodejsFunction,
   OutputFormat,
 } from 'aws-cdk-lib/aws-lambda-nodejs';
@@ -24,6 +32,7 @@ import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
+  type LogLevel,
   metafileContext,
   passwordVariable,
   stagingBucketVariable,
@@ -61,7 +70,7 @@ const bundling: BundlingOptions = {
   minify: true,
   mainFields: ['module', 'main'],
   bundleAwsSDK: true,
-  logLevel: LogLevel.WARNING,
+  logLevel: BundlingLogLevel.WARNING,
   // Packages that are still CommonJS require Node's own modules.
   banner:
     "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
@@ -92,6 +101,7 @@ export class LambdaFunction extends NodejsFunction {
       functionName,
       role,
       logGroup,
+      ...logging(settings.logLevel),
       entry: `${root}${entry}`,
       projectRoot: root,
       depsLockFilePath: `${root}package-lock.json`,
@@ -205,6 +215,21 @@ function aliasesFor(name: FunctionName): Record<string, string> {
   return {
     '--alias:@aws-sdk/credential-provider-node': credentials,
     ...Object.fromEntries(left.map((client) => [`--alias:${client}`, unneeded])),
+  };
+}
+
+/**
+ * Lambda's own lines, three for each invocation, cost more than ours: it writes them only of
+ * invocations that fail or time out. That takes the JSON format, in which Lambda filters our lines
+ * too; it would drop lines of metrics below INFO, since they have no level.
+ * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+ */
+function logging(level: LogLevel): Partial<FunctionOptions> {
+  if (level === 'WARN' || level === 'ERROR') return { loggingFormat: LoggingFormat.TEXT };
+  return {
+    loggingFormat: LoggingFormat.JSON,
+    applicationLogLevelV2: ApplicationLogLevel[level],
+    systemLogLevelV2: level === 'DEBUG' ? SystemLogLevel.DEBUG : SystemLogLevel.WARN,
   };
 }
 

@@ -16,6 +16,9 @@ import {
 } from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
 
+const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
 export interface DeploymentSettings {
   readonly stage: string;
   /** Environment of every function, without the password. */
@@ -31,6 +34,7 @@ export interface DeploymentSettings {
   /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  readonly logLevel: LogLevel;
   /** X-Ray traces of the functions in access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
@@ -124,8 +128,8 @@ const own = z.object({
     .number()
     .refine((days) => RetentionDays[days] !== undefined, 'not a retention of CloudWatch Logs')
     .default(RetentionDays.THREE_MONTHS),
-  tracing: z.stringbool().default(true),
-  logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+  tracing: z.stringbool().default(false),
+  logLevel: z.enum(logLevels).default('INFO'),
   domainName: z
     .string()
     .regex(/^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'not a domain name')
@@ -211,6 +215,7 @@ export function readSettings(node: Node): DeploymentSettings {
     ...(environmentKeyArn && { environmentKeyArn }),
     keepData,
     logRetention: logRetentionDays,
+    logLevel,
     tracing: parsed.data.tracing,
     throttling: {
       nova: parsed.data.novaRequestsPerSecond,
