@@ -16,6 +16,7 @@ import {
   saysAbsent,
 } from './http.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
+import type { PasswordSource } from './password.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
@@ -50,6 +51,7 @@ export async function ownIdentity(keystone: Keystone): Promise<TokenIdentity | u
 
 export interface KeystoneOptions {
   readonly settings: Settings['keystone'];
+  readonly passwords?: PasswordSource;
   /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
   readonly http?: Http;

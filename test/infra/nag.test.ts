@@ -55,8 +55,7 @@ const deployments = {
   'on trial': { keepData: 'false' },
   'traced, under a key': {
     tracing: 'true',
-    environmentKeyArn:
-      'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
+    passwordKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
   },
 };
 

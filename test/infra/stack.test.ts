@@ -265,12 +265,12 @@ describe('functions', () => {
     }
   });
 
-  it('get the password by reference, and only if they call OpenStack', () => {
+  it('get the name of the password, and only if they call OpenStack', () => {
     for (const name of functionNames) {
-      const { CYBORG_OS_PASSWORD } = stack.functionNamed(name).properties.Environment.Variables;
-      expect(CYBORG_OS_PASSWORD).toMatch(
-        access[name].callsOpenStack ? /^\{\{resolve:secretsmanager:[^}]+\}\}$/ : /^$/,
-      );
+      const { Variables } = stack.functionNamed(name).properties.Environment;
+      const secret = access[name].callsOpenStack ? 'cyborg/keystone-password' : undefined;
+      expect(Variables.CYBORG_OS_PASSWORD_SECRET).toBe(secret);
+      expect(Variables.CYBORG_OS_PASSWORD).toBe('');
     }
   });
 });
