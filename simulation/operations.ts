@@ -49,7 +49,7 @@ const removeDuringOutage = inTurn(
   0,
   unplug(secondRegion),
 );
-/** Long enough for deadlines, quarantine, the reaper, and two heartbeats. */
+/** Long enough for deadlines, quarantine, the reaper, and heartbeats after a conflict. */
 const quiescenceMs = 35 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
