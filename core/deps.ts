@@ -8,6 +8,8 @@ import { createGlance, type Glance } from './clients/glance.ts';
 import { createHttp, type Http } from './clients/http.ts';
 import { createKeystone, type Keystone, ownIdentity } from './clients/keystone.ts';
 import { createNova, type Nova } from './clients/nova.ts';
+import { givenPassword, rotatedPassword } from './clients/password.ts';
+import { readSecret } from './clients/secrets.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs.ts';
@@ -106,9 +108,17 @@ export function createDeps(
   const log = createLog(service);
   const clock = Date.now;
   const documents = createDocuments();
-  const { url, username, projectName, applicationCredentialId = '', password } = settings.keystone;
+  const { url, username, projectName, applicationCredentialId = '' } = settings.keystone;
+  const { password, passwordSecret } = settings.keystone;
+  const passwords = passwordSecret
+    ? rotatedPassword(
+        (stage) => readSecret(passwordSecret, stage, documents.strong.config, env),
+        log,
+      )
+    : givenPassword(password);
   const keystone = createKeystone({
     settings: settings.keystone,
+    passwords,
     endpoints: settings.endpoints,
     http,
     clock,
@@ -116,7 +126,7 @@ export function createDeps(
     random: Math.random,
     ownTokenStore: ownTokenStore(documents.strong, tableName(settings.stage, 'service-tokens'), {
       owner: JSON.stringify([url, username, projectName, applicationCredentialId]),
-      password,
+      passwords,
     }),
   });
   return {

@@ -94,6 +94,12 @@ const environment = z.object({
   CYBORG_OS_USERNAME: z.string().default('cyborg'),
   /** The user's password or, if an id is given, the application credential's secret. */
   CYBORG_OS_PASSWORD: z.string(),
+  /**
+   * The secret in Secrets Manager that holds it instead, and its key if the secret is a JSON
+   * object: a rotation reaches running functions.
+   */
+  CYBORG_OS_PASSWORD_SECRET: z.string().min(1).optional(),
+  CYBORG_OS_PASSWORD_FIELD: z.string().min(1).optional(),
   CYBORG_OS_APPLICATION_CREDENTIAL_ID: z.string().min(1).optional(),
   CYBORG_OS_PROJECT_NAME: z.string().default('service'),
   CYBORG_OS_USER_DOMAIN_NAME: z.string().default('Default'),
@@ -129,6 +135,8 @@ export interface Settings {
     readonly username: string;
     /** The password or the application credential's secret. */
     readonly password: string;
+    /** Where the password is, instead. */
+    readonly passwordSecret?: { readonly id: string; readonly field?: string };
     readonly applicationCredentialId?: string;
     readonly projectName: string;
     readonly userDomainName: string;
@@ -200,6 +208,12 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       publicUrl: given.KEYSTONE_PUBLIC_URL ?? given.KEYSTONE_URL,
       username: given.CYBORG_OS_USERNAME,
       password: given.CYBORG_OS_PASSWORD,
+      ...(given.CYBORG_OS_PASSWORD_SECRET && {
+        passwordSecret: {
+          id: given.CYBORG_OS_PASSWORD_SECRET,
+          ...(given.CYBORG_OS_PASSWORD_FIELD && { field: given.CYBORG_OS_PASSWORD_FIELD }),
+        },
+      }),
       ...(given.CYBORG_OS_APPLICATION_CREDENTIAL_ID && {
         applicationCredentialId: given.CYBORG_OS_APPLICATION_CREDENTIAL_ID,
       }),

@@ -154,10 +154,10 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       threshold: 1,
       periods: 3,
     },
-    // Agents send heartbeats every five minutes, so the alarm lasts as long as the conflict.
+    // Agents send heartbeats every 15 minutes, so the alarm lasts as long as the conflict.
     {
       name: 'reports-in-conflict',
-      metric: ownMetric(stage, 'ReportsInConflict', undefined, { period: Duration.minutes(10) }),
+      metric: ownMetric(stage, 'ReportsInConflict', undefined, { period: Duration.minutes(30) }),
       threshold: 1,
       periods: 1,
     },
@@ -186,7 +186,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       threshold: 10,
       periods: 1,
     },
-    // Each host sends a heartbeat every five minutes.
+    // Each host sends a heartbeat every 15 minutes.
     {
       name: 'reports-silent',
       metric: new MathExpression({

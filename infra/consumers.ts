@@ -23,13 +23,16 @@ import type { FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 import { queueOfLosses } from './queues.ts';
-import { announcedChanges, type ChangePatterns, followedChanges } from './stream-filters.ts';
+import {
+  announcedChanges,
+  announcedWithinSeconds,
+  type ChangePatterns,
+  followedChanges,
+} from './stream-filters.ts';
 
 // Cold starts of consumers do not matter.
 const memoryMb = 512;
 const streamTimeoutSeconds = 30;
-/** Events for other services may be a moment late, in larger batches. */
-const announcedWithin = Duration.seconds(1);
 const sweepTimeoutSeconds = 60;
 const sweepEvery = Duration.minutes(1);
 
@@ -40,7 +43,7 @@ export class Consumers extends Construct {
     for (const row of queueRows) this.#consumeQueue(surroundings, row);
     this.#readStreams(surroundings, 'changes', followedChanges);
     this.#readStreams(surroundings, 'announcements', announcedChanges, {
-      maxBatchingWindow: announcedWithin,
+      maxBatchingWindow: Duration.seconds(announcedWithinSeconds),
     });
     this.#sweep(surroundings);
   }

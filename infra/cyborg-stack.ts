@@ -12,6 +12,7 @@ import { createNotification } from './notification.ts';
 import { createQueues } from './queues.ts';
 import type { DeploymentSettings } from './settings.ts';
 import { createStagingBucket } from './staging.ts';
+import { TableProtection } from './table-protection.ts';
 import { createTables } from './tables.ts';
 
 /**
@@ -35,9 +36,11 @@ export class CyborgStack extends Stack {
     const queues = createQueues(this, settings);
     const staging = createStagingBucket(this, settings);
     const api = new Api(this, 'Api', { settings, tables, queues, staging });
-    new Consumers(this, 'Consumers', { settings, tables, queues, staging });
+    const consumers = new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const bus = new EventBus(this, 'EventBus', { eventBusName: eventBusName(settings.stage) });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
+    const after = [api, consumers, hosts, staging];
+    new TableProtection(this, 'TableProtection', { settings, tables, after });
     const { stage, hasConsole } = settings;
     const { apiId } = api;
     const action = createNotification(this, settings);

@@ -1,15 +1,16 @@
 import { fileURLToPath } from 'node:url';
-import { Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Key } from 'aws-cdk-lib/aws-kms';
-import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
-  type BundlingOptions,
-  type ICommandHooks,
-  LogLevel,
-  NodejsFunction,
-  OutputFormat,
-} from 'aws-cdk-lib/aws-lambda-nodejs';
+  ApplicationLogLevel,
+  Architecture,
+  type FunctionOptions,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { type ICommandHooks, NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
@@ -19,13 +20,16 @@ import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
+import { aliasArguments, bundling } from './bundling.ts';
 import { constructId } from './construct-id.ts';
 import { acknowledgeWildcard } from './nag.ts';
 import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
+  type LogLevel,
   metafileContext,
+  passwordFieldVariable,
   passwordVariable,
   stagingBucketVariable,
   thingArnVariable,
@@ -51,24 +55,9 @@ export interface LambdaFunctionProps {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
-const unneeded = fileURLToPath(new URL('unneeded-clients.ts', import.meta.url));
 
 /** Disk space for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
-
-// The SDK is bundled: that loads faster than the runtime's copy, and pins the version. ES modules
-// are preferred, because only they allow tree shaking.
-const bundling: BundlingOptions = {
-  format: OutputFormat.ESM,
-  minify: true,
-  mainFields: ['module', 'main'],
-  bundleAwsSDK: true,
-  logLevel: LogLevel.WARNING,
-  // Packages that are still CommonJS require Node's own modules.
-  banner:
-    "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-};
 
 /** A function with our defaults. access.ts decides its role's permissions and its environment. */
 export class LambdaFunction extends NodejsFunction {
@@ -95,6 +84,7 @@ export class LambdaFunction extends NodejsFunction {
       functionName,
       role,
       logGroup,
+      ...logging(settings.logLevel),
       entry: `${root}${entry}`,
       projectRoot: root,
       depsLockFilePath: `${root}package-lock.json`,
@@ -104,8 +94,7 @@ export class LambdaFunction extends NodejsFunction {
       memorySize: memoryMb,
       ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
       ...(access[name].stagesImages && { ephemeralStorageSize: diskForImages }),
-      environment: { ...settings.environment, [passwordVariable]: passwordFor(name, settings) },
-      ...encryptionOf(scope, id, name, settings),
+      environment: { ...settings.environment, ...passwordOf(name, settings) },
       // Only Lambda's own segments: X-Ray's SDK would enlarge every bundle, and log lines have
       // the details.
       tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
@@ -113,7 +102,7 @@ export class LambdaFunction extends NodejsFunction {
       awsSdkConnectionReuse: false,
       bundling: {
         ...bundling,
-        esbuildArgs: aliasesFor(name),
+        esbuildArgs: aliasArguments(name),
         metafile: scope.node.tryGetContext(metafileContext) === true,
         ...(addFiles && { commandHooks: afterBundling(addFiles) }),
       },
@@ -139,9 +128,7 @@ export class LambdaFunction extends NodejsFunction {
       );
       this.#allow('dynamodb', ['Query'], arns);
     }
-    if (settings.environmentKeyArn && callsOpenStack) {
-      this.#allow('kms', ['Decrypt'], [settings.environmentKeyArn]);
-    }
+    if (callsOpenStack) this.#allowPassword(settings);
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
@@ -155,6 +142,18 @@ export class LambdaFunction extends NodejsFunction {
   allowDeadLettering(name: QueueName | StreamConsumerName, dead: IQueue): void {
     this.addEnvironment(deadQueueUrlVariable(name), dead.queueUrl);
     this.#allow('sqs', ['SendMessage'], [dead.queueArn]);
+  }
+
+  #allowPassword({ passwordSecret, passwordKeyArn }: DeploymentSettings): void {
+    // Secrets Manager adds six random characters to a name.
+    const arn = passwordSecret.startsWith('arn:')
+      ? passwordSecret
+      : Stack.of(this).formatArn({
+          ...{ service: 'secretsmanager', resource: 'secret' },
+          ...{ resourceName: `${passwordSecret}-??????`, arnFormat: ArnFormat.COLON_RESOURCE_NAME },
+        });
+    this.#allow('secretsmanager', ['GetSecretValue'], [arn]);
+    if (passwordKeyArn) this.#allow('kms', ['Decrypt'], [passwordKeyArn]);
   }
 
   #allow(service: string, actions: readonly string[], resources: string[]): void {
@@ -210,36 +209,32 @@ function afterBundling(addFiles: (folder: string) => string): ICommandHooks {
   };
 }
 
-/** Replaces clients of services that the function may not use, to reduce its bundle. */
-function aliasesFor(name: FunctionName): Record<string, string> {
-  const { jobs, stagesImages } = access[name];
-  const left = [
-    ...(jobs ? [] : ['@aws-sdk/client-iot']),
-    ...(stagesImages ? [] : ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']),
-  ];
+/**
+ * Lambda's own lines, three for each invocation, cost more than ours: it writes them only of
+ * invocations that fail or time out. That takes the JSON format, in which Lambda filters our lines
+ * too; it would drop lines of metrics below INFO, since they have no level.
+ * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+ */
+function logging(level: LogLevel): Partial<FunctionOptions> {
+  if (level === 'WARN' || level === 'ERROR') return { loggingFormat: LoggingFormat.TEXT };
   return {
-    '--alias:@aws-sdk/credential-provider-node': credentials,
-    ...Object.fromEntries(left.map((client) => [`--alias:${client}`, unneeded])),
+    loggingFormat: LoggingFormat.JSON,
+    applicationLogLevelV2: ApplicationLogLevel[level],
+    systemLogLevelV2: level === 'DEBUG' ? SystemLogLevel.DEBUG : SystemLogLevel.WARN,
   };
 }
 
-/** Empty for functions that do not need it: least privilege. */
-function passwordFor(name: FunctionName, settings: DeploymentSettings): string {
-  return access[name].callsOpenStack ? settings.password.unsafeUnwrap() : '';
-}
-
-/**
- * Without a key of the deployment, AWS's own key: every reader of the configuration can decrypt
- * it.
- */
-function encryptionOf(
-  scope: Construct,
-  id: string,
+/** Where the password is, for the functions that need it; the password itself is in none. */
+function passwordOf(
   name: FunctionName,
-  { environmentKeyArn }: DeploymentSettings,
-) {
-  if (!environmentKeyArn || !access[name].callsOpenStack) return {};
-  return { environmentEncryption: Key.fromKeyArn(scope, `${id}Key`, environmentKeyArn) };
+  { passwordSecret, passwordField }: DeploymentSettings,
+): Record<string, string> {
+  if (!access[name].callsOpenStack) return { [passwordVariable]: '' };
+  return {
+    [passwordVariable]: '',
+    [`${passwordVariable}_SECRET`]: passwordSecret,
+    ...(passwordField && { [passwordFieldVariable]: passwordField }),
+  };
 }
 
 function namesOf(byTable: Readonly<Partial<Record<TableName, unknown>>>): TableName[] {

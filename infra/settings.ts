@@ -1,7 +1,6 @@
 // Settings of one deployment, from the context in cdk.json or `-c name=value`. Settings of the
 // functions are passed on unchanged; core/settings.ts defines them.
 
-import { SecretValue } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
@@ -16,21 +15,25 @@ import {
 } from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
 
+const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
 export interface DeploymentSettings {
   readonly stage: string;
   /** Environment of every function, without the password. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * The service user's password in Keystone. CloudFormation writes it into the environment of the
-   * functions that call OpenStack, so every reader of their configuration can read it; after a
-   * rotation the stack must be deployed again.
+   * The secret with the service user's password, by name or ARN, and its key if it is a JSON
+   * object. Functions that call OpenStack read it when they need it, and again after a rotation.
    */
-  readonly password: SecretValue;
-  /** Key that encrypts that environment: only its users can read the password then. */
-  readonly environmentKeyArn?: string;
+  readonly passwordSecret: string;
+  readonly passwordField?: string;
+  /** Key in KMS that encrypts the secret, if it is not AWS's own. */
+  readonly passwordKeyArn?: string;
   /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
+  readonly logLevel: LogLevel;
   /** X-Ray traces of the functions in access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
@@ -87,6 +90,7 @@ const passedOn = {
 export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
+export const passwordFieldVariable = 'CYBORG_OS_PASSWORD_FIELD';
 
 /** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */
 export const metafileContext = 'measureBundles';
@@ -110,14 +114,12 @@ const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
 
 // The command line gives text, cdk.json any JSON value.
 const own = z.object({
-  // CloudFormation resolves `ssm-secure` only in a few properties, not in a function's
-  // environment: so the password must be in Secrets Manager.
   passwordSecret: z
     .string('the name or ARN of the secret in Secrets Manager that holds the password')
     .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
   /** Key in the secret, if the secret is a JSON object. */
   passwordField: z.string().optional(),
-  environmentKeyArn: z
+  passwordKeyArn: z
     .string()
     .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'not the ARN of a key in KMS')
     .optional(),
@@ -126,9 +128,9 @@ const own = z.object({
     .number()
     .refine((days) => RetentionDays[days] !== undefined, 'not a retention of CloudWatch Logs')
     .default(RetentionDays.THREE_MONTHS),
-  tracing: z.stringbool().default(true),
+  tracing: z.stringbool().default(false),
   console: z.stringbool().default(true),
-  logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+  logLevel: z.enum(logLevels).default('INFO'),
   domainName: z
     .string()
     .regex(/^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'not a domain name')
@@ -203,17 +205,16 @@ export function readSettings(node: Node): DeploymentSettings {
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, truststoreUri, truststoreVersion } = parsed.data;
   const { subnetIds, securityGroupIds } = parsed.data;
-  const { alarmTopicArn, alarmEmail, environmentKeyArn } = parsed.data;
+  const { alarmTopicArn, alarmEmail, passwordKeyArn } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
-    password: SecretValue.secretsManager(
-      passwordSecret,
-      passwordField === undefined ? {} : { jsonField: passwordField },
-    ),
-    ...(environmentKeyArn && { environmentKeyArn }),
+    passwordSecret,
+    ...(passwordField && { passwordField }),
+    ...(passwordKeyArn && { passwordKeyArn }),
     keepData,
     logRetention: logRetentionDays,
+    logLevel,
     tracing: parsed.data.tracing,
     throttling: {
       nova: parsed.data.novaRequestsPerSecond,

@@ -18,7 +18,7 @@ export function createStagingBucket(scope: Construct, { environment }: Deploymen
     enforceSSL: true,
     // core/clients/staging.ts copies an image again before it expires.
     lifecycleRules: [{ expiration: Duration.days(7) }],
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   acknowledge(
     bucket,

@@ -10,6 +10,12 @@ import type { tables } from '#core/store/tables.ts';
 
 type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name'];
 
+/**
+ * How long a batch of `announcements` waits for more records: each invocation is paid for, and the
+ * history and the events of other services may be a moment late.
+ */
+export const announcedWithinSeconds = 10;
+
 export interface ChangePattern {
   readonly dynamodb: {
     readonly NewImage?: ImagePattern;

@@ -53,8 +53,9 @@ function createTable(
     ...(!row.isSeldomRead && {
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     }),
-    deletionProtection: keepData,
-    removalPolicy: keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    // A rolled-back creation deletes them, cdk destroy keeps them. table-protection.ts protects
+    // them from other deletions.
+    removalPolicy: keepData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
   });
 }
 

@@ -258,7 +258,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'clone the host': {
     about: ['host'],
     of: ['end an identity conflict', 'reboot the host'],
-    act: inTurn(cloneHosts, 9 * minuteMs, endConflicts),
+    act: inTurn(cloneHosts, 19 * minuteMs, endConflicts),
   },
   'end the AWS IoT outage': {
     about: ['instance'],

@@ -49,8 +49,8 @@ const removeDuringOutage = inTurn(
   0,
   unplug(secondRegion),
 );
-/** Long enough for deadlines, quarantine, and the reaper. */
-const quiescenceMs = 25 * minuteMs;
+/** Long enough for deadlines, quarantine, the reaper, and heartbeats after a conflict. */
+const quiescenceMs = 35 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
 export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota';
@@ -273,7 +273,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'send a heartbeat': {
     about: ['host'],
-    prepareMs: 2.75 * minuteMs,
+    prepareMs: 12.75 * minuteMs,
     act: () => {},
   },
   'send the first report of a host': {
@@ -307,7 +307,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'report from a host in identity conflict': {
     about: ['host'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
-    prepareMs: 8 * minuteMs,
+    prepareMs: 18 * minuteMs,
     act: inTurn(killAgents, 2 * minuteMs, endConflicts),
   },
   'Nova and Placement find an instance after 6 minutes': {
@@ -335,7 +335,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'clone the host': {
     about: ['host', 'GPU'],
     prepare: boot('vgpu'),
-    act: inTurn(cloneHosts, 8 * minuteMs, endConflicts),
+    act: inTurn(cloneHosts, 18 * minuteMs, endConflicts),
   },
   'clone a host without its NIC': {
     about: ['host'],
@@ -343,20 +343,20 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 2 * minuteMs,
     act: inTurn(
       inTurn(cloneHosts, minuteMs, isPlacementOut(false)),
-      8 * minuteMs,
+      18 * minuteMs,
       inTurn(endConflicts, minuteMs, plug(nicAddress)),
     ),
   },
   'end an identity conflict': {
     about: ['host', 'GPU', 'instance'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
-    prepareMs: 8 * minuteMs,
+    prepareMs: 18 * minuteMs,
     act: inTurn(endConflicts, 1000, killAgents),
   },
   'end an identity conflict without the NIC': {
     about: ['host'],
     prepare: inTurn(inTurn(plug(secondRegion), minuteMs, removeDuringOutage), 80_000, cloneHosts),
-    prepareMs: 9 * minuteMs,
+    prepareMs: 19 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
   },
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },

@@ -17,6 +17,7 @@ import {
   saysAbsent,
 } from './http.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
+import type { PasswordSource } from './password.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 import { type Credentials, type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
@@ -57,6 +58,7 @@ export interface KeystoneClient extends Keystone {
 
 export interface KeystoneOptions {
   readonly settings: Settings['keystone'];
+  readonly passwords?: PasswordSource;
   /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
   readonly http?: Http;

@@ -13,6 +13,8 @@ import {
   readBody,
   ServiceUnavailable,
 } from './http.ts';
+import type { PasswordSource } from './password.ts';
+import { givenPassword } from './password.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
 /** Shares the token between containers. The token is a secret: store it encrypted. */
@@ -23,6 +25,8 @@ export interface OwnTokenStore {
 
 export interface OwnTokenOptions {
   readonly settings: Settings['keystone'];
+  /** Of the settings, if it is not given. */
+  readonly passwords?: PasswordSource | undefined;
   /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
   readonly http: Http;
@@ -77,7 +81,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
   async function logIn(withinMs: number | undefined): Promise<OwnToken> {
     if (hold && hold.until > clock()) throw hold.error;
     try {
-      const token = await authenticate(options, withinMs);
+      const token = await authenticateWithAny(options, withinMs);
       catalogReadAt = clock();
       await writeStore(token);
       return token;
@@ -151,8 +155,39 @@ const tokenBody = z.object({
   }),
 });
 
+/** Keystone knows another password of ours, or another secret. */
+class LoginRefused extends ServiceUnavailable {}
+
+/**
+ * A refused password may have been rotated: the others are asked for, and the first that holds is
+ * kept.
+ */
+async function authenticateWithAny(
+  options: OwnTokenOptions,
+  timeoutMs: number | undefined,
+): Promise<OwnToken> {
+  const passwords = options.passwords ?? givenPassword(options.settings.password);
+  const known = await passwords.current();
+  try {
+    return await authenticate(options, known, timeoutMs);
+  } catch (error) {
+    if (!(error instanceof LoginRefused)) throw error;
+    for await (const password of passwords.others(known)) {
+      try {
+        const token = await authenticate(options, password, timeoutMs);
+        passwords.keep(password);
+        return token;
+      } catch (fault) {
+        if (!(fault instanceof LoginRefused)) throw fault;
+      }
+    }
+    throw error;
+  }
+}
+
 async function authenticate(
   { settings, http }: OwnTokenOptions,
+  password: string,
   timeoutMs: number | undefined,
 ): Promise<OwnToken> {
   const request: HttpRequest = {
@@ -160,7 +195,9 @@ async function authenticate(
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens`,
     body: {
-      auth: settings.applicationCredentialId ? byCredential(settings) : byPassword(settings),
+      auth: settings.applicationCredentialId
+        ? byCredential(settings, password)
+        : byPassword(settings, password),
     },
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
@@ -169,7 +206,8 @@ async function authenticate(
   if (answer.status !== 201 || token === null) {
     const who = nameOf(settings);
     const { message } = new RequestRefused(request, answer);
-    throw new ServiceUnavailable('identity', request.url, `no token for ${who}: ${message}`, false);
+    const Refusal = answer.status === 401 ? LoginRefused : ServiceUnavailable;
+    throw new Refusal('identity', request.url, `no token for ${who}: ${message}`, false);
   }
   const body = readBody(tokenBody, request, answer);
   return {
@@ -183,18 +221,21 @@ async function authenticate(
   };
 }
 
-function byPassword(settings: Settings['keystone']): unknown {
+function byPassword(settings: Settings['keystone'], password: string): unknown {
   const user = {
     name: settings.username,
     domain: { name: settings.userDomainName },
-    password: settings.password,
+    password,
   };
   const project = { name: settings.projectName, domain: { name: settings.projectDomainName } };
   return { identity: { methods: ['password'], password: { user } }, scope: { project } };
 }
 
 /** An application credential has its own project; Keystone refuses a scope beside it. */
-function byCredential({ applicationCredentialId: id, password }: Settings['keystone']): unknown {
+function byCredential(
+  { applicationCredentialId: id }: Settings['keystone'],
+  password: string,
+): unknown {
   const application_credential = { id, secret: password };
   return { identity: { methods: ['application_credential'], application_credential } };
 }

@@ -31,8 +31,11 @@ import { withCareOfFirstForm } from './first-form.ts';
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
 
-/** Interval of heartbeats of an unchanged host. */
-export const heartbeatSeconds = 300;
+/**
+ * Interval of heartbeats of an unchanged host. Presence events tell sooner that an agent is gone;
+ * heartbeats make up for lost ones (core/domain/presence.ts).
+ */
+export const heartbeatSeconds = 900;
 
 const shortText = z.string().max(255);
 const traitName = z

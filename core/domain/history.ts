@@ -109,7 +109,8 @@ export interface HistoryPartition {
 
 /**
  * Where a record is stored, once in each: every copy costs one write, so an ARQ's creation is with
- * the ARQ only, and a release is not repeated with the instance, whose claims name the ARQs.
+ * the ARQ only, and a claim is with the instance where its release is with the ARQ: each names the
+ * other's subject.
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
  */
@@ -120,7 +121,7 @@ export function partitionsOf(record: HistoryRecord): HistoryPartition[] {
   if (kind === 'arq.created' || kind === 'arq.deleted') return ofArqs;
   const isEnd = kind === 'device.added' || kind === 'device.removed';
   return [
-    ...ofArqs,
+    ...(kind === 'handle.claimed' && instanceUuid ? [] : ofArqs),
     ...partition('instance', kind === 'handle.released' ? undefined : instanceUuid),
     ...partition('host', hostname),
     ...partition('project', projectId),
@@ -128,6 +129,23 @@ export function partitionsOf(record: HistoryRecord): HistoryPartition[] {
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
     { subject: 'day', key: dayOf(record.at, record.id) },
   ];
+}
+
+/** Longer than the 31 days that one question to the whole history covers. */
+const claimsDays = 35;
+
+/**
+ * How long a copy of a record is kept. The end of a claim has its beginning in it, so the copies
+ * of claims by which projects and days are listed go sooner than those of the host and the
+ * instance.
+ */
+export function daysKept(
+  { kind }: Pick<HistoryRecord, 'kind'>,
+  { subject }: HistoryPartition,
+  days: number,
+): number {
+  const isRepeated = kind === 'handle.claimed' && (subject === 'project' || subject === 'day');
+  return isRepeated ? Math.min(claimsDays, days) : days;
 }
 
 function partition(subject: HistorySubject, key: string | undefined): HistoryPartition[] {

@@ -1,7 +1,7 @@
 // The state of a host, as operators see it.
 
 import type { HostSummary } from './host-summary.ts';
-import { isLost } from './presence.ts';
+import { heardAt, isLost } from './presence.ts';
 import type { StoredHost } from './report-plan.ts';
 
 export const hostStates = ['online', 'away', 'conflict', 'never-reported'] as const;
@@ -21,12 +21,11 @@ export function hostStateOf(
 ): StateOfHost {
   if (host.conflict) return stateSince('conflict', host.conflict.since);
   if (host.bootId === undefined) return stateSince('never-reported', firstSeen);
-  const { presence, lastReportAt, bootedAt } = host;
+  const { presence, bootedAt } = host;
   if (!isLost(host, nowMs)) {
     return stateSince('online', presence?.isConnected ? presence.at : bootedAt);
   }
-  // Without a presence event the last report is the last that was heard.
-  return stateSince('away', presence?.at ?? lastReportAt);
+  return stateSince('away', heardAt(host));
 }
 
 function stateSince(state: HostState, since: string | undefined): StateOfHost {

@@ -23,14 +23,35 @@ export function supersedes(event: Presence, known: Presence | undefined): boolea
 
 /** Grace for an agent that lost its connection: most agents reconnect by themselves. */
 const graceMs = 60_000;
-/** Two heartbeats. An agent that reports is present, even if its presence event was lost. */
-const silenceMs = 600_000;
+/** Of a report in the broker, from its publication until the rule has its time. */
+const delayMs = 10_000;
+/** Three heartbeats: presence events can be lost, and reports can be late. */
+const silenceMs = 2_700_000;
 
-/** Whether the host's agent has been away for longer than the grace. */
-export function isLost(host: Pick<Host, 'presence' | 'lastReportAt'>, nowMs: number): boolean {
-  const reportedMs = host.lastReportAt ? Date.parse(host.lastReportAt) : 0;
-  if (!host.presence) return nowMs - reportedMs > silenceMs;
-  if (host.presence.isConnected) return false;
-  const heardMs = Math.max(Date.parse(host.presence.at), reportedMs);
-  return nowMs - heardMs > graceMs;
+type Heard = Pick<Host, 'presence' | 'lastReportAt'>;
+
+/**
+ * Whether the host's agent has been away for longer than the grace. A presence event may be lost:
+ * an agent that has reported since its connection ended has connected again, and one that is
+ * connected without reporting is gone.
+ */
+export function isLost(host: Heard, nowMs: number): boolean {
+  const { presence } = host;
+  const reportedMs = timeOf(host.lastReportAt);
+  const isEnded = presence && !presence.isConnected && reportedMs <= timeOf(presence.at) + delayMs;
+  return nowMs - heardMsOf(host) > (isEnded ? graceMs : silenceMs);
+}
+
+/** When the agent was last heard of; ISO 8601. Undefined if it never was. */
+export function heardAt(host: Heard): string | undefined {
+  const heardMs = heardMsOf(host);
+  return heardMs === 0 ? undefined : new Date(heardMs).toISOString();
+}
+
+function heardMsOf({ presence, lastReportAt }: Heard): number {
+  return Math.max(timeOf(presence?.at), timeOf(lastReportAt));
+}
+
+function timeOf(time: string | undefined): number {
+  return time === undefined ? 0 : Date.parse(time);
 }

@@ -1,7 +1,13 @@
 // Rows of the history.
 
 import * as z from 'zod';
-import { type HistoryPartition, type HistoryRecord, historyKinds } from '../domain/history.ts';
+import {
+  daysKept,
+  type HistoryPartition,
+  type HistoryRecord,
+  type HistorySubject,
+  historyKinds,
+} from '../domain/history.ts';
 import { camelNamed, parseRow, snakeNamed } from './row-fields.ts';
 import type { Row } from './rows.ts';
 
@@ -39,16 +45,45 @@ export function sortKeyOf({ at, id }: Pick<HistoryRecord, 'at' | 'id'>): string 
   return `${at}#${id}`;
 }
 
-/** @param days how long it is kept */
+/** The attribute that is left out where the partition's key says the same; a day has none. */
+const ownAttributes = {
+  arq: 'arq_uuid',
+  instance: 'instance_uuid',
+  device: 'device_uuid',
+  host: 'hostname',
+  project: 'project_id',
+  profile: 'profile_name',
+  day: undefined,
+} as const satisfies Record<HistorySubject, string | undefined>;
+
+export function ownAttribute({ subject }: HistoryPartition): string | undefined {
+  return ownAttributes[subject];
+}
+
+/**
+ * Without what its key says: a record is stored some nine times, for a year and more.
+ *
+ * @param days how long it is kept
+ */
 export function historyRow(record: HistoryRecord, partition: HistoryPartition, days: number): Row {
+  const { id: _id, at: _at, ...rest } = record;
+  const attributes: Record<string, unknown> = snakeNamed(rest);
+  const own = ownAttribute(partition);
+  if (own !== undefined && attributes[own] === partition.key) delete attributes[own];
   return {
     pk: partitionKey(partition),
     sk: sortKeyOf(record),
-    ...snakeNamed(record),
-    expires_at: Math.floor(Date.parse(record.at) / 1000) + days * secondsPerDay,
+    ...attributes,
+    expires_at:
+      Math.floor(Date.parse(record.at) / 1000) + daysKept(record, partition, days) * secondsPerDay,
   };
 }
 
-export function recordOf(row: Row): HistoryRecord {
-  return camelNamed(parseRow(storedRecord, row));
+export function recordOf(row: Row, partition: HistoryPartition): HistoryRecord {
+  const [at, id] = String(row.sk).split('#');
+  const own = ownAttribute(partition);
+  // A bind names all of its ARQs.
+  const isNamed = own === undefined || (own === 'arq_uuid' && row.arq_uuids !== undefined);
+  const key = isNamed ? {} : { [own]: partition.key };
+  return camelNamed(parseRow(storedRecord, { ...key, id, at, ...row }));
 }

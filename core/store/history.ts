@@ -4,7 +4,7 @@ import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type HandlePlace, handlePlaceOf } from '../domain/handle-claim.ts';
 import type { HistoryPartition, HistoryRecord } from '../domain/history.ts';
 import type { Documents } from './documents.ts';
-import { historyRow, partitionKey, recordOf } from './history-rows.ts';
+import { historyRow, ownAttribute, partitionKey, recordOf } from './history-rows.ts';
 import { deployableOf } from './inventory-rows.ts';
 import { getRow } from './reads.ts';
 import { deployableKey, type Row } from './rows.ts';
@@ -84,7 +84,7 @@ export function historyReader(client: Documents, table: string): HistoryReader {
             ...(from && { ExclusiveStartKey: from }),
           }),
         );
-        records.push(...(answer.Items ?? []).map(recordOf));
+        records.push(...(answer.Items ?? []).map((row) => recordOf(row, partition)));
         from = answer.LastEvaluatedKey;
         const { limit } = page;
         if (records.length >= limit && (from || records.length > limit)) {
@@ -99,8 +99,9 @@ export function historyReader(client: Documents, table: string): HistoryReader {
 }
 
 function queryOf(partition: HistoryPartition, page: HistoryPage) {
-  const { limit, order, filter } = page;
+  const { limit, order } = page;
   const { low, high } = boundsOf(page);
+  const filter = filterWithin(partition, page);
   const names = Object.fromEntries(Object.keys(filter).map((name) => [`#${name}`, name]));
   const values = Object.fromEntries(
     Object.entries(filter).map(([name, value]) => [`:${name}`, value]),
@@ -123,6 +124,14 @@ function queryOf(partition: HistoryPartition, page: HistoryPage) {
     // A filter drops records only after they were read.
     ...(Object.keys(filter).length === 0 && { Limit: limit + 1 }),
   };
+}
+
+/** Without the attribute that all records of the partition share, and none of them stores. */
+function filterWithin(partition: HistoryPartition, { filter }: HistoryPage) {
+  const own = ownAttribute(partition);
+  return Object.fromEntries(
+    Object.entries(filter).filter(([name, value]) => name !== own || value !== partition.key),
+  );
 }
 
 /** The range of time, without what a marker says was read; it may be outside of the range. */

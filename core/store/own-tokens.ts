@@ -18,26 +18,48 @@ const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
+/** Where the password is from; it may be rotated while the process runs. */
+export interface SealingPasswords {
+  current(): Promise<string>;
+  others(refused: string): AsyncIterable<string>;
+  keep(accepted: string): void;
+}
+
 /** @param owner at which Keystone, and as whom; containers of one deployment agree in it */
 export function ownTokenStore(
   client: Documents,
   table: string,
-  { owner, password }: { readonly owner: string; readonly password: string },
+  { owner, passwords }: { readonly owner: string; readonly passwords: SealingPasswords },
 ): OwnTokens {
   const pk = `OWN#${createHash('sha256').update(owner).digest('hex')}`;
-  const key = Buffer.from(hkdfSync('sha256', password, owner, 'own token', 32));
+  const keyOf = (password: string) =>
+    Buffer.from(hkdfSync('sha256', password, owner, 'own token', 32));
+
+  /** Another container may know the next password already. */
+  async function openWithAny(sealed: string): Promise<string | undefined> {
+    const known = await passwords.current();
+    const text = open(keyOf(known), sealed);
+    if (text !== undefined) return text;
+    for await (const password of passwords.others(known)) {
+      const opened = open(keyOf(password), sealed);
+      if (opened === undefined) continue;
+      passwords.keep(password);
+      return opened;
+    }
+    return undefined;
+  }
 
   return {
     async read() {
       const row = await getRow(client, table, { pk });
-      const text = typeof row?.sealed === 'string' ? open(key, row.sealed) : undefined;
+      const text = typeof row?.sealed === 'string' ? await openWithAny(row.sealed) : undefined;
       return text === undefined ? undefined : ownToken.parse(JSON.parse(text));
     },
 
     async write(token) {
       const Item = {
         pk,
-        sealed: seal(key, JSON.stringify(token)),
+        sealed: seal(keyOf(await passwords.current()), JSON.stringify(token)),
         expires_at: Math.ceil(token.expiresAt / 1000),
       };
       await client.send(new PutCommand({ TableName: table, Item }));

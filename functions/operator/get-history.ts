@@ -71,6 +71,7 @@ function pageOf(given: Filter, project: string | undefined): HistoryPage {
     hostname: given.host,
     profile_name: given.profile,
     project_id: project,
+    arq_uuid: given.arq,
     kind: given.kind,
   };
   const filter = Object.fromEntries(
@@ -89,7 +90,7 @@ async function partitionsFor(
   deps: Deps,
   { arq, instance, device, host, project, profile }: Filter,
 ): Promise<readonly HistoryPartition[] | undefined> {
-  if (arq !== undefined) return [{ subject: 'arq', key: arq }];
+  if (arq !== undefined) return partitionsOfArq(deps, arq, project);
   if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
   if (device !== undefined) {
     const key = await hostOfDevice(deps, device);
@@ -107,13 +108,33 @@ async function partitionsOfTenant(
   project: string,
   { arq, instance }: Filter,
 ): Promise<readonly HistoryPartition[]> {
-  if (arq !== undefined) return [{ subject: 'arq', key: arq }];
+  if (arq !== undefined) return partitionsOfArq(deps, arq, project);
   if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
   return [{ subject: 'project', key: project }];
 }
 
 /** ARQs of an instance that are read: each time it is unshelved or moved, it gets others. */
 const arqsMax = 200;
+
+/** Its releases name its instances, which have the claims; the last claim may last. */
+async function partitionsOfArq(
+  deps: Deps,
+  arq: string,
+  project: string | undefined,
+): Promise<HistoryPartition[]> {
+  const own = { subject: 'arq', key: arq } as const;
+  const filter = project === undefined ? {} : { project_id: project };
+  const [{ records }, found] = await Promise.all([
+    deps.history.read(own, { limit: arqsMax, order: 'newest-first', filter }),
+    deps.store.arqs.byUuids([arq as ArqUuid]),
+  ]);
+  const live = found.get(arq as ArqUuid);
+  const isShown = project === undefined || live?.projectId === project;
+  const lasting = isShown ? live?.binding?.instanceUuid : undefined;
+  const named = records.flatMap(({ instanceUuid }) => instanceUuid ?? []);
+  const instances = new Set([...named, ...(lasting ? [lasting] : [])]);
+  return [own, ...[...instances].map((key) => ({ subject: 'instance', key }) as const)];
+}
 
 /** Its claims name its ARQs, which have the rest. */
 async function partitionsOfInstance(

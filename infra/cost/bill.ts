@@ -1,8 +1,12 @@
 // Computes costs from the counted units. Values that cannot be counted without AWS are
-// assumptions, listed in `taken`: durations of functions, sizes of log lines and of images.
+// assumptions, listed in `taken`: durations of functions, cold starts, sizes of images.
 
+import { heartbeatSeconds } from '#core/contracts/inventory-report.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import { queues } from '#core/contracts/queues.ts';
+import { announcedWithinSeconds } from '../stream-filters.ts';
 import {
+  countedLogLine,
   countedMetricLine,
   countedTraffic,
   countedUnits,
@@ -15,36 +19,51 @@ export const taken = {
   /** Mean duration of a warm function behind the API, and of a consumer. */
   requestMs: 40,
   consumerMs: 100,
-  /** Of each reader of the streams. */
+  /** Of each reader of the streams, and what each further record of a batch adds. */
   changesMs: 30,
+  recordMs: 5,
+  /** AWS: "typically under 1 %" of invocations; the start is paid for since 2025. */
+  coldShare: 0.01,
+  coldMs: 600,
+  /** Shards of the stream of a table on demand that never had much traffic. */
+  shards: 4,
   /** Calls to Keystone, Placement or Nova; one request in ten has a token that is not cached. */
   openStackMs: 200,
   /** Time that nova-compute's list of the ARQs waits for a bind on the host. */
   resolveWaitMs: 1500,
   imageMs: 10_000,
   imageMegabytes: 20,
-  /** Size of a log line with its envelope; lines per access-log entry, request and delivery. */
-  logBytes: 600,
-  linesPerInvocation: 3,
-  /** Size of a record of the history, with DynamoDB's overhead, and how long it is kept. */
-  recordBytes: 800,
-  historyDays: 400,
+  /** A line of the access log, and what CloudWatch and a trace's id add to any other line. */
+  accessLineBytes: 350,
+  lineOverheadBytes: 80,
+  /** Long polls of Lambda on an idle queue. */
+  pollersPerQueue: 5,
+  pollSeconds: 20,
   /** Rows of a host and its three devices, with their indexes. */
   kilobytesPerHost: 30,
 } as const;
 
 const daysPerMonth = 365.25 / 12;
 
+/** Columns of the table of servers. */
+export const serverKinds = ['pci', 'vgpuAhead', 'vgpu', 'fpga'] as const;
+export const serverTitles = ['', 'PCI', 'vGPU, made ahead', 'vGPU', 'FPGA, programmed'];
+
 /** GB, as in infra/api.ts and infra/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
+
+/** Of servers in the table, which a month is taken for. */
+const million = 1_000_000;
+const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
 
 /** Number of units per price. */
 export type Bill = Readonly<Partial<Record<Priced, number>>>;
 
-/** The cost of one server from creation to deletion. */
-export function billOf(workload: 'pci' | 'vgpu' | 'fpga'): Bill {
+/** The cost of one server from creation to deletion, of a million in a month, without X-Ray. */
+export function billOf(workload: (typeof serverKinds)[number]): Bill {
   const units = countedUnits[workload];
-  const waited = units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
+  const waited =
+    workload !== 'vgpuAhead' && units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
   return sum([ofUnits(units), ofImages(units), { gigabyteSecond: waited }]);
 }
 
@@ -56,7 +75,7 @@ export function billOfIdleHost(): Bill {
   const fullReports = minutes / 60;
   return sum([
     { connectedMinute: minutes },
-    times(minutes / 5 - fullReports, 'heartbeat'),
+    times((minutes * 60) / heartbeatSeconds - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
     times(fullReports, 'comparisons'),
     {
@@ -88,6 +107,8 @@ export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): 
   const minutes = (365.25 / 12) * 24 * 60;
   return sum([
     { alarm: watched, dashboard: dashboards, metric: ownMetricsMax + filters, secret: 1 },
+    // A queue without messages is polled all the same.
+    { queueRequest: (queues.length * taken.pollersPerQueue * secondsPerMonth) / taken.pollSeconds },
     scaled(
       { ...ofUnits(countedUnits.sweep), ...ofFunction(1, taken.openStackMs * 2, memory.consumer) },
       minutes,
@@ -103,12 +124,13 @@ function ofUnits(units: Units): Bill {
     // Messages of rules go to consumers that never call OpenStack.
     ofFunction(units.ruled, taken.consumerMs, memory.consumer),
     ofFunction(consumed - units.ruled, taken.consumerMs + taken.openStackMs, memory.consumer),
-    ofFunction(units.changes + units.announced, taken.changesMs, memory.consumer),
+    ofFunction(units.changes, taken.changesMs, memory.consumer),
+    ofFunction(batchesOf(units.announced), taken.changesMs, memory.consumer),
+    { gigabyteSecond: (units.announced * taken.recordMs * memory.consumer) / 1000 },
     {
       writeUnit: units.writes - units.recorded,
       recordedWriteUnit: units.recorded,
-      recordedGigabyte:
-        gigabytes(units.recorded * taken.recordBytes) * (taken.historyDays / daysPerMonth),
+      recordedGigabyte: gigabytes((units.keptKilobyteDays * 1024) / daysPerMonth),
       readUnit: units.reads,
       // In the worst case each is sent, received and deleted by itself; those that Nova waits for
       // are leased.
@@ -121,15 +143,31 @@ function ofUnits(units: Units): Bill {
       objectPut: units.objectsPut,
       objectRead: units.objectsRead,
       customEvent: units.events,
-      // X-Ray records the first request of each second per function, and one in twenty of the
-      // others: nearly all of a million servers a month, nearly none of fifty a second. This is
-      // the maximum.
-      trace: units.traceable,
       loggedGigabyte: gigabytes(
-        units.requests * taken.logBytes + units.metricLines * countedMetricLine.bytes,
+        units.requests * taken.accessLineBytes +
+          units.logLines * (countedLogLine.bytes + taken.lineOverheadBytes) +
+          units.metricLines * (countedMetricLine.bytes + taken.lineOverheadBytes),
       ),
     },
   ]);
+}
+
+/**
+ * What the setting `tracing` adds. X-Ray records the first request of each second per function,
+ * and one in twenty of the others: nearly all of a million servers a month, nearly none of fifty
+ * a second. This is the maximum.
+ */
+export function billOfTraces(workload: Workload): Bill {
+  return { trace: countedUnits[workload].traceable };
+}
+
+/**
+ * Batches in which `announcements` reads so many records of a server: a batch waits for others of
+ * its shard. Records are spread over the shards of two tables.
+ */
+function batchesOf(records: number): number {
+  const perShard = (records * million) / secondsPerMonth / (2 * taken.shards);
+  return records / (1 + perShard * announcedWithinSeconds);
 }
 
 function ofImages({ objectsPut }: Units): Bill {
@@ -146,10 +184,10 @@ function ofImages({ objectsPut }: Units): Bill {
 }
 
 function ofFunction(invocations: number, ms: number, gigabytesOfMemory: number): Bill {
+  const meanMs = ms + taken.coldShare * taken.coldMs;
   return {
     invocation: invocations,
-    gigabyteSecond: (invocations * ms * gigabytesOfMemory) / 1000,
-    loggedGigabyte: gigabytes(invocations * taken.linesPerInvocation * taken.logBytes),
+    gigabyteSecond: (invocations * meanMs * gigabytesOfMemory) / 1000,
   };
 }
 

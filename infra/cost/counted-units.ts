@@ -11,6 +11,8 @@ export interface Units {
   readonly reads: number;
   /** Write request units that add to the history; they are counted in the writes, too. */
   readonly recorded: number;
+  /** Size of the history's records times the days they are kept, to a hundred. */
+  readonly keptKilobyteDays: number;
   /** Messages in our queues; each, at worst, invokes a consumer by itself. */
   readonly messages: number;
   /** Messages that come from an IoT rule. */
@@ -20,6 +22,8 @@ export interface Units {
   /** The same for `announcements`, and its events. */
   readonly announced: number;
   readonly events: number;
+  /** Lines of the functions' logs, without those from which metrics are extracted. */
+  readonly logLines: number;
   /** Log lines from which metrics are extracted. */
   readonly metricLines: number;
   /** Invocations of traced functions; how many of them X-Ray records depends on their rate. */
@@ -37,14 +41,16 @@ export const countedUnits = {
   /** A server with one accelerator, from Nova's GET of the profile to its DELETE. */
   pci: {
     requests: 5,
-    writes: 31,
+    writes: 30,
     reads: 10.5,
-    recorded: 10,
+    recorded: 9,
+    keptKilobyteDays: 1700,
     messages: 1,
     ruled: 0,
     changes: 2,
     announced: 5,
     events: 2,
+    logLines: 8,
     metricLines: 3,
     traceable: 8,
     jobs: 0,
@@ -52,16 +58,38 @@ export const countedUnits = {
     objectsPut: 0,
     objectsRead: 0,
   },
+  /** Of a pool whose mdevs are made ahead, and removed and made after each holder. */
+  vgpuAhead: {
+    requests: 5,
+    writes: 39,
+    reads: 17.5,
+    recorded: 11,
+    keptKilobyteDays: 2100,
+    messages: 3,
+    ruled: 1,
+    changes: 3,
+    announced: 6,
+    events: 2,
+    logLines: 10,
+    metricLines: 3,
+    traceable: 11,
+    jobs: 1,
+    cancels: 1,
+    objectsPut: 0,
+    objectsRead: 0,
+  },
   vgpu: {
     requests: 5,
-    writes: 55,
+    writes: 54,
     reads: 27.5,
-    recorded: 17,
+    recorded: 16,
+    keptKilobyteDays: 3000,
     messages: 5,
     ruled: 2,
     changes: 4,
     announced: 7,
     events: 2,
+    logLines: 12,
     metricLines: 3,
     traceable: 14,
     jobs: 2,
@@ -72,14 +100,16 @@ export const countedUnits = {
   /** Its region is programmed with an image that is not staged yet, and reported. */
   fpga: {
     requests: 5,
-    writes: 76,
+    writes: 75,
     reads: 50.5,
-    recorded: 17,
+    recorded: 16,
+    keptKilobyteDays: 2900,
     messages: 7,
     ruled: 2,
     changes: 6,
     announced: 10,
     events: 2,
+    logLines: 12,
     metricLines: 3,
     traceable: 14,
     jobs: 1,
@@ -93,11 +123,13 @@ export const countedUnits = {
     writes: 1,
     reads: 1,
     recorded: 0,
+    keptKilobyteDays: 0,
     messages: 1,
     ruled: 1,
     changes: 0,
     announced: 0,
     events: 0,
+    logLines: 0,
     metricLines: 0,
     traceable: 0,
     jobs: 0,
@@ -111,11 +143,13 @@ export const countedUnits = {
     writes: 3,
     reads: 2,
     recorded: 0,
+    keptKilobyteDays: 0,
     messages: 1,
     ruled: 1,
     changes: 0,
     announced: 0,
     events: 0,
+    logLines: 0,
     metricLines: 0,
     traceable: 0,
     jobs: 0,
@@ -129,11 +163,13 @@ export const countedUnits = {
     writes: 0,
     reads: 20,
     recorded: 0,
+    keptKilobyteDays: 0,
     messages: 3,
     ruled: 0,
     changes: 0,
     announced: 0,
     events: 0,
+    logLines: 0,
     metricLines: 16,
     traceable: 0,
     jobs: 0,
@@ -150,11 +186,13 @@ export const countedUnits = {
     writes: 0,
     reads: 39.5,
     recorded: 0,
+    keptKilobyteDays: 0,
     messages: 0,
     ruled: 0,
     changes: 0,
     announced: 0,
     events: 0,
+    logLines: 1,
     metricLines: 0,
     traceable: 0,
     jobs: 0,
@@ -168,11 +206,13 @@ export const countedUnits = {
     writes: 34,
     reads: 23,
     recorded: 12,
+    keptKilobyteDays: 2100,
     messages: 4,
     ruled: 2,
     changes: 3,
     announced: 3,
     events: 1,
+    logLines: 3,
     metricLines: 2,
     traceable: 6,
     jobs: 1,
@@ -181,6 +221,9 @@ export const countedUnits = {
     objectsRead: 0,
   },
 } as const satisfies Record<string, Units>;
+
+/** Mean size of the other lines, rounded up to 50 bytes. */
+export const countedLogLine = { bytes: 350 } as const;
 
 /** Size of the longest metric line, rounded up to 50 bytes. */
 export const countedMetricLine = { bytes: 350 } as const;

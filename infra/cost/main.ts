@@ -1,7 +1,17 @@
 // `cyborg-ops cost`: dollars per million servers, and for idle hosts.
 
 import { parseArgs } from 'node:util';
-import { billOf, billOfFixedCosts, billOfIdleHost, scaled, taken } from './bill.ts';
+import {
+  billOf,
+  billOfFixedCosts,
+  billOfIdleHost,
+  billOfTraces,
+  dollarsOf,
+  scaled,
+  serverKinds,
+  serverTitles,
+  taken,
+} from './bill.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
 import { stackCosts } from './stack-costs.ts';
 
@@ -13,8 +23,10 @@ async function main(words: string[]): Promise<void> {
   console.log(
     '\nUS dollars per million servers with one accelerator each, from creation to deletion\n',
   );
-  const servers = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
-  console.log(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(servers)));
+  const servers = serverKinds.map((kind) => scaled(billOf(kind), million));
+  console.log(markdown(serverTitles, rowsOf(servers)));
+  const traced = serverKinds.map((kind) => dollarsOf(scaled(billOfTraces(kind), million)).trace);
+  console.log(`\nThe setting tracing adds at most ${traced.join(', ')}.`);
 
   console.log(
     `\nUS dollars a month for ${hosts.toLocaleString('en')} idle hosts, and for the stack itself\n`,

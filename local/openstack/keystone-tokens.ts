@@ -34,6 +34,8 @@ const scopeSchema = z.union([
 ]);
 
 export const tokenState = z.object({
+  /** Of users that have changed theirs. */
+  passwords: z.record(z.string(), z.string()).default({}),
   issued: z
     .record(
       z.string(),
@@ -145,8 +147,24 @@ export class Tokens {
       return this.find(identity.token.id, { allowExpired: false })?.user;
     }
     const claimed = identity.password?.user;
-    if (!claimed || claimed.password !== password) return undefined;
-    return users.find(({ name }) => name === claimed.name || idOf('user', name) === claimed.id);
+    if (!claimed) return undefined;
+    const user = users.find(
+      ({ name }) => name === claimed.name || idOf('user', name) === claimed.id,
+    );
+    const known = user && (this.#state.now.passwords[user.name] ?? password);
+    return claimed.password === known ? user : undefined;
+  }
+
+  /** Like Keystone, ends the tokens that the user has. False if the original is another one. */
+  changePassword(user: User, original: string, next: string): boolean {
+    const { passwords, issued } = this.#state.now;
+    if (original !== (passwords[user.name] ?? password)) return false;
+    passwords[user.name] = next;
+    for (const [token, entry] of Object.entries(issued)) {
+      if (entry.user === user.name) delete issued[token];
+    }
+    this.#state.save();
+    return true;
   }
 
   #forgetOld(): void {

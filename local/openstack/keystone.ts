@@ -1,8 +1,9 @@
 // A fake Keystone over HTTP: logins, tokens and the catalog of the demo cloud. Users, projects and
 // roles are fixed; see catalog.ts.
 
+import * as z from 'zod';
 import type { ListenOptions } from '../process/ports.ts';
-import { domain, idOf, password, region, rolesOf } from './catalog.ts';
+import { domain, idOf, password, region, rolesOf, users } from './catalog.ts';
 import {
   type Answer,
   type Ask,
@@ -87,7 +88,7 @@ async function answer(ask: Ask, context: Context): Promise<Answer> {
     // Not in Keystone's own words: its web framework answers unknown paths.
     if (!found) return { status: 404, body: '<!doctype html><title>404 Not Found</title>' };
     if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
-    const answered = await found.handler(ask, context);
+    const answered = await found.handler({ ...ask, params: found.params }, context);
     return { ...answered, headers: { Vary: 'X-Auth-Token', ...answered.headers } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -130,11 +131,25 @@ const routes: Routes<Context> = {
     context.tokens.revoke(subjectOf(ask, context, 'revoke_token').token);
     return { status: 204 };
   },
+  'POST /v3/users/{user}/password': ({ body, params }, { tokens }) => {
+    const user = users.find(({ name }) => idOf('user', name) === params.user);
+    const parsed = passwordChange.safeParse(body);
+    if (!parsed.success) throw new Refusal(400, 'Expecting to find user in request body.');
+    const { password: next, original_password: original } = parsed.data.user;
+    if (!user || !tokens.changePassword(user, original, next)) {
+      throw new Refusal(401, authenticationNeeded);
+    }
+    return { status: 204 };
+  },
   'GET /v3/auth/catalog': (ask, context) => {
     callerOf(ask, context);
     return { status: 200, body: { catalog: catalog(context) } };
   },
 };
+
+const passwordChange = z.object({
+  user: z.object({ password: z.string(), original_password: z.string() }),
+});
 
 function showToken(ask: Ask, context: Context): Answer {
   return tokenAnswer(subjectOf(ask, context, 'validate_token'), ask, context);

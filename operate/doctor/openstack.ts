@@ -1,7 +1,10 @@
 // Checks Keystone, its catalog, and the OpenStack services that the stack calls.
 
-import { RequestRefused } from '#core/clients/http.ts';
-import { ownIdentity } from '#core/clients/keystone.ts';
+import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import { createKeystone, ownIdentity } from '#core/clients/keystone.ts';
+import { givenPassword } from '#core/clients/password.ts';
+import { readSecret, type SecretStage } from '#core/clients/secrets.ts';
+import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
@@ -12,8 +15,7 @@ const inCatalog = 'Add the service to the catalog, for the interface and region 
 export const openstackChecks: readonly Check[] = [
   {
     name: 'Keystone accepts the service user',
-    remedy:
-      'Check keystoneUrl, the user, its project and the password in Secrets Manager; then deploy again.',
+    remedy: 'Check keystoneUrl, the user, its project and the password in Secrets Manager.',
     look: async ({ deps }) => {
       const us = await ownIdentity(deps.clients.keystone);
       if (us === undefined)
@@ -23,6 +25,23 @@ export const openstackChecks: readonly Check[] = [
       if (missing.length > 0)
         throw new CheckFailed(`The user lacks ${missing.join(' and ')}.`, asAdmin);
       return `${deps.settings.keystone.username} at ${deps.settings.keystone.url}`;
+    },
+  },
+  {
+    name: 'the secret has the password of the service user',
+    remedy:
+      'Check passwordSecret, passwordField, and the permission secretsmanager:GetSecretValue.',
+    look: async (context) => {
+      const { passwordSecret } = context.deps.settings.keystone;
+      if (!passwordSecret) throw new Undetermined('The password is in the environment.');
+      if (await isAccepted(context, 'AWSCURRENT')) return passwordSecret.id;
+      const isNext = await isAccepted(context, 'AWSPENDING');
+      throw new CheckFailed(
+        `Keystone refuses the current version of ${passwordSecret.id}${isNext ? ', and accepts the pending one' : ''}.`,
+        isNext
+          ? 'End the rotation: move AWSCURRENT to the pending version; see Rotate the password in docs/deploy.md.'
+          : 'Put the password of Keystone into the secret.',
+      );
     },
   },
   {
@@ -101,4 +120,21 @@ async function get({ deps, http }: CheckContext, service: string, url: string) {
 
 export function plain(url: string): string {
   return url.replace(/\/+$/, '');
+}
+
+/** Whether Keystone accepts the password of that version of the secret. */
+async function isAccepted({ deps, aws }: CheckContext, stage: SecretStage): Promise<boolean> {
+  const { keystone } = deps.settings;
+  const { passwordSecret: name } = keystone;
+  const password = name && (await readSecret(name, stage, aws.dynamoDb.config));
+  if (password === undefined) return false;
+  const passwords = givenPassword(password);
+  const { clock } = deps;
+  try {
+    await createKeystone({ settings: keystone, passwords, clock, log: silentLog }).ownToken();
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceUnavailable && !error.isWorthRetrying) return false;
+    throw error;
+  }
 }

@@ -21,12 +21,18 @@ describe('tokens', () => {
     ['an unknown service token', { token: 'demo-token', serviceToken: 'nope' }],
     ['a service token without the role', { token: 'demo-token', serviceToken: 'alt-token' }],
   ])('%s is refused as keystonemiddleware refuses it', async (_name, ask) => {
-    const answer = await refused(world, 'GET', '/v2/no/such/path', ask);
+    const answer = await refused(world, 'GET', '/v2/devices/no/such/path', ask);
     expect(answer.status).toBe(401);
     expect(answer.json).toEqual({
       error: { code: 401, title: 'Unauthorized', message: expect.any(String) },
     });
     expect(answer.headers.get('www-authenticate')).toBe(`Keystone uri="${world.urls.keystone}"`);
+  });
+
+  it('any token is answered 404 for a path of no resource, and none 401', async () => {
+    const path = '/v2/no/such/path';
+    expect((await world.ask('GET', path, { token: 'nope' })).status).toBe(404);
+    expect((await world.ask('GET', path, { token: null })).status).toBe(401);
   });
 
   it('an expired token is accepted while Nova vouches for it', async () => {

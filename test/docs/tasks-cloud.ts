@@ -140,6 +140,7 @@ export async function startCloud(): Promise<Cloud> {
   now += 60 * secondMs;
   await presence('cmp9.example', 'disconnected');
   now = Date.parse('2026-04-02T09:00:00Z');
+  await report('cmp2.example', [gpu(failing, 32)]);
   await report('cmp1.example', [gpu(failing, 8, { health: 'reports ECC errors' }), gpu(other, 8)]);
   const { devices } = await deps.store.inventory.host('cmp1.example');
   const device = devices.find(({ address }) => address === failing)?.uuid ?? '';

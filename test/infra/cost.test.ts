@@ -5,12 +5,15 @@ import {
   billOf,
   billOfFixedCosts,
   billOfIdleHost,
+  billOfTraces,
   dollarsOf,
   memory,
   scaled,
+  serverKinds,
+  serverTitles,
   taken,
 } from '#infra/cost/bill.ts';
-import { countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
+import { countedLogLine, countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
 import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
@@ -24,11 +27,11 @@ const resources = stack.resources.map(({ type: Type, properties: Properties }) =
   Properties,
 }));
 const million = 1_000_000;
-const lives = (['pci', 'vgpu', 'fpga'] as const).map((kind) => scaled(billOf(kind), million));
+const lives = serverKinds.map((kind) => scaled(billOf(kind), million));
 
 describe('the cost model', () => {
   it('multiplies the counted units by the documented price', () => {
-    const [pci, vgpu, fpga] = lives.map(dollarsOf);
+    const [pci, , vgpu, fpga] = lives.map(dollarsOf);
     const { writes, recorded } = countedUnits.pci;
     expect(pci?.writeUnit).toBeCloseTo((writes - recorded) * 0.625);
     expect(pci?.recordedWriteUnit).toBeCloseTo(recorded * 0.78);
@@ -39,21 +42,32 @@ describe('the cost model', () => {
     expect(fpga?.objectPut).toBeCloseTo(5);
   });
 
-  it('counts its options: events, traces, lines of metrics', () => {
+  it('counts its options: events, traces, lines of logs and metrics', () => {
     const [pci] = lives.map(dollarsOf);
     expect(pci?.customEvent).toBeCloseTo(countedUnits.pci.events);
-    expect(pci?.trace).toBeCloseTo(countedUnits.pci.traceable * 5);
-    const { requests, messages, changes, announced, metricLines } = countedUnits.pci;
-    const invocations = requests + messages + changes + announced;
-    expect(pci?.invocation).toBeCloseTo(invocations * 0.2);
+    expect(pci?.trace).toBeUndefined();
+    const traces = dollarsOf(scaled(billOfTraces('pci'), million)).trace;
+    expect(traces).toBeCloseTo(countedUnits.pci.traceable * 5);
+    const { requests, logLines, metricLines } = countedUnits.pci;
     const bytes =
-      (invocations * taken.linesPerInvocation + requests) * taken.logBytes +
-      metricLines * countedMetricLine.bytes;
+      requests * taken.accessLineBytes +
+      logLines * (countedLogLine.bytes + taken.lineOverheadBytes) +
+      metricLines * (countedMetricLine.bytes + taken.lineOverheadBytes);
     expect(pci?.loggedGigabyte).toBeCloseTo(((bytes * million) / 1024 ** 3) * 0.5);
   });
 
-  it('has no traces of an idle cloud', () => {
-    expect(billOfIdleHost().trace).toBe(0);
+  it('has fewer invocations than records, by the batches of announcements', () => {
+    const { requests, messages, changes, announced } = countedUnits.pci;
+    const least = requests + messages + changes;
+    const invocations = (lives[0]?.invocation ?? 0) / million;
+    expect(invocations).toBeGreaterThan(least + 1);
+    expect(invocations).toBeLessThan(least + announced / 2);
+  });
+
+  it('polls the queues of an idle cloud, and traces and announces nothing of it', () => {
+    const polls = (6 * 5 * 3 * 60 * 24 * 365.25) / 12;
+    expect(billOfFixedCosts(fixedCostsOf(resources)).queueRequest).toBeCloseTo(polls, -1);
+    expect(billOfTraces('heartbeat').trace).toBe(0);
     expect(billOfIdleHost().customEvent).toBe(0);
   });
 
@@ -97,6 +111,7 @@ describe('the cost model', () => {
 
   it.each([
     ['PCI', countedUnits.pci],
+    ['vGPU, made ahead', countedUnits.vgpuAhead],
     ['vGPU', countedUnits.vgpu],
     ['FPGA, programmed', countedUnits.fpga],
   ])('is made of what the document says of %s', (name, units) => {
@@ -111,7 +126,7 @@ describe('the cost model', () => {
   });
 
   it('equals the document', () => {
-    expect(document).toContain(markdown(['', 'PCI', 'vGPU', 'FPGA, programmed'], rowsOf(lives)));
+    expect(document).toContain(markdown(serverTitles, rowsOf(lives)));
     const standing = billOfFixedCosts(fixedCostsOf(resources));
     const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing]);
     expect(document).toContain(markdown(['', 'hosts', 'stack'], idle));

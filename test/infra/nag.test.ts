@@ -53,10 +53,9 @@ const deployments = {
     reservedConcurrency: { 'accelerator-requests': 400, changes: 40 },
   },
   'on trial': { keepData: 'false' },
-  'untraced, under a key': {
-    tracing: 'false',
-    environmentKeyArn:
-      'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
+  'traced, under a key': {
+    tracing: 'true',
+    passwordKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
   },
 };
 

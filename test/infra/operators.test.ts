@@ -18,7 +18,7 @@ it.each(['operations.md', 'deploy.md'])(
     const { properties } = stack.functionNamed(name as FunctionName);
     const variables = properties.Environment.Variables;
     expect(variables.CYBORG_STAGE).toBe(stage);
-    expect(variables.CYBORG_OS_PASSWORD).not.toBe('');
+    expect(variables.CYBORG_OS_PASSWORD_SECRET).not.toBe('');
     expect(variables.CYBORG_STAGING_BUCKET).toBeDefined();
   },
 );

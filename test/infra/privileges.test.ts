@@ -24,12 +24,16 @@ const granted: Statement[] = [
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
   {
     resource: /^\*$/,
-    because: 'that AWS IoT tells of jobs is a setting of the account, and traces have no ARN',
+    because: 'that AWS IoT tells of jobs is a setting of the account',
   },
   { resource: /:job\/test-\*$/, because: 'jobs are made as hosts need them, named by the stage' },
   {
     resource: /:thing\/test:\*$/,
     because: 'jobs go to any host of the stage, and hosts come and go',
+  },
+  {
+    resource: /:secret:[\w/]+-[\w-]+-\?{6}$/,
+    because: 'Secrets Manager adds six characters to the name of a secret',
   },
   { resource: /\/images\/\*$/, because: 'images come as hosts need them, named by their ids' },
 ];
@@ -57,31 +61,29 @@ describe('privileges', () => {
     }
   });
 
-  it('on all resources are for an account-wide setting and for traces', () => {
+  it('on all resources are for an account-wide setting', () => {
     const onEverything = granted.filter(({ resources }) => resources.includes('*'));
     expect([...new Set(onEverything.flatMap(({ actions }) => actions))].sort()).toEqual([
       'iot:UpdateEventConfigurations',
-      'xray:PutTelemetryRecords',
-      'xray:PutTraceSegments',
     ]);
   });
 
   it('to trace belong to the traced functions', () => {
+    const withTraces = synthesize({ tracing: 'true' });
     const tracing = names.filter((name) =>
-      stack.allowedTo(name).some(({ actions }) => actions.includes('xray:PutTraceSegments')),
+      withTraces.allowedTo(name).some(({ actions }) => actions.includes('xray:PutTraceSegments')),
     );
     expect(tracing.sort()).toEqual([...traced].sort());
     for (const name of names) {
-      const { TracingConfig } = stack.functionNamed(name).properties;
+      const { TracingConfig } = withTraces.functionNamed(name).properties;
       expect(TracingConfig?.Mode).toBe(traced.includes(name) ? 'Active' : undefined);
     }
   });
 
-  it('to trace do not exist without tracing', () => {
-    const untraced = synthesize({ tracing: 'false' });
+  it('to trace do not exist without tracing, which is the default', () => {
     for (const name of names) {
-      expect(untraced.functionNamed(name).properties.TracingConfig).toBeUndefined();
-      const actions = untraced.allowedTo(name).flatMap((statement) => statement.actions);
+      expect(stack.functionNamed(name).properties.TracingConfig).toBeUndefined();
+      const actions = stack.allowedTo(name).flatMap((statement) => statement.actions);
       expect(actions.filter((action) => action.startsWith('xray:'))).toEqual([]);
     }
   });
@@ -121,25 +123,42 @@ describe('privileges', () => {
     ]);
   });
 
+  it('let those that call OpenStack read the password, which is in no environment', () => {
+    for (const name of names) {
+      const { Variables } = stack.functionNamed(name).properties.Environment;
+      expect(Variables.CYBORG_OS_PASSWORD).toBe('');
+      const isReader = access[name].callsOpenStack;
+      expect(Variables.CYBORG_OS_PASSWORD_SECRET !== undefined).toBe(isReader);
+      const reads = stack
+        .allowedTo(name)
+        .filter(({ actions }) => actions.includes('secretsmanager:GetSecretValue'));
+      expect(reads).toHaveLength(isReader ? 1 : 0);
+      if (isReader) expect(reads[0]?.resources.join()).toMatch(/:secret:cyborg\/\S+-\?{6}$/);
+    }
+    expect(JSON.stringify(stack.resources)).not.toContain('{{resolve:secretsmanager');
+  });
+
+  it('let the versions function, which answers unknown paths, read no password', () => {
+    expect(access.versions.callsOpenStack).toBe(false);
+  });
+
   it("let the functions between the answer and Nova's event read no index", () => {
     expect(access['nova-events'].indexes).toBeUndefined();
     expect(access.changes.tables).toBeUndefined();
   });
 
-  describe('of a key for the environment', () => {
-    const environmentKeyArn =
+  describe('of a key for the secret', () => {
+    const passwordKeyArn =
       'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001';
-    const withKey = synthesize({ environmentKeyArn });
+    const withKey = synthesize({ passwordKeyArn });
     const decrypting = (name: FunctionName) =>
       withKey.allowedTo(name).filter(({ actions }) => actions.includes('kms:Decrypt'));
 
-    it('to decrypt by that key alone belong to the functions that hold the password', () => {
+    it('to decrypt by that key alone belong to the functions that read the password', () => {
       for (const name of names) {
-        const { KmsKeyArn } = withKey.functionNamed(name).properties;
         const isHolder = access[name].callsOpenStack;
-        expect([name, KmsKeyArn]).toEqual([name, isHolder ? environmentKeyArn : undefined]);
         expect(decrypting(name)).toEqual(
-          isHolder ? [{ actions: ['kms:Decrypt'], resources: [environmentKeyArn] }] : [],
+          isHolder ? [{ actions: ['kms:Decrypt'], resources: [passwordKeyArn] }] : [],
         );
       }
     });

@@ -43,11 +43,12 @@ describe('tables', () => {
     const seldomRead = tables.filter((row) => 'isSeldomRead' in row).map(({ name }) => name);
     for (const { properties, deletionPolicy } of stack.ofType('AWS::DynamoDB::GlobalTable')) {
       const isHistory = seldomRead.some((name) => properties.TableName === `${stage}-${name}`);
-      expect(deletionPolicy).toBe('Retain');
+      expect(deletionPolicy).toBe('RetainExceptOnCreate');
       expect(properties.TimeToLiveSpecification).toMatchObject({ Enabled: true });
       for (const replica of properties.Replicas) {
         const { PointInTimeRecoverySpecification: recovery } = replica;
-        expect(replica.DeletionProtectionEnabled).toBe(true);
+        // The rollback of a failed creation must be able to delete it.
+        expect(replica.DeletionProtectionEnabled).toBeUndefined();
         expect(recovery?.PointInTimeRecoveryEnabled ?? false).toBe(!isHistory);
         expect(replica.TableClass === 'STANDARD_INFREQUENT_ACCESS').toBe(isHistory);
       }
@@ -58,7 +59,29 @@ describe('tables', () => {
     const trial = synthesize({ keepData: 'false' });
     for (const { properties, deletionPolicy } of trial.ofType('AWS::DynamoDB::GlobalTable')) {
       expect(deletionPolicy).toBe('Delete');
-      expect(properties.Replicas[0].DeletionProtectionEnabled).toBe(false);
+      expect(properties.Replicas[0].DeletionProtectionEnabled).toBeUndefined();
+    }
+    expect(protectionsOf(trial)).toEqual([]);
+  });
+
+  const protectionsOf = ({ resources }: typeof stack) =>
+    resources.filter(({ properties }) => properties.Create?.includes?.('UpdateTable'));
+
+  it('are protected from deletion when all else exists, until the stack is removed', () => {
+    const calls = protectionsOf(stack).map(({ properties: { Create, Update, Delete } }) =>
+      [Create, Update, Delete].map((call) => {
+        const { action, parameters } = JSON.parse(call);
+        return [action, parameters.TableName, parameters.DeletionProtectionEnabled];
+      }),
+    );
+    const expected = tables.map(({ name }) => {
+      const table = `${stage}-${name}`;
+      return [true, true, false].map((isProtected) => ['UpdateTable', table, isProtected]);
+    });
+    expect(calls.sort()).toEqual(expected.sort());
+    const functionIds = functions.map(({ id }) => id);
+    for (const { dependsOn } of protectionsOf(stack)) {
+      expect(functionIds.filter((id) => !dependsOn.includes(id))).toEqual([]);
     }
   });
 });
@@ -121,7 +144,7 @@ describe('the staging bucket', () => {
 
   it('is private, encrypted, refuses plain HTTP, and deletes old objects', () => {
     expect(stack.ofType('AWS::S3::Bucket')).toHaveLength(1);
-    expect(bucket?.deletionPolicy).toBe('Retain');
+    expect(bucket?.deletionPolicy).toBe('RetainExceptOnCreate');
     expect(bucket?.properties).toMatchObject({
       PublicAccessBlockConfiguration: {
         BlockPublicAcls: true,
@@ -265,12 +288,12 @@ describe('functions', () => {
     }
   });
 
-  it('get the password by reference, and only if they call OpenStack', () => {
+  it('get the name of the password, and only if they call OpenStack', () => {
     for (const name of functionNames) {
-      const { CYBORG_OS_PASSWORD } = stack.functionNamed(name).properties.Environment.Variables;
-      expect(CYBORG_OS_PASSWORD).toMatch(
-        access[name].callsOpenStack ? /^\{\{resolve:secretsmanager:[^}]+\}\}$/ : /^$/,
-      );
+      const { Variables } = stack.functionNamed(name).properties.Environment;
+      const secret = access[name].callsOpenStack ? 'cyborg/keystone-password' : undefined;
+      expect(Variables.CYBORG_OS_PASSWORD_SECRET).toBe(secret);
+      expect(Variables.CYBORG_OS_PASSWORD).toBe('');
     }
   });
 });

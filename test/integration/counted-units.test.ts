@@ -22,6 +22,7 @@ import { sweep } from '#core/operations/sweep.ts';
 import type { createDocuments } from '#core/store/documents.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import {
+  countedLogLine,
   countedMetricLine,
   countedUnits,
   type Units,
@@ -29,8 +30,9 @@ import {
 } from '#infra/cost/counted-units.ts';
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aGbs, fakeInterface } from '#test/support/gbs.ts';
-import { aDevice, aHandle, aReport, madeAtBind } from '#test/support/reports.ts';
+import { fpga, gpu, host, nic, pool } from '#test/support/counted-devices.ts';
+import { aGbs } from '#test/support/gbs.ts';
+import { aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const {
@@ -41,8 +43,10 @@ const {
   eachByItself,
   countCapacity,
   countCommands,
-  countMetricLines,
+  countLines,
+  logLines,
   metricLines,
+  resetCounts,
   streamsRead,
 } = await vi.hoisted(() => import('#test/support/aws-counter.ts'));
 /** The function whose clients are being made; look-ups of the test itself are not counted. */
@@ -102,43 +106,12 @@ vi.mock('#local/lambda/event-sources/schedule.ts', () => ({
   startSchedule: () => ({ run: async () => {}, stop: async () => {} }),
 }));
 
-const host = 'cmp1';
-const gpu = aDevice({
-  address: '0000:0e:00.0',
-  type: 'GPU',
-  provider_suffix: 'Gpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: Array.from({ length: 16 }, (_, at) => ({
-      ...{ type: 'MDEV' as const, ...madeAtBind },
-      info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
-    })),
-  },
-});
-const nic = aDevice({ address: '0000:0c:00.0', provider_suffix: 'Nic', handles: 16 });
-const region: ReportedDevice['regions'][number] = {
-  name: 'region0',
-  kind: 'reconfigurable-region',
-  resource_class: 'FPGA',
-  traits: ['CUSTOM_REGION'],
-  attach_handles: [aHandle(1)],
-  'region-type-uuid': fakeInterface,
-};
-const fpga = (held: Partial<typeof region> = {}) =>
-  aDevice({
-    address: '0000:0d:00.0',
-    provider_suffix: 'Fpga',
-    offers: undefined,
-    regions: [{ ...region, ...held }],
-  });
-
 let world: World;
 let tables: DynamoDBClient;
 let jobService: Server;
 beforeAll(async () => {
   countCommands();
-  countMetricLines();
+  countLines();
   // The fake AWS IoT takes every job; the test plays the host.
   jobService = createServer((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
@@ -152,6 +125,7 @@ beforeAll(async () => {
     settings: {
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
       POWERTOOLS_METRICS_DISABLED: 'false',
+      POWERTOOLS_LOG_LEVEL: 'INFO',
     },
   });
   tables = new DynamoDBClient();
@@ -228,6 +202,8 @@ async function endJob(kind: Parameters<typeof jobId>[1], uuid: string): Promise<
 
 /** Runs the workload; the test does the host's part in between. */
 interface HostsPart {
+  /** The bind needs nothing of the host. */
+  readonly isAhead?: boolean;
   readonly afterBind?: () => Promise<void>;
   readonly isReleased?: boolean;
 }
@@ -271,7 +247,7 @@ async function start(
   const toldBefore = queued.sent['nova-events'] ?? 0;
   const bound = await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);
-  if (hostsPart) {
+  if (hostsPart && !hostsPart.isAhead) {
     await eventually(() => counts.jobs).toBe(asked + 1);
     await settled();
     await endJob('bind', (await arqs.binding(instance))?.bindId ?? '');
@@ -323,8 +299,20 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
       await profileFor('pci', { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' });
     await serve('pci', `${host}_Nic`, undefined);
   },
+  async vgpuAhead(time) {
+    if (time === 1) {
+      await profileFor('pool', { 'resources:VGPU': '1', 'trait:CUSTOM_POOL': 'required' });
+      await report([...known, pool]);
+      await eventually(() => inPlacement(`${host}_Pool`)).toBeDefined();
+      await settled();
+    }
+    await serve('pool', `${host}_Pool`, { isAhead: true, isReleased: true });
+  },
   async vgpu(time) {
-    if (time === 1) await profileFor('vgpu', { 'resources:VGPU': '1' });
+    if (time === 1) {
+      await profileFor('vgpu', { 'resources:VGPU': '1' });
+      await report(known.filter((device) => device !== pool));
+    }
     await serve('vgpu', `${host}_Gpu`, { isReleased: true });
   },
   async fpga(time) {
@@ -383,13 +371,20 @@ describe('the calls to AWS are exactly those of the cost model', () => {
     async (name) => {
       await workloads[name](1);
       await settled();
-      Object.assign(counts, Object.fromEntries(Object.keys(counts).map((unit) => [unit, 0])));
+      resetCounts();
       await workloads[name](2);
       await settled();
       expect(counts).toEqual(countedUnits[name] satisfies Units);
     },
     40_000,
   );
+
+  it('a line of the log', () => {
+    const bytes = logLines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    const mean = bytes / logLines.length;
+    expect(mean).toBeLessThanOrEqual(countedLogLine.bytes);
+    expect(mean).toBeGreaterThan(countedLogLine.bytes - 50);
+  });
 
   it('a line of metrics', () => {
     const longest = Math.max(...metricLines.map((line) => Buffer.byteLength(line)));

@@ -60,18 +60,20 @@ async function read(partition: HistoryPartition, page: Partial<HistoryPage> = {}
 const kindsOf = async (partition: HistoryPartition, page?: Partial<HistoryPage>) =>
   (await read(partition, page)).map(({ kind }) => kind);
 
-it('is with an ARQ, in order, and with its project, host and day', async () => {
+it('is with an ARQ and its instance, and with its project, host and day', async () => {
   const arq = await boot(instanceOf(1));
   await end(instanceOf(1));
-  await eventually(() => kindsOf({ subject: 'arq', key: arq })).toHaveLength(3);
-  const records = await read({ subject: 'arq', key: arq });
+  await eventually(() => kindsOf({ subject: 'arq', key: arq })).toHaveLength(2);
+  const [created, ended] = await read({ subject: 'arq', key: arq });
+  const [claimed] = await read({ subject: 'instance', key: instanceOf(1) });
+  const records = [created, claimed, ended];
   expect(records).toMatchObject([
     { kind: 'arq.created', to: 'Initial', by: expect.stringMatching(/^user:/) },
     { kind: 'handle.claimed', from: 'free', to: 'claimed', instanceUuid: instanceOf(1) },
-    { kind: 'handle.released', from: 'claimed', to: 'free', since: records[1]?.at },
+    { kind: 'handle.released', from: 'claimed', to: 'free', since: claimed?.at, arqUuid: arq },
   ]);
-  for (const { requestId } of records) expect(requestId).toMatch(/^req-/);
-  const { projectId = '', deviceUuid = '', at = '' } = records[1] ?? {};
+  for (const record of records) expect(record?.requestId).toMatch(/^req-/);
+  const { projectId = '', deviceUuid = '', at = '' } = claimed ?? {};
   const both = ['handle.claimed', 'handle.released'];
   expect(await kindsOf({ subject: 'project', key: projectId })).toEqual(both);
   const filter = { device_uuid: deviceUuid, arq_uuid: arq };
@@ -106,7 +108,8 @@ it('has who deleted a device profile', async () => {
 it('is written while EventBridge is away', async () => {
   isAway = true;
   const arq = await boot(instanceOf(2));
-  await eventually(() => kindsOf({ subject: 'arq', key: arq })).toContain('handle.claimed');
+  const instance = { subject: 'instance', key: instanceOf(2) } as const;
+  await eventually(() => read(instance)).toMatchObject([{ kind: 'handle.claimed', arqUuid: arq }]);
   isAway = false;
   await end(instanceOf(2));
 });

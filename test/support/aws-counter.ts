@@ -25,12 +25,14 @@ export const counts: { -readonly [Unit in keyof Units]: number } = {
   writes: 0,
   reads: 0,
   recorded: 0,
+  keptKilobyteDays: 0,
   messages: 0,
   ruled: 0,
   changes: 0,
   announced: 0,
   events: 0,
   metricLines: 0,
+  logLines: 0,
   traceable: 0,
   jobs: 0,
   cancels: 0,
@@ -72,12 +74,34 @@ export function countCapacity(client: DynamoDBDocumentClient): void {
           counts[isRead ? 'reads' : 'writes'] += each.CapacityUnits ?? 0;
           if (!isRead && each.TableName?.endsWith('-history')) {
             counts.recorded += each.CapacityUnits ?? 0;
+            noteKept(args.input);
           }
         }
         return result;
       },
     { step: 'initialize', name: 'countUnits', priority: 'low' },
   );
+}
+
+/** Bytes of the history in a table are names and values, and a hundred more for each item. */
+let keptByteDays = 0;
+
+function noteKept(input: object): void {
+  const { Item: item } = input as { readonly Item?: Row };
+  if (!item) return;
+  const days = (Number(item.expires_at) - Date.parse(String(item.sk).slice(0, 24)) / 1000) / 86_400;
+  const bytes = Object.entries(item).reduce(
+    (sum, [name, value]) => sum + name.length + String(value).length,
+    100,
+  );
+  keptByteDays += bytes * Math.round(days);
+  counts.keptKilobyteDays = Math.round(keptByteDays / 1024 / 100) * 100;
+}
+
+/** Starts again from zero. */
+export function resetCounts(): void {
+  keptByteDays = 0;
+  for (const unit of Object.keys(counts)) counts[unit as keyof Units] = 0;
 }
 
 /** Passes the records one at a time: two records together may make one message instead of two. */
@@ -142,16 +166,21 @@ export function countCommands(): void {
 /** Metric lines in the form in which CloudWatch finds them in the log. */
 export const metricLines: string[] = [];
 
-export function countMetricLines(): void {
-  const { stdout } = process;
-  const write = stdout.write.bind(stdout);
-  vi.spyOn(stdout, 'write').mockImplementation((...given) => {
-    const [line] = given;
-    if (!line.toString().startsWith('{"_aws"')) return Reflect.apply(write, stdout, given);
-    counts.metricLines += 1;
-    metricLines.push(line.toString());
-    return true;
-  });
+/** The other lines of the functions. */
+export const logLines: string[] = [];
+
+export function countLines(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream);
+    vi.spyOn(stream, 'write').mockImplementation((...given) => {
+      const line = given[0].toString();
+      const isMetric = line.startsWith('{"_aws"');
+      if (!isMetric && !line.startsWith('{"level"')) return Reflect.apply(write, stream, given);
+      counts[isMetric ? 'metricLines' : 'logLines'] += 1;
+      (isMetric ? metricLines : logLines).push(line);
+      return true;
+    });
+  }
 }
 
 /** Resolves when both readers have reached a row that this function writes to both tables. */

@@ -21,7 +21,7 @@ import {
 import { countFree } from '../../domain/handle-state.ts';
 import { pausedUntil } from '../../domain/host-pause.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/ids.ts';
-import { isLost } from '../../domain/presence.ts';
+import { heardAt, isLost } from '../../domain/presence.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { replaceBinding } from './replace-binding.ts';
 
@@ -102,7 +102,7 @@ async function bindOnce(
 async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
   if (host.conflict) throw new HostInConflict(hostname);
-  if (isLost(host, deps.clock())) throw new AgentAway(hostname, host.presence?.at);
+  if (isLost(host, deps.clock())) throw new AgentAway(hostname, heardAt(host));
   const until = pausedUntil(host, deps.clock());
   if (until && host.failedJobs) throw new HostPaused(hostname, host.failedJobs, until);
 }

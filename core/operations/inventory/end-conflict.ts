@@ -2,8 +2,8 @@ import type { Deps } from '../../deps.ts';
 import { settled } from '../../domain/identity.ts';
 import { ConflictStays } from '../../domain/operator-errors.ts';
 
-/** An agent that runs is never silent for so long: heartbeats come every five minutes. */
-const silentMs = 360_000;
+/** An agent that runs is never silent for so long: heartbeats come every 15 minutes. */
+const silentMs = 960_000;
 
 /**
  * Ends a conflict of identity: from now on the host is the boot that the operator names. The

@@ -14,7 +14,7 @@ import {
 } from '../../domain/errors.ts';
 import type { HostProgram } from '../../domain/host-work.ts';
 import { isUuid, type ReleaseId } from '../../domain/ids.ts';
-import { isLost } from '../../domain/presence.ts';
+import { heardAt, isLost } from '../../domain/presence.ts';
 import { handlesPerProgramMax } from '../../store/regions.ts';
 
 /**
@@ -46,7 +46,7 @@ export async function programDeployable(
   const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;
   if (!isKeepable) throw new DeployableInUse(uuid);
   const { host } = await deps.store.inventory.host(deployable.hostname);
-  if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, host.presence?.at);
+  if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, heardAt(host));
   await refuseUnusableImage(deps, imageId);
   const now = deps.clock();
   const at = new Date(now).toISOString();

@@ -49,11 +49,11 @@ describe('a report', () => {
 
   it('is empty while nothing changes', () => {
     const known = reported(found([gpu]));
-    expect(composeReport(found([gpu]), known, 299 * seconds).reason).toBe('nothing');
+    expect(composeReport(found([gpu]), known, 899 * seconds).reason).toBe('nothing');
   });
 
   it('is only the manifest as a heartbeat', () => {
-    const plan = composeReport(found([gpu]), reported(found([gpu])), 300 * seconds);
+    const plan = composeReport(found([gpu]), reported(found([gpu])), 900 * seconds);
     expect(plan).toMatchObject({ reason: 'heartbeat', parts: [[]] });
     expect(plan.manifest).toEqual({ [gpu.address]: digestOf(gpu) });
   });

@@ -36,7 +36,13 @@ describe('the state of a host', () => {
       'online',
       ago(5000),
     ],
-    ['is silent', aHost({ lastReportAt: ago(601) }), 'away', ago(601)],
+    ['is silent', aHost({ lastReportAt: ago(2701) }), 'away', ago(2701)],
+    [
+      'is silent although it is connected',
+      aHost({ presence: { isConnected: true, at: ago(9000) }, lastReportAt: ago(2701) }),
+      'away',
+      ago(2701),
+    ],
     ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
   ])('of a host that %s', (_what, host, state, since) => {
     expect(hostStateOf(host, {}, nowMs)).toEqual({ state, since });

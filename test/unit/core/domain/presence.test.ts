@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { heartbeatSeconds } from '#core/contracts/inventory-report.ts';
 import type { Presence } from '#core/domain/device.ts';
 import { isLost, supersedes } from '#core/domain/presence.ts';
 
@@ -46,14 +47,42 @@ describe('an agent', () => {
   const now = Date.UTC(2026, 0, 1);
   const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
   const gone = (seconds: number): Presence => ({ isConnected: false, at: ago(seconds) });
+  const there = (seconds: number): Presence => ({ isConnected: true, at: ago(seconds) });
+  const silence = 3 * heartbeatSeconds;
 
   it.each<[string, Parameters<typeof isLost>[0], boolean]>([
-    ['that is connected is there', { presence: { isConnected: true, at: ago(9999) } }, false],
+    [
+      'that is connected and reports is there',
+      { presence: there(9999), lastReportAt: ago(300) },
+      false,
+    ],
+    ['that has just connected is there', { presence: there(30), lastReportAt: ago(9999) }, false],
+    [
+      'whose end was lost is there for three heartbeats',
+      { presence: there(9999), lastReportAt: ago(silence) },
+      false,
+    ],
+    [
+      'whose end was lost is gone after them',
+      { presence: there(9999), lastReportAt: ago(silence + 1) },
+      true,
+    ],
     ['that has just disconnected may come back', { presence: gone(59) }, false],
     ['that disconnected long ago is lost', { presence: gone(61) }, true],
     ['that has reported since is there', { presence: gone(61), lastReportAt: ago(30) }, false],
-    ['without a presence event is there', { lastReportAt: ago(300) }, false],
-    ['without a report for long is lost', { lastReportAt: ago(601) }, true],
+    [
+      'whose new connection was not told is there',
+      { presence: gone(9999), lastReportAt: ago(silence) },
+      false,
+    ],
+    [
+      'whose new connection was not told may be gone',
+      { presence: gone(9999), lastReportAt: ago(silence + 1) },
+      true,
+    ],
+    ['whose last report took long is lost', { presence: gone(71), lastReportAt: ago(61) }, true],
+    ['without a presence event is there', { lastReportAt: ago(heartbeatSeconds) }, false],
+    ['without a report for long is lost', { lastReportAt: ago(silence + 1) }, true],
     ['without any event or report is lost', {}, true],
   ])('%s', (_case, host, lost) => {
     expect(isLost(host, now)).toBe(lost);

@@ -73,9 +73,11 @@ describe('a host is counted', () => {
   const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
     usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
 
+  const reporting = { lastReportAt: '2026-07-01T11:50:00Z' };
+
   it('as present, absent, or unknown without any presence event', () => {
     const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
-    expect(hostOf({})).toBe('present');
+    expect(hostOf(reporting)).toBe('present');
     expect(hostOf({ presence: left })).toBe('absent');
     // It reports, so it is present, whatever the last presence event says.
     expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
@@ -86,7 +88,7 @@ describe('a host is counted', () => {
 
   it('once, however many devices it has', () => {
     const other = aStoredDevice({ uuid: 'ffffffff-0000-4000-8000-000000000000' as DeviceUuid });
-    expect(hostOf({}, device, [other, device])).toBe('present');
+    expect(hostOf(reporting, device, [other, device])).toBe('present');
     expect(hostOf({}, other, [other, device])).toBeUndefined();
   });
 });

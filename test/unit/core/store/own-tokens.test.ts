@@ -1,6 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { givenPassword } from '#core/clients/password.ts';
 import { createDocuments, type DocumentClients } from '#core/store/documents.ts';
 import { ownTokenStore } from '#core/store/own-tokens.ts';
 import { tableName } from '#core/store/tables.ts';
@@ -31,7 +32,7 @@ afterAll(async () => {
 });
 
 const store = (owner: string, password = 'secret') =>
-  ownTokenStore(clients.strong, table, { owner, password });
+  ownTokenStore(clients.strong, table, { owner, passwords: givenPassword(password) });
 
 it('gives the token to a container with the same user and password', async () => {
   expect(await store('cyborg').read()).toBeUndefined();

@@ -1,0 +1,69 @@
+// The service user's password: given, or read from Secrets Manager where it can be rotated. See
+// docs/adr/0031-password-rotation.md.
+
+import type { Log } from '../log.ts';
+import type { SecretStage } from './secrets.ts';
+
+export interface PasswordSource {
+  /** Read once, and kept. @throws ServiceUnavailable */
+  current(): Promise<string>;
+  /**
+   * Passwords to use in place of one that was refused, or that opens nothing: the secret as it is
+   * now, and the next one of a rotation that has not ended. Empty if there is no other.
+   */
+  others(refused: string): AsyncIterable<string>;
+  /** The password that was accepted. */
+  keep(accepted: string): void;
+}
+
+/** A password that no one can change while the process runs. */
+export function givenPassword(password: string): PasswordSource {
+  return {
+    current: async () => password,
+    async *others() {},
+    keep() {},
+  };
+}
+
+const stages: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING'];
+
+/**
+ * @param read a version of the secret; undefined if there is none of that stage
+ */
+export function rotatedPassword(
+  read: (stage: SecretStage) => Promise<string | undefined>,
+  log: Log,
+): PasswordSource {
+  let known: Promise<string> | undefined;
+
+  async function first(): Promise<string> {
+    const password = await read('AWSCURRENT');
+    if (password === undefined)
+      throw new Error('The secret of the password has no current version.');
+    return password;
+  }
+
+  return {
+    current() {
+      known ??= first().catch((error) => {
+        // The next call reads again.
+        known = undefined;
+        throw error;
+      });
+      return known;
+    },
+    async *others(refused) {
+      const tried = new Set([refused]);
+      for (const stage of stages) {
+        const password = await read(stage);
+        if (password === undefined || tried.has(password)) continue;
+        tried.add(password);
+        yield password;
+      }
+    },
+    keep(accepted) {
+      known = Promise.resolve(accepted);
+      log.info('Password read again after its rotation');
+    },
+  };
+}

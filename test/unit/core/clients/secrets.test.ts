@@ -1,0 +1,94 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSecret, signedHeaders } from '#core/clients/secrets.ts';
+
+const credentials = { accessKeyId: 'AKIAKEY', secretAccessKey: 'secret', sessionToken: 'session' };
+const signer = { credentials: async () => credentials, region: async () => 'eu-west-1' };
+
+let asked: { readonly headers: IncomingHttpHeaders; readonly body: string } | undefined;
+let answer: { status: number; body: string } = { status: 200, body: '{}' };
+let server: Server;
+let endpoint: { readonly AWS_ENDPOINT_URL: string };
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    asked = { headers: request.headers, body };
+    response.writeHead(answer.status).end(answer.body);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  endpoint = { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` };
+});
+afterAll(() => void server.close());
+
+const secretOf = (SecretString: unknown) => ({
+  status: 200,
+  body: JSON.stringify({ SecretString }),
+});
+const errorOf = (status: number, type: string) => ({
+  status,
+  body: JSON.stringify({ __type: type }),
+});
+const read = (field?: string, stage: 'AWSCURRENT' | 'AWSPENDING' = 'AWSCURRENT') =>
+  readSecret({ id: 'cyborg/password', ...(field && { field }) }, stage, signer, endpoint);
+
+describe('a secret', () => {
+  it('is asked for by its name and stage, in a signed request', async () => {
+    answer = secretOf('open sesame');
+    expect(await read()).toBe('open sesame');
+    expect(JSON.parse(asked?.body ?? '')).toEqual({
+      SecretId: 'cyborg/password',
+      VersionStage: 'AWSCURRENT',
+    });
+    expect(asked?.headers).toMatchObject({
+      'x-amz-target': 'secretsmanager.GetSecretValue',
+      'content-type': 'application/x-amz-json-1.1',
+      'x-amz-security-token': 'session',
+    });
+  });
+
+  it('is signed as the SDK signs', async () => {
+    const now = new Date('2026-11-23T04:05:06.789Z');
+    const body = '{"SecretId":"cyborg/password","VersionStage":"AWSCURRENT"}';
+    const url = new URL('https://secretsmanager.eu-west-1.amazonaws.com/');
+    const unsigned = { url, body, region: 'eu-west-1', credentials, now };
+    const { authorization, ...headers } = signedHeaders(unsigned);
+    const sqs = new SQSClient({ region: 'eu-west-1', credentials });
+    const sdk = await sqs.config.signer({
+      ...{ name: 'sigv4', signingName: 'secretsmanager', signingRegion: 'eu-west-1' },
+      properties: {},
+    });
+    const request = {
+      ...{ method: 'POST', protocol: 'https:', hostname: url.host, path: '/', body },
+      headers: { ...headers, host: url.host },
+    };
+    const signed = await sdk.sign(request as never, { signingDate: now });
+    expect(authorization).toBe(
+      (signed as unknown as { headers: Record<string, string> }).headers.authorization,
+    );
+  });
+
+  it('of several values gives the one of the key', async () => {
+    answer = secretOf('{"password":"one","other":2}');
+    expect(await read('password')).toBe('one');
+    await expect(read('other')).rejects.toThrow('has no text in the key other');
+    answer = secretOf('no JSON');
+    await expect(read('password')).rejects.toThrow('has no text in the key password');
+  });
+
+  it('without a next version has none', async () => {
+    answer = errorOf(400, 'com.amazonaws#ResourceNotFoundException');
+    expect(await read(undefined, 'AWSPENDING')).toBeUndefined();
+    await expect(read()).rejects.toThrow('cyborg/password: 400 ResourceNotFoundException');
+  });
+
+  it('that may not be read is no reason to try again, and an outage is', async () => {
+    answer = errorOf(400, 'AccessDeniedException');
+    await expect(read()).rejects.toMatchObject({ isWorthRetrying: false });
+    answer = errorOf(503, 'InternalServiceError');
+    await expect(read()).rejects.toMatchObject({ isWorthRetrying: true });
+  });
+});
