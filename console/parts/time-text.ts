@@ -37,7 +37,9 @@ export function counted(count: number, singular: string, plural = `${singular}s`
 }
 
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+const smallNumbers = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
 
+/** With one decimal place; below one with two digits, so that little is not shown as nothing. */
 export function numberText(value: number): string {
-  return numbers.format(value);
+  return (Math.abs(value) < 1 ? smallNumbers : numbers).format(value);
 }

@@ -4,7 +4,14 @@ import { evidenceText, kindText } from '#console/devices/record-text.ts';
 import { hostsWith } from '#console/hosts/search.ts';
 import { pageOfRows, sorted } from '#console/parts/table-order.ts';
 import { countsText, reasonsText, shortId } from '#console/parts/text.ts';
-import { ageText, clockText, counted, dayAfter, timeText } from '#console/parts/time-text.ts';
+import {
+  ageText,
+  clockText,
+  counted,
+  dayAfter,
+  numberText,
+  timeText,
+} from '#console/parts/time-text.ts';
 import { addressOf, routeOf } from '#console/routes.ts';
 
 describe('the address of a screen', () => {
@@ -106,4 +113,14 @@ describe('texts', () => {
     expect(hostsWith(hosts, ' cmp2 ')).toEqual([hosts[1]]);
     expect(hostsWith(hosts, '')).toEqual(hosts);
   });
+});
+
+it.each([
+  [0, '0'],
+  [0.000347, '0.00035'],
+  [0.96, '0.96'],
+  [12.34, '12.3'],
+  [20000, '20,000'],
+])('%d is written as %s', (value, text) => {
+  expect(numberText(value)).toBe(text);
 });
