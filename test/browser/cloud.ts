@@ -181,6 +181,12 @@ async function startServers({ nova, operator, placement }: Cloud, count: number)
     () => operator.get<{ devices: unknown[] }>(`/hosts/${demoHostname}`, 'admin-token'),
     ({ devices }) => devices.length >= 5,
   );
+  // Placement refuses a query for a trait that nothing has created yet.
+  await eventually(
+    'Placement to know the trait of these devices',
+    () => placement.get<{ traits: string[] }>('/traits', 'admin-token'),
+    ({ traits }) => traits.includes('CUSTOM_FAKE_DEVICE'),
+  );
   const wanted = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
   await eventually(
     'Placement to have them',

@@ -24,6 +24,8 @@ const blocks = namedBlocks('deploy.md');
 const notRun: Readonly<Record<string, string>> = {
   'aws:secret': 'Secrets Manager: only CloudFormation reads it',
   'aws:deploy': 'CloudFormation; its line is synthesised below',
+  'aws:retry': 'CloudFormation; its lines are those of aws:remove and aws:deploy',
+  'aws:rotate': 'Secrets Manager; test/integration/password-rotation.test.ts rotates',
   'aws:environment': 'Lambda; the same settings are written by the test',
   'aws:upgrade': 'git and CloudFormation; its lines are those of aws:deploy',
   'aws:rollback': 'git and CloudFormation; its lines are those of aws:deploy',
@@ -116,9 +118,9 @@ it('has no block that is neither run nor listed as not run', () => {
 it('deploys a stack that can be synthesised, with the same options everywhere', async () => {
   await runBlock('synth');
   const options = (text: string) =>
-    [...text.matchAll(/^npx cdk \w+ (?:--quiet )?(.*)$/gm)].map(([, given]) => given);
+    [...text.matchAll(/^npx cdk \w+ (?:--quiet |--force )?(.*)$/gm)].map(([, given]) => given);
   const [expected] = options(block('synth'));
-  for (const name of ['aws:deploy', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
+  for (const name of ['aws:deploy', 'aws:retry', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
     expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
   }
 });
