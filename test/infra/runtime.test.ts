@@ -78,6 +78,8 @@ describe('an event of the HTTP API', () => {
     ['deployables', '/accelerator/v2/deployables', 200],
     ['attributes', '/accelerator/v2/attributes', 200],
     ['operator', '/accelerator/operator/v1/hosts', 200],
+    // The stack puts the console's files beside the bundle; here there are none.
+    ['console', '/console/page.js', 404],
   ];
 
   it.each(collections)('of %s, with cookies and stage variables, is answered', async (...row) => {
