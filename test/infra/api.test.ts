@@ -117,6 +117,8 @@ describe('the console', () => {
       'AWS::Lambda::Function',
       'AWS::Lambda::Permission',
       'AWS::Logs::LogGroup',
+      // The protection of the tables, which waits for every function.
+      'Custom::AWS',
     ]);
   });
 
