@@ -69,6 +69,7 @@ function Facts({ host, onAnswer }: FactsProps) {
             ['Since, UTC', <Time key="since" at={host.state_since} />],
             ['Last report, UTC', <Time key="report" at={host.last_report_at} />],
             ['Agent', host.agent_version],
+            ['Drivers failed', host.failed_drivers.join(', ') || 'none'],
             ['Boot', host.boot_id],
             ['Incidents', <IncidentsLink key="incidents" hostname={host.hostname} />],
           ]}

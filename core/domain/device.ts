@@ -247,6 +247,8 @@ export interface Host {
   /** What its hypervisor takes, in the order of the types; absent: the deployment's setting. */
   readonly attachTypes?: readonly AttachType[];
   readonly lastReportAt?: string;
+  /** That its last report names; absent: none. */
+  readonly failedDrivers?: readonly string[];
   readonly presence?: Presence;
   readonly failedJobs?: FailedJobs;
   /** Set while two agents report as this host. */

@@ -14,6 +14,7 @@ const storedHost = z.object({
   form: z.number().exactOptional(),
   attach_types: z.array(z.enum(attachTypes)).exactOptional(),
   last_report_at: z.string().exactOptional(),
+  failed_drivers: z.array(z.string()).exactOptional(),
   last_received_ms: z.number().default(0),
   booted_at: z.string().exactOptional(),
   reprovisioning: z.literal(true).exactOptional(),

@@ -180,6 +180,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         form: host.form,
         attach_types: host.attachTypes,
         last_report_at: host.lastReportAt,
+        failed_drivers: host.failedDrivers,
         wanted: host.wanted,
         refused: host.refused,
         pace: host.pace && snakeNamed(host.pace),
@@ -187,6 +188,7 @@ export function hostStore(client: Documents, table: string): HostStore {
       const absent = [
         ...(host.isReprovisioning ? [] : ['reprovisioning']),
         ...(host.attachTypes ? [] : ['attach_types']),
+        ...(host.failedDrivers ? [] : ['failed_drivers']),
       ];
       const remove = absent.length > 0 ? ` REMOVE ${absent.join(', ')}` : '';
       return putUnderLease(host, holder, more, remove);

@@ -29,6 +29,7 @@ export function viewHost(
     agent_version: host.agentVersion ?? null,
     boot_id: host.bootId ?? null,
     last_report_at: timestamp(host.lastReportAt),
+    failed_drivers: host.failedDrivers ?? [],
     devices: counts.devices,
     not_offered: counts.notOffered,
     paused: viewPause(host, nowMs),

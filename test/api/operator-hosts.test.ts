@@ -104,6 +104,18 @@ describe('GET /operator/v1/hosts/{hostname}', () => {
       { address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' },
     ]);
   });
+
+  it('shows which drivers its last report names as failed, but not those of a hello', async () => {
+    const devices = [aDevice({ handles: 3 })];
+    const shown = async (given: Parameters<typeof aReport>[1]) => {
+      await applySettled(world.deps, 'cmp3', aReport(devices, given), Date.now());
+      return (await get('/hosts/cmp3')).json.failed_drivers;
+    };
+    expect(await shown({ sequence: 2, failed_drivers: ['nvme'] })).toEqual(['nvme']);
+    const hello = { is_hello: true, devices: [], failed_drivers: ['nvme', 'pci'] };
+    expect(await shown({ sequence: 3, ...hello })).toEqual(['nvme']);
+    expect(await shown({ sequence: 4, devices: [] })).toEqual([]);
+  });
 });
 
 describe('drain and resume', () => {

@@ -59,6 +59,7 @@ export const leftOut: Readonly<Record<string, string>> = {
   'test/integration/announcements.test.ts': 'EventBridge has to fail on request',
   'test/integration/counted-units.test.ts': 'it counts by engines that say what they take',
   'test/integration/kill-at-each-step.test.ts': 'it kills the engines',
+  'test/integration/password-rotation.test.ts': 'it plays Secrets Manager itself',
   'test/integration/poison.test.ts': 'its queues have a clock of their own',
   'test/integration/quotas.test.ts': 'it counts by engines that say what they take',
   'test/integration/request-id.test.ts': 'it plays AWS IoT itself',

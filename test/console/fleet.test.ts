@@ -28,6 +28,7 @@ const aHost = (index: number, devices: number, state: Host['state'] = 'online'):
   agent_version: null,
   boot_id: null,
   last_report_at: null,
+  failed_drivers: [],
   devices,
   not_offered: 0,
   paused: null,

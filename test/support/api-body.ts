@@ -41,6 +41,7 @@ export interface ApiBody {
   readonly attributes: OneOrMore<typeof attributeAnswer>;
   readonly hosts: OneOrMore<typeof hostAnswer>;
   readonly hosts_links?: Links;
+  readonly failed_drivers: z.infer<typeof hostDetailAnswer>['failed_drivers'];
   readonly incidents: readonly z.infer<typeof incidentAnswer>[];
   readonly incidents_links?: Links;
   readonly dry_run: boolean;

@@ -16,6 +16,9 @@ export const hostAnswer = z.strictObject({
   agent_version: z.string().nullable(),
   boot_id: z.string().nullable(),
   last_report_at: time.nullable(),
+  failed_drivers: z
+    .array(z.string())
+    .meta({ description: 'that its last report names; their devices are as before' }),
   devices: z.int(),
   not_offered: z
     .int()

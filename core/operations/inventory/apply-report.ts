@@ -220,11 +220,15 @@ function reported(
   report: AcceptedReport,
   receivedAtMs: number,
 ): StoredHost {
-  const { attachTypes: before, ...others } = host;
+  const { attachTypes: before, failedDrivers: failedBefore, ...others } = host;
   const attachTypes = plan.standing === 'newer' ? typesOf(report) : before;
+  // A hello names all drivers, because none has answered yet.
+  const isTold = plan.standing === 'newer' && report.is_hello !== true;
+  const failedDrivers = isTold ? report.failed_drivers : failedBefore;
   return {
     ...others,
     ...(attachTypes && { attachTypes }),
+    ...(failedDrivers && failedDrivers.length > 0 && { failedDrivers }),
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,
       agentVersion: report.agent_version,

@@ -14,6 +14,7 @@ const host = z.looseObject({
   agent_version: z.string().nullish(),
   boot_id: z.string().nullish(),
   last_report_at: z.string().nullish(),
+  failed_drivers: z.array(z.string()).optional(),
   devices: z.unknown(),
   not_offered: z.unknown(),
   paused: reasoned.nullish(),
@@ -249,6 +250,10 @@ function linesOf(row: z.infer<typeof wholeHost>, width: number): readonly string
   const own: readonly Column<typeof row>[] = [
     ...columns,
     { title: 'boot', of: ({ boot_id }) => boot_id },
+    {
+      title: 'drivers failed',
+      of: ({ failed_drivers: failed }) => failed?.join(', ') || undefined,
+    },
     { title: 'conflict', of: ({ conflict }) => conflict },
   ];
   const parts = [
