@@ -19,6 +19,11 @@ export interface Route {
   readonly filters: Readonly<Record<string, string>>;
 }
 
+/** All screens take the route, of which they read the id and the filters. */
+export interface ScreenProps {
+  readonly route: Route;
+}
+
 /** Undefined for an address that no screen has. */
 export function routeOf(fragment: string): Route | undefined {
   const [path = '', query = ''] = fragment.replace(/^#?\/?/, '').split('?');

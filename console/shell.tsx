@@ -12,14 +12,18 @@ import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
 import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
 import { RequestsScreen } from './requests/requests.tsx';
-import { addressOf, type Route, routeOf, type ScreenName, screens } from './routes.ts';
+import {
+  addressOf,
+  type Route,
+  routeOf,
+  type ScreenName,
+  type ScreenProps,
+  screens,
+} from './routes.ts';
 import { OutageBanner } from './session/outage-banner.tsx';
 import { useSession } from './session/session.ts';
 import { ThemeChoice } from './session/theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';
-
-/** All screens take the route, of which they read the id and the filters. */
-export type ScreenProps = { readonly route: Route };
 
 const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   fleet: FleetScreen,

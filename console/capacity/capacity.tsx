@@ -10,9 +10,8 @@ import { type Column, Table } from '../parts/table.tsx';
 import { reasonsText } from '../parts/text.ts';
 import { counted, numberText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
-import { addressOf } from '../routes.ts';
+import { addressOf, type ScreenProps } from '../routes.ts';
 import { useSession } from '../session/session.ts';
-import type { ScreenProps } from '../shell.tsx';
 import { capacitySum } from './capacity-sum.ts';
 import { obstacleText } from './obstacle-text.ts';
 

@@ -13,7 +13,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { countsText } from '../parts/text.ts';
 import { Time } from '../parts/time.tsx';
 import { useLive } from '../parts/use-live.ts';
-import type { ScreenProps } from '../shell.tsx';
+import type { ScreenProps } from '../routes.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions } from './device-actions.ts';
 import { evidenceText } from './record-text.ts';

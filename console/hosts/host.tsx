@@ -15,8 +15,7 @@ import { countsText } from '../parts/text.ts';
 import { Time } from '../parts/time.tsx';
 import { counted, timeText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
-import { addressOf } from '../routes.ts';
-import type { ScreenProps } from '../shell.tsx';
+import { addressOf, type ScreenProps } from '../routes.ts';
 import { hostActions, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;

@@ -12,7 +12,7 @@ import { StateOf } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted } from '../parts/time-text.ts';
-import type { ScreenProps } from '../shell.tsx';
+import type { ScreenProps } from '../routes.ts';
 import { hostsWith } from './search.ts';
 
 const everyMs = 10_000;

@@ -11,8 +11,7 @@ import { Screen } from '../parts/screen.tsx';
 import { StateOf } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { addressOf } from '../routes.ts';
-import type { ScreenProps } from '../shell.tsx';
+import { addressOf, type ScreenProps } from '../routes.ts';
 import { incidentAction } from './incident-action.ts';
 
 const everyMs = 5000;

@@ -12,9 +12,8 @@ import { StateOf, Status } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLive } from '../parts/use-live.ts';
-import { addressOf } from '../routes.ts';
+import { addressOf, type ScreenProps } from '../routes.ts';
 import { useSession } from '../session/session.ts';
-import type { ScreenProps } from '../shell.tsx';
 import { type RequestRow, requestRows } from './request-rows.ts';
 
 const everyMs = 5000;
