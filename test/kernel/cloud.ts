@@ -25,6 +25,8 @@ export interface HostCloud {
   bootIdOf(hostname: string): Promise<string | undefined>;
   /** Whether the host has cleaned up after all servers that are gone. */
   isClean(hostname: string): Promise<boolean>;
+  /** Why devices of the host are not healthy. */
+  healthOf(hostname: string): Promise<readonly string[]>;
   /** What the host has verified after the last cleaning of each handle. */
   evidenceOf(hostname: string): Promise<readonly Evidence[]>;
 }
@@ -82,6 +84,10 @@ export function hostCloud(layout: Layout): HostCloud {
     stage: layout.stage,
     brokerPort: layout.ports.mqtt,
     imagesPort: layout.ports.s3,
+    healthOf: async (hostname) => {
+      const { devices } = await inventory.host(hostname);
+      return devices.flatMap(({ health }) => health?.reason ?? []);
+    },
     enrol: async (hostname) => {
       const files = certificates.issueHostCertificate(thingName(layout.stage, hostname));
       return {

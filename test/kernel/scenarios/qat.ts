@@ -110,7 +110,10 @@ const scenarios: readonly Scenario[] = [
       await guest.write(silent, '1');
       await untilInventory(cloud, provider, 'CUSTOM_QAT', 0);
       await guest.write(silent, '0');
-      await untilInventory(cloud, provider, 'CUSTOM_QAT', 4);
+      // It is offered again after ten minutes without a fault.
+      const isWatched = (reasons: readonly string[]) =>
+        reasons.some((reason) => reason.startsWith('has been without a fault since '));
+      await eventually(() => cloud.healthOf(hostname), isWatched, 120);
     },
   },
 ];
