@@ -3,6 +3,7 @@
 // without validation.
 
 import * as z from 'zod';
+import type { PasswordSource } from '../domain/password-source.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
@@ -16,10 +17,10 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from './http.ts';
+import type { Credentials } from './keystone-credentials.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
-import type { PasswordSource } from './password.ts';
 import type { ServiceIdentity } from './service-calls.ts';
-import { type Credentials, type SignedIn, signIn } from './sign-in.ts';
+import { type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
 export interface TokenIdentity {

@@ -4,6 +4,7 @@
 
 import * as z from 'zod';
 import type { OwnToken } from '../contracts/own-token.ts';
+import type { PasswordSource } from '../domain/password-source.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import {
@@ -13,7 +14,7 @@ import {
   readBody,
   ServiceUnavailable,
 } from './http.ts';
-import type { PasswordSource } from './password.ts';
+import { authOf, type Credentials } from './keystone-credentials.ts';
 import { givenPassword } from './password.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
@@ -194,11 +195,7 @@ async function authenticate(
     service: 'identity',
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens`,
-    body: {
-      auth: settings.applicationCredentialId
-        ? byCredential(settings, password)
-        : byPassword(settings, password),
-    },
+    body: { auth: authOf(credentialsOf(settings, password)) },
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   const answer = await http(request);
@@ -221,23 +218,17 @@ async function authenticate(
   };
 }
 
-function byPassword(settings: Settings['keystone'], password: string): unknown {
-  const user = {
-    name: settings.username,
-    domain: { name: settings.userDomainName },
+function credentialsOf(settings: Settings['keystone'], password: string): Credentials {
+  const { applicationCredentialId: id } = settings;
+  if (id) return { method: 'application_credential', id, secret: password };
+  return {
+    method: 'password',
+    user: settings.username,
+    domain: settings.userDomainName,
     password,
+    project: settings.projectName,
+    projectDomain: settings.projectDomainName,
   };
-  const project = { name: settings.projectName, domain: { name: settings.projectDomainName } };
-  return { identity: { methods: ['password'], password: { user } }, scope: { project } };
-}
-
-/** An application credential has its own project; Keystone refuses a scope beside it. */
-function byCredential(
-  { applicationCredentialId: id }: Settings['keystone'],
-  password: string,
-): unknown {
-  const application_credential = { id, secret: password };
-  return { identity: { methods: ['application_credential'], application_credential } };
 }
 
 /** The user that errors name. */

@@ -1,20 +1,9 @@
 // The service user's password: given, or read from Secrets Manager where it can be rotated. See
 // docs/adr/0031-password-rotation.md.
 
+import type { PasswordSource } from '../domain/password-source.ts';
 import type { Log } from '../log.ts';
 import type { SecretStage } from './secrets.ts';
-
-export interface PasswordSource {
-  /** Read once, and kept. @throws ServiceUnavailable */
-  current(): Promise<string>;
-  /**
-   * Passwords to use in place of one that was refused, or that opens nothing: the secret as it is
-   * now, and the next one of a rotation that has not ended. Empty if there is no other.
-   */
-  others(refused: string): AsyncIterable<string>;
-  /** The password that was accepted. */
-  keep(accepted: string): void;
-}
 
 /** A password that no one can change while the process runs. */
 export function givenPassword(password: string): PasswordSource {

@@ -10,22 +10,8 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from './http.ts';
+import { authOf, type Credentials } from './keystone-credentials.ts';
 import { identityUrl } from './own-token.ts';
-
-export type Credentials =
-  | {
-      readonly method: 'password';
-      readonly user: string;
-      readonly domain: string;
-      readonly password: string;
-      readonly project: string;
-      readonly projectDomain: string;
-    }
-  | {
-      readonly method: 'application_credential';
-      readonly id: string;
-      readonly secret: string;
-    };
 
 interface Named {
   readonly id: string;
@@ -82,16 +68,4 @@ export async function signIn(
     project: body.project,
     roles: [...new Set(body.roles.map(({ name }) => name))],
   };
-}
-
-/** An application credential has its own project; Keystone refuses a scope beside it. */
-function authOf(given: Credentials): unknown {
-  if (given.method === 'application_credential') {
-    const { id, secret } = given;
-    const identity = { methods: [given.method], application_credential: { id, secret } };
-    return { identity };
-  }
-  const user = { name: given.user, domain: { name: given.domain }, password: given.password };
-  const project = { name: given.project, domain: { name: given.projectDomain } };
-  return { identity: { methods: [given.method], password: { user } }, scope: { project } };
 }

@@ -5,6 +5,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { type OwnToken, ownToken } from '../contracts/own-token.ts';
+import type { PasswordSource } from '../domain/password-source.ts';
 import type { Documents } from './documents.ts';
 import { getRow } from './reads.ts';
 
@@ -18,18 +19,11 @@ const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** Where the password is from; it may be rotated while the process runs. */
-export interface SealingPasswords {
-  current(): Promise<string>;
-  others(refused: string): AsyncIterable<string>;
-  keep(accepted: string): void;
-}
-
 /** @param owner at which Keystone, and as whom; containers of one deployment agree in it */
 export function ownTokenStore(
   client: Documents,
   table: string,
-  { owner, passwords }: { readonly owner: string; readonly passwords: SealingPasswords },
+  { owner, passwords }: { readonly owner: string; readonly passwords: PasswordSource },
 ): OwnTokens {
   const pk = `OWN#${createHash('sha256').update(owner).digest('hex')}`;
   const keyOf = (password: string) =>

@@ -1,9 +1,9 @@
-import type { Credentials } from '#core/clients/sign-in.ts';
+import type { Credentials } from '#core/clients/keystone-credentials.ts';
+import { type SignInBody, signInAnswer, signInBody } from '#core/contracts/api/sign-in.ts';
 import { action } from '../http/action.ts';
 import { HttpFault } from '../http/faults.ts';
 import { noQuery } from '../http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
-import { type SignInBody, signInAnswer, signInBody } from './schema.ts';
 
 /** A page of another origin cannot reach Keystone, and so signs in through its own. */
 export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
