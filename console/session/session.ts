@@ -2,20 +2,12 @@
 
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
 import { type Api, createApi } from '../api/client.ts';
 import { ApiFailure } from '../api/failure.ts';
 import type { Connection } from './connection.ts';
 
-export interface Identity {
-  readonly user: { readonly id: string; readonly name: string };
-  readonly project: { readonly id: string; readonly name: string };
-  readonly roles: readonly string[];
-}
-
-export interface SignedIn extends Identity {
-  readonly token: string;
-  readonly expires_at: string;
-}
+export type Identity = Pick<SignedIn, 'user' | 'project' | 'roles'>;
 
 export interface Session {
   readonly identity: Identity;
@@ -37,17 +29,6 @@ export function useSession(): Session {
   return session;
 }
 
-export type Credentials =
-  | {
-      readonly method: 'password';
-      readonly user: string;
-      readonly domain: string;
-      readonly password: string;
-      readonly project: string;
-      readonly project_domain: string;
-    }
-  | { readonly method: 'application_credential'; readonly id: string; readonly secret: string };
-
 const anonymous = createApi({
   fetch: (...given) => fetch(...given),
   token: () => undefined,
@@ -55,7 +36,7 @@ const anonymous = createApi({
 });
 
 /** @throws ApiFailure */
-export function signIn(credentials: Credentials): Promise<SignedIn> {
+export function signIn(credentials: SignInBody): Promise<SignedIn> {
   return anonymous.ask<SignedIn>('POST', '/console/sign-in', { body: credentials });
 }
 

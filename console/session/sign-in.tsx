@@ -1,10 +1,11 @@
 // Signs in at Keystone, with a password or an application credential.
 
 import { useState } from 'preact/hooks';
+import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
 import { type ApiFailure, asFailure } from '../api/failure.ts';
 import { Field } from '../parts/field.tsx';
 import { Notice } from '../parts/notice.tsx';
-import { type Credentials, type SignedIn, signIn } from './session.ts';
+import { signIn } from './session.ts';
 
 interface SignInFormProps {
   /** The user whose session has ended; the form begins with that name. */
@@ -14,7 +15,7 @@ interface SignInFormProps {
 }
 
 export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormProps) {
-  const [method, setMethod] = useState<Credentials['method']>('password');
+  const [method, setMethod] = useState<SignInBody['method']>('password');
   const [failure, setFailure] = useState<ApiFailure>();
   const [isBusy, setBusy] = useState(false);
 
@@ -90,7 +91,7 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
   );
 }
 
-function credentialsOf(method: Credentials['method'], text: (name: string) => string): Credentials {
+function credentialsOf(method: SignInBody['method'], text: (name: string) => string): SignInBody {
   if (method === 'application_credential') {
     return { method, id: text('id'), secret: text('secret') };
   }

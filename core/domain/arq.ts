@@ -16,8 +16,9 @@ export const arqStates = [
 ] as const;
 export type ArqState = (typeof arqStates)[number];
 
-/** The state that the API shows: `unknown` while the host's agent is away. It is never stored. */
-export type ShownState = ArqState | 'unknown';
+/** The states that the API shows: `unknown` while the host's agent is away. It is never stored. */
+export const shownStates = [...arqStates, 'unknown'] as const;
+export type ShownState = (typeof shownStates)[number];
 
 /** Which states an ARQ may come from, by the state it goes to. */
 export const comesFrom: Readonly<Record<ArqState, readonly ArqState[]>> = {

@@ -1,7 +1,7 @@
+import { attributeAnswer } from '#core/contracts/api/attributes.ts';
 import { addAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
-import { attributeAnswer } from './answer.ts';
 import { createBody } from './schema.ts';
 import { viewAttribute } from './view.ts';
 

@@ -1,3 +1,4 @@
+import { attributesAnswer } from '#core/contracts/api/attributes.ts';
 import type { Deps } from '#core/deps.ts';
 import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/attribute.ts';
 import { DeployableNotFound } from '#core/domain/errors.ts';
@@ -5,7 +6,6 @@ import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
 import type { Page } from '#core/store/index-pages.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
-import { attributesAnswer } from './answer.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
+import type { attributeAnswer } from '#core/contracts/api/attributes.ts';
 import type { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
@@ -12,7 +13,6 @@ import type {
   reconcileAnswer,
 } from '#core/contracts/api/operator.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import type { attributeAnswer } from '#functions/attributes/answer.ts';
 
 type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
 type Arq = Omit<z.infer<typeof arqAnswer>, 'uuid'> & { readonly uuid: ArqUuid };

@@ -1,19 +1,10 @@
 import * as z from 'zod';
+import { shownStates } from '#core/domain/arq.ts';
 import { collection, common, uuid } from './shapes.ts';
-
-const state = z.enum([
-  'Initial',
-  'BindStarted',
-  'Bound',
-  'BindFailed',
-  'Unbound',
-  'provisioning',
-  'unknown',
-]);
 
 export const arqAnswer = z.strictObject({
   uuid,
-  state,
+  state: z.enum(shownStates),
   device_profile_name: z.string(),
   device_profile_group_id: z.int().min(0),
   hostname: z.string().nullable(),

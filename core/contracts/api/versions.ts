@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { link } from '#core/contracts/api/shapes.ts';
+import { link } from './shapes.ts';
 
 const version = z.strictObject({
   id: z.string(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { collection, common, uuid } from '#core/contracts/api/shapes.ts';
+import { collection, common, uuid } from './shapes.ts';
 
 export const attributeAnswer = z.strictObject({
   uuid,

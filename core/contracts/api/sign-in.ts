@@ -37,3 +37,4 @@ export const signInAnswer = z.strictObject({
   project: named,
   roles: z.array(z.string()),
 });
+export type SignedIn = z.infer<typeof signInAnswer>;
