@@ -36,12 +36,12 @@ import {
   withoutAllocation,
 } from './acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
-import { type Operation, operations } from './operations.ts';
+import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
 import { recountAll } from './quotas.ts';
 
 const minuteMs = 60_000;
 
-interface ConcurrentOperation extends Pick<Operation, 'about' | 'act'> {
+interface ConcurrentOperation extends Pick<Operation, 'about' | 'act' | 'quiescenceMs'> {
   /** The operations that it runs beside; without it, all about the same subject. */
   readonly of?: readonly string[];
   /** How long the step stalls, if not the usual time. */
@@ -254,11 +254,13 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     about: ['host'],
     of: ['end an identity conflict', 'report from a host in identity conflict'],
     act: endConflicts,
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'clone the host': {
     about: ['host'],
     of: ['end an identity conflict', 'reboot the host'],
     act: inTurn(cloneHosts, 19 * minuteMs, endConflicts),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'end the AWS IoT outage': {
     about: ['instance'],

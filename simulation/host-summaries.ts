@@ -57,7 +57,7 @@ export function createSummaryCheck({ database }: World): () => void {
         );
       }
       // The host may have a later presence, whose writer follows.
-      if (String(row.presence_order ?? '') < String(before.presence_order ?? '')) {
+      if (Number(row.presence_order ?? 0) < Number(before.presence_order ?? 0)) {
         throw new Violation('I5', `the summary of ${row.hostname} has an earlier presence`);
       }
     }

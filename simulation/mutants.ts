@@ -8,8 +8,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type OtherGuard, otherGuards, recordConditions, stripGuard } from './guards.ts';
-import { operations, runOperation } from './operations.ts';
+import { operations } from './operations.ts';
 import { createRandom } from './random.ts';
+import { runOperation } from './run-operation.ts';
 import {
   everyRace,
   everyStep,

@@ -34,23 +34,19 @@ import {
   replaceDisks,
   unplug,
 } from './acts.ts';
-import { quietRates, type Rates } from './faults.ts';
+import type { Rates } from './faults.ts';
 import { gpuAddress, nicAddress, secondRegion } from './host.ts';
-import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { spendQuota } from './quotas.ts';
-import { createProfiles } from './run.ts';
-import { createWorld, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
-const seed = 19;
 /** The rows of a device and of a region stay until Placement is back. */
 const removeDuringOutage = inTurn(
   inTurn(isPlacementOut(true), 0, unplug(nicAddress)),
   0,
   unplug(secondRegion),
 );
-/** Long enough for deadlines, quarantine, the reaper, and heartbeats after a conflict. */
-const quiescenceMs = 35 * minuteMs;
+/** Long enough for the heartbeats after a conflict of identity. */
+export const quiescenceAfterConflictMs = 35 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
 export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota';
@@ -63,6 +59,8 @@ export interface Operation {
   readonly act: Act;
   /** Faults that still occur by chance. */
   readonly rates?: Rates;
+  /** How long the world runs after the operation, if not the usual time. */
+  readonly quiescenceMs?: number;
 }
 
 export const operations: Readonly<Record<string, Operation>> = {
@@ -309,6 +307,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
     prepareMs: 18 * minuteMs,
     act: inTurn(killAgents, 2 * minuteMs, endConflicts),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'Nova and Placement find an instance after 6 minutes': {
     about: ['instance'],
@@ -336,6 +335,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['host', 'GPU'],
     prepare: boot('vgpu'),
     act: inTurn(cloneHosts, 18 * minuteMs, endConflicts),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'clone a host without its NIC': {
     about: ['host'],
@@ -346,51 +346,22 @@ export const operations: Readonly<Record<string, Operation>> = {
       18 * minuteMs,
       inTurn(endConflicts, minuteMs, plug(nicAddress)),
     ),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'end an identity conflict': {
     about: ['host', 'GPU', 'instance'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
     prepareMs: 18 * minuteMs,
     act: inTurn(endConflicts, 1000, killAgents),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'end an identity conflict without the NIC': {
     about: ['host'],
     prepare: inTurn(inTurn(plug(secondRegion), minuteMs, removeDuringOutage), 80_000, cloneHosts),
     prepareMs: 19 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
+    quiescenceMs: quiescenceAfterConflictMs,
   },
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
 };
-
-export interface OperationOutcome {
-  /** The names of the steps of the operation without an interrupt. */
-  readonly steps: readonly string[];
-  readonly servers: readonly string[];
-}
-
-/** @throws Violation */
-export async function runOperation(
-  name: string,
-  options: Pick<WorldOptions, 'interrupt' | 'strip' | 'trace'> = {},
-): Promise<OperationOutcome> {
-  const operation = operations[name];
-  if (!operation) throw new Error(`Unknown operation: ${name}`);
-  const world = createWorld(seed, { rates: operation.rates ?? quietRates, ...options });
-  try {
-    const check = createSafetyCheck(world);
-    createProfiles(world);
-    await world.runFor(2 * minuteMs, check);
-    void operation.prepare?.(world);
-    await world.runFor(operation.prepareMs ?? minuteMs, check);
-    world.arm();
-    void operation.act(world);
-    await world.runFor(minuteMs, check);
-    const steps = world.stepsTaken();
-    await world.runFor(quiescenceMs, check);
-    checkConvergence(world);
-    return { steps, servers: world.nova.servers.map(({ status }) => status) };
-  } finally {
-    world.stop();
-  }
-}

@@ -4,8 +4,9 @@
 import { concurrentOperations, meet } from './concurrent-operations.ts';
 import type { Strip } from './guards.ts';
 import { type Interrupt, interruptions } from './interrupts.ts';
-import { operations, runOperation } from './operations.ts';
+import { operations } from './operations.ts';
 import { runSeed } from './run.ts';
+import { runOperation } from './run-operation.ts';
 import type { Violation } from './violation.ts';
 
 interface Seed {
@@ -66,7 +67,8 @@ export async function play(
     ...(concurrent?.lateMs && { lateMs: concurrent.lateMs }),
   };
   try {
-    await runOperation(scenario.operation, { ...options, interrupt });
+    const { quiescenceMs = 0 } = concurrent ?? {};
+    await runOperation(scenario.operation, { ...options, interrupt, quiescenceMs });
     return undefined;
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Violation') throw error;

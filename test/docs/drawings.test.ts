@@ -8,7 +8,8 @@ import { rules } from '#core/contracts/rules.ts';
 import { comesFrom } from '#core/domain/arq.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
 import { followedChanges } from '#infra/stream-filters.ts';
-import { operations, runOperation } from '#simulation/operations.ts';
+import { operations } from '#simulation/operations.ts';
+import { runOperation } from '#simulation/run-operation.ts';
 import { arqDrawing, handleDrawing, handleStatesTable } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';
 

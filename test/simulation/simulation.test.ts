@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { runOperation } from '#simulation/operations.ts';
 import { runSeed } from '#simulation/run.ts';
+import { runOperation } from '#simulation/run-operation.ts';
 import { play, scenarioOf } from '#simulation/scenarios.ts';
 import { addOutcome, emptySummary } from '#simulation/summary.ts';
 
