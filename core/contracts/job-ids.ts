@@ -3,7 +3,7 @@
 // isStage() in topics.ts keeps stages short enough.
 
 import { type HostWorkKind, hostWork, hostWorkKinds } from '../domain/host-work.ts';
-import { isUuid } from '../domain/ids.ts';
+import { isUuid } from '../domain/uuid-form.ts';
 
 export function jobId(stage: string, kind: HostWorkKind, uuid: string): string {
   return `${stage}-${hostWork[kind].idPrefix}-${uuid}`;

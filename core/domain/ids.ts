@@ -3,8 +3,6 @@
 
 import { createHash } from 'node:crypto';
 
-export { isUuid } from './uuid-form.ts';
-
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 

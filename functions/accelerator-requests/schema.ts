@@ -3,7 +3,7 @@ import { isHostname } from '#core/contracts/topics.ts';
 import type { BindTarget } from '#core/domain/bind-plan.ts';
 import { InvalidInput, NotAcceptable } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { isUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 import { isAtLeast, type Microversion } from '../http/microversion.ts';
 import { commaList, pageQuery } from '../http/query.ts';
 

@@ -1,5 +1,5 @@
 import { AttributeNotFound } from '#core/domain/errors.ts';
-import { isUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 import { deleteAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';

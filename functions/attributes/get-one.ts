@@ -1,6 +1,6 @@
 import { attributeAnswer } from '#core/contracts/api/attributes.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { isUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 import { findAttribute } from '#core/operations/inventory/change-attributes.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';

@@ -1,7 +1,7 @@
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { isUuid } from '#core/domain/ids.ts';
 import { isIntegerText } from '#core/domain/integer-id.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
 import { action } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';

@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { DeviceProfile } from '#core/domain/device-profile.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
-import { isUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 
 /**
  * Finds the named profiles, each once.

@@ -1,9 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { driftIncident, type Incident } from '#core/domain/incidents.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
-import { comparePart } from '#core/operations/placement/compare-host.ts';
-import { compareMs } from './reconcile.ts';
+import { compareInTime } from './compare-in-time.ts';
 
 export interface DriftPage {
   readonly rows: readonly Incident[];
@@ -27,9 +25,7 @@ export async function readDrift(
       'host: is needed with kind drift, because the host is compared with Placement for the answer.',
     );
   }
-  await findHost(deps, hostname);
-  const bounds = { after, untilMs: deps.clock() + compareMs };
-  const { rows, next } = await comparePart(deps, hostname, bounds);
+  const { rows, next } = await compareInTime(deps, hostname, after);
   const differing = rows.filter(({ agrees }) => !agrees);
   return {
     rows: differing.map((row) => driftIncident(hostname, row)),

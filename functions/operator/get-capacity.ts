@@ -7,7 +7,7 @@ import { canonicalGroups, type DeviceProfile, type Group } from '#core/domain/de
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
-import { isUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/inventory/find-host.ts';
 import { MarkerNotFound } from '#core/store/marker-not-found.ts';

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { reconcileAnswer } from '#core/contracts/api/operator.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
-import { comparePart } from '#core/operations/placement/compare-host.ts';
 import { action, type Request } from '../http/action.ts';
 import { noQuery } from '../http/query.ts';
+import { compareInTime } from './compare-in-time.ts';
 import { hostname } from './page.ts';
 
 const body = z.strictObject({
@@ -12,9 +11,6 @@ const body = z.strictObject({
   dry_run: z.boolean().default(true).meta({ description: 'false: repair what differs' }),
   marker: z.guid().toLowerCase().optional().meta({ description: '`next` of the request before' }),
 });
-
-/** The gateway waits for 30 s; each device is a few requests to Placement. */
-export const compareMs = 15_000;
 
 type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerDeps>;
 
@@ -25,10 +21,7 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
 export const reconcileAction = action(
   { query: noQuery, body, answers: { 200: reconcileAnswer, 202: reconcileAnswer }, refuses: [404] },
   async ({ deps, caller, body: given }: OwnRequest) => {
-    await findHost(deps, given.host);
-    const untilMs = deps.clock() + compareMs;
-    const bounds = { after: given.marker, untilMs };
-    const { rows, differing, next } = await comparePart(deps, given.host, bounds);
+    const { rows, differing, next } = await compareInTime(deps, given.host, given.marker);
     const messages = differing.flatMap(({ providers: [provider_uuid] }) =>
       provider_uuid ? [{ provider_uuid, request_id: caller.requestId }] : [],
     );

@@ -69,13 +69,13 @@ export function billOf(workload: (typeof serverKinds)[number]): Bill {
 
 /** The monthly cost of an idle host. */
 export function billOfIdleHost(): Bill {
-  const minutes = (365.25 / 12) * 24 * 60;
+  const minutes = secondsPerMonth / 60;
   const times = (count: number, workload: Workload) =>
     scaled(ofUnits(countedUnits[workload]), count);
   const fullReports = minutes / 60;
   return sum([
     { connectedMinute: minutes },
-    times((minutes * 60) / heartbeatSeconds - fullReports, 'heartbeat'),
+    times(secondsPerMonth / heartbeatSeconds - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
     times(fullReports, 'comparisons'),
     {
@@ -104,7 +104,7 @@ export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
 
 /** The monthly cost of the stack without any workload. */
 export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): Bill {
-  const minutes = (365.25 / 12) * 24 * 60;
+  const minutes = secondsPerMonth / 60;
   return sum([
     { alarm: watched, dashboard: dashboards, metric: ownMetricsMax + filters, secret: 1 },
     // A queue without messages is polled all the same.

@@ -1,9 +1,10 @@
+import { heartbeatSeconds } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
 import { settled } from '../../domain/identity.ts';
 import { ConflictStays } from '../../domain/operator-errors.ts';
 
-/** An agent that runs is never silent for so long: heartbeats come every 15 minutes. */
-const silentMs = 960_000;
+/** An agent that runs is never silent for so long: its heartbeat is a minute late. */
+const silentMs = (heartbeatSeconds + 60) * 1000;
 
 /**
  * Ends a conflict of identity: from now on the host is the boot that the operator names. The

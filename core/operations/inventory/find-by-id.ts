@@ -3,8 +3,8 @@
 import type { Deps } from '../../deps.ts';
 import type { Deployable, Device } from '../../domain/device.ts';
 import { DeployableNotFound, DeviceNotFound } from '../../domain/errors.ts';
-import { isUuid } from '../../domain/ids.ts';
 import { isIntegerText, uuidPrefix } from '../../domain/integer-id.ts';
+import { isUuid } from '../../domain/uuid-form.ts';
 
 /** @throws DeviceNotFound */
 export async function findDevice(deps: Deps, id: string): Promise<Device> {

@@ -13,8 +13,9 @@ import {
   InvalidInput,
 } from '../../domain/errors.ts';
 import type { HostProgram } from '../../domain/host-work.ts';
-import { isUuid, type ReleaseId } from '../../domain/ids.ts';
+import type { ReleaseId } from '../../domain/ids.ts';
 import { heardAt, isLost } from '../../domain/presence.ts';
+import { isUuid } from '../../domain/uuid-form.ts';
 import { handlesPerProgramMax } from '../../store/regions.ts';
 
 /**

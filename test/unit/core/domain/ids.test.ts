@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { derivedUuid, isUuid, providerUuid, timeOrderedUuid } from '#core/domain/ids.ts';
+import { derivedUuid, providerUuid, timeOrderedUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 
 describe('uuids', () => {
   it('names a provider as Cyborg does', () => {
