@@ -73,7 +73,7 @@ export const metrics = [
     name: 'NovaToldAfter',
     unit: 'Milliseconds',
     from: 'nova-events',
-    meaning: "from the claim to Nova's answer to the event of a bound instance",
+    meaning: "from the claim to Nova's answer to the event, for binds with work on the host",
   },
   {
     name: 'NovaNotTold',

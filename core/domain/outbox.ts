@@ -46,7 +46,12 @@ export type StartedWork = {
 );
 
 export type FollowUp =
-  | { readonly kind: 'tell-nova'; readonly binding: InstanceBinding }
+  | {
+      readonly kind: 'tell-nova';
+      readonly binding: InstanceBinding;
+      /** False: bound before the PATCH was answered, so Nova finds it bound, and does not wait. */
+      readonly isAwaited: boolean;
+    }
   | { readonly kind: 'start-work'; readonly work: StartedWork }
   | {
       readonly kind: 'sync-providers';
@@ -100,7 +105,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
     }
     case 'Bound':
     case 'BindFailed':
-      return [{ kind: 'tell-nova', binding: after }];
+      return [{ kind: 'tell-nova', binding: after, isAwaited: before?.bindId === after.bindId }];
     case 'provisioning':
       // One job reprovisions several instances: the row of the job starts it.
       return [];

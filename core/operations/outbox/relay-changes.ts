@@ -8,6 +8,7 @@ import type {
 import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { type Change, type FollowUp, followUps, type StartedWork } from '../../domain/outbox.ts';
+import type { Settings } from '../../settings.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
 
 /** What a committed change leads to. */
@@ -29,14 +30,20 @@ export async function relayChanges(
   changes: readonly Consequences[],
 ): Promise<void> {
   const all = changes.flatMap((change) => change.followUps);
-  await deps.queues.send('nova-events', all.flatMap(novaEvent));
+  const { eventStyle } = deps.settings;
+  await deps.queues.send(
+    'nova-events',
+    all.flatMap((followUp) => novaEvent(followUp, eventStyle)),
+  );
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', distinctProviders(all));
   deps.metrics.put(sumOf(changes.flatMap(({ counts }) => counts)));
 }
 
-function novaEvent(followUp: FollowUp): NovaEventMessage[] {
+function novaEvent(followUp: FollowUp, style: Settings['eventStyle']): NovaEventMessage[] {
   if (followUp.kind !== 'tell-nova') return [];
+  // The Nova interaction specification has an event for each bind.
+  if (!followUp.isAwaited && style === 'nova') return [];
   const { instanceUuid, bindId, requestId } = followUp.binding;
   return [
     {

@@ -9,12 +9,19 @@ import {
   aStoredHandle,
 } from '#test/support/builders.ts';
 
-const tellNova = (binding = aBinding()) => [{ kind: 'tell-nova', binding }];
+const tellNova = (binding = aBinding(), isAwaited = true) => [
+  { kind: 'tell-nova', binding, isAwaited },
+];
 const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
 
 describe('the follow-up of a committed change', () => {
-  it('is an event to Nova when a binding becomes bound', () => {
-    expect(followUps({ kind: 'instance', after: aBinding() })).toEqual(tellNova());
+  it('is an event to Nova when a started binding becomes bound', () => {
+    const before = aBinding({ state: 'BindStarted' });
+    expect(followUps({ kind: 'instance', before, after: aBinding() })).toEqual(tellNova());
+  });
+
+  it('is an event that Nova does not await when a binding is bound at once', () => {
+    expect(followUps({ kind: 'instance', after: aBinding() })).toEqual(tellNova(aBinding(), false));
   });
 
   it('is an event to Nova when a started binding ends', () => {
@@ -25,7 +32,9 @@ describe('the follow-up of a committed change', () => {
 
   it('is another event to Nova when the instance is bound again', () => {
     const after = aBinding({ bindId: 'another' as BindId });
-    expect(followUps({ kind: 'instance', before: aBinding(), after })).toEqual(tellNova(after));
+    expect(followUps({ kind: 'instance', before: aBinding(), after })).toEqual(
+      tellNova(after, false),
+    );
   });
 
   it.each([

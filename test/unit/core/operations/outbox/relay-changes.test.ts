@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
+import { aBinding } from '#test/support/builders.ts';
+import { someDeps, someSettings } from '#test/support/deps.ts';
+
+const bound = aBinding();
+const atOnce = consequencesOf({ kind: 'instance', after: bound });
+const afterWork = consequencesOf({
+  kind: 'instance',
+  before: aBinding({ state: 'BindStarted' }),
+  after: bound,
+});
+
+it.each([
+  ['nova', 'bound at once', atOnce, 0],
+  ['nova', 'bound after work of the host', afterWork, 1],
+  ['spec', 'bound at once', atOnce, 1],
+  ['spec', 'bound after work of the host', afterWork, 1],
+] as const)(
+  'style %s: a binding that was %s has its event',
+  async (eventStyle, _, change, events) => {
+    const sent: Record<string, number> = {};
+    const deps = someDeps({
+      settings: { ...someSettings, eventStyle },
+      queues: {
+        send: async (queue, messages) => {
+          sent[queue] = messages.length;
+        },
+      },
+    });
+    await relayChanges(deps, [change]);
+    expect(sent['nova-events']).toBe(events);
+  },
+);
