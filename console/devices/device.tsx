@@ -1,7 +1,8 @@
 // One device: who has it, its health, its programs, and what happened to it.
 
 import type { Device, HistoryRecord, HostDetail, HostDevice } from '../api/answers.ts';
-import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { Health, statusTitle } from '../hosts/host.tsx';
+import { hostPath } from '../hosts/host-path.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { Freshness } from '../parts/freshness.tsx';
 import { HostLink, Id } from '../parts/links.tsx';

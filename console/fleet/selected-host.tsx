@@ -1,7 +1,8 @@
 // The devices of the host that is chosen on the map, with their attach handles.
 
 import type { HostDetail, HostDevice } from '../api/answers.ts';
-import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { Health, statusTitle } from '../hosts/host.tsx';
+import { hostPath } from '../hosts/host-path.ts';
 import { Freshness } from '../parts/freshness.tsx';
 import { DeviceLink } from '../parts/links.tsx';
 import { StateOf } from '../parts/status.tsx';

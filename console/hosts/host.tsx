@@ -17,12 +17,9 @@ import { counted, timeText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
 import { addressOf, type ScreenProps } from '../routes.ts';
 import { hostActions, settleAction } from './host-actions.ts';
+import { hostPath } from './host-path.ts';
 
 const everyMs = 5000;
-
-export function hostPath(hostname: string): string {
-  return `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
-}
 
 export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
