@@ -8,7 +8,7 @@ import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;
@@ -16,16 +16,7 @@ let check: OpenApiCheck;
 const instance = '77aa0000-0000-4000-8000-000000000001';
 const hourMs = 3_600_000;
 
-const gpu = aDevice({
-  address: '0000:0e:00.0',
-  type: 'GPU',
-  provider_suffix: 'Gpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [{ type: 'MDEV', info: { vgpu_mark: '1' }, ...madeAtBind }],
-  },
-});
+const gpu = aGpu([{ vgpu_mark: '1' }]);
 const hot = aDevice({
   address: '0000:0d:00.0',
   provider_suffix: 'Hot',

@@ -16,7 +16,7 @@ import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
 import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
-import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aGpu, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
 
@@ -105,17 +105,7 @@ const board = (handles: number) =>
   });
 
 const gpu = (suffix: string) =>
-  aDevice({
-    address: '0000:0e:00.0',
-    type: 'GPU',
-    model: 'Fake GPU',
-    provider_suffix: suffix,
-    offers: {
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [{ type: 'MDEV', info: { vgpu_mark: '1' }, ...madeAtBind }],
-    },
-  });
+  aGpu([{ vgpu_mark: '1' }], { model: 'Fake GPU', provider_suffix: suffix });
 
 export const hot = () =>
   aDevice({

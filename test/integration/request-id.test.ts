@@ -13,11 +13,11 @@ import type { HostWorkKind } from '#core/domain/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aDevice, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aGpu, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
-const provider = providerUuid('cmp1_FakeGpu');
+const provider = providerUuid('cmp1_Gpu');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const lines: Readonly<Record<string, unknown>>[] = [];
 const jobs: JobDocument[] = [];
@@ -49,18 +49,8 @@ beforeAll(async () => {
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
     },
   });
-  const mdevs = aDevice({
-    type: 'GPU',
-    provider_suffix: 'FakeGpu',
-    offers: {
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [
-        { type: 'MDEV', info: { asked_type: 'nvidia-223', vgpu_mark: '1' }, ...madeAtBind },
-      ],
-    },
-  });
-  await applyReport(world.deps, host, aReport([mdevs]), Date.now());
+  const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);
+  await applyReport(world.deps, host, aReport([gpu]), Date.now());
   const body = [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });
 });
