@@ -8,6 +8,7 @@ import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -32,9 +33,7 @@ async function bind(profile: string, provider: string): Promise<InstanceBinding>
     instance_uuid: instance,
   };
   const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [created.json.arqs[0].uuid]: Object.entries(target).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
-    }),
+    [created.json.arqs[0].uuid]: bindPatch(target),
   });
   expect([answer.status, answer.text]).toEqual([202, '']);
   return (await world.deps.store.arqs.binding(instance)) as InstanceBinding;

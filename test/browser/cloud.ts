@@ -16,6 +16,7 @@ import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
 import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
@@ -146,9 +147,7 @@ async function failABind({ api, deps }: Cloud, hostname: string): Promise<void> 
     device_rp_uuid: providerUuid(`${hostname}_Gpu`),
     instance_uuid: failedInstance,
   };
-  const patch = Object.entries(target).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
-  });
+  const patch = bindPatch(target);
   await api.patch('/accelerator_requests', 'demo-token', { [created.arqs[0]?.uuid ?? '']: patch });
   const binding = await deps.store.arqs.binding(failedInstance);
   if (!binding) throw new Error('The server has no binding.');

@@ -17,6 +17,7 @@ import {
 } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
 import { aDevice, aGpu, aReport, hasSettled } from '#test/support/reports.ts';
 import type { World } from '#test/support/world.ts';
@@ -85,9 +86,10 @@ async function createArqs(profile: string): Promise<ArqUuid[]> {
 }
 
 async function bind(uuids: readonly string[], instance: string, provider: string) {
-  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: host,
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const body = Object.fromEntries(uuids.map((uuid) => [uuid, operations]));
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);

@@ -13,6 +13,7 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { instanceRow } from '#core/store/arq-rows.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -52,9 +53,10 @@ async function createArq(): Promise<ArqUuid> {
 
 async function bind(instance: string): Promise<ArqUuid> {
   const arq = await createArq();
-  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp1',
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);

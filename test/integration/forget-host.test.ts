@@ -10,6 +10,7 @@ import { newRelease } from '#core/operations/release/new-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
@@ -152,9 +153,7 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
       instance_uuid: instance,
     };
     const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [created.json.arqs[0].uuid]: Object.entries(target).map(([name, value]) => {
-        return { op: 'add', path: `/${name}`, value };
-      }),
+      [created.json.arqs[0].uuid]: bindPatch(target),
     });
     expect(bound.status).toBe(202);
     const later = { ...deps, clock: () => Date.now() + hourMs };

@@ -13,6 +13,7 @@ import type { HostWorkKind } from '#core/domain/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -87,9 +88,10 @@ it('goes from a bind to the host, and on to Nova', async () => {
   const created = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'vgpu',
   });
-  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: host,
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const body = { [created.json.arqs[0].uuid]: operations };
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
