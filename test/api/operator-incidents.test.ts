@@ -41,11 +41,7 @@ async function bind(profile: string, provider: string): Promise<InstanceBinding>
 
 beforeAll(async () => {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' } });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   const { deps } = world;
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
   const boards = [aDevice({ handles: 2 }), gpu, hot];

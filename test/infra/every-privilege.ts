@@ -113,11 +113,7 @@ async function endBind(instance: string, operation: JobEvent['operation']) {
 const gpu = aGpu(['1', '2'].map((mark) => ({ asked_type: 'nvidia-223', vgpu_mark: mark })));
 
 async function inventoryAndProfiles() {
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: host }),
-  });
+  await world.startComputeNode(host);
   await publish('host-presence', { clientId: host, timestamp: 1, eventType: 'connected' });
   await publish('inventory-reports', aReport([aDevice({ handles: 4 }), gpu]));
   await eventually(() => listed('devices')).toHaveLength(2);

@@ -28,11 +28,7 @@ beforeAll(async () => {
     consumers: true,
     eventsFail: () => (isAway ? 'InternalFailure' : undefined),
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await report([aDevice({ handles: 4 })]);
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });

@@ -130,11 +130,7 @@ beforeAll(async () => {
     },
   });
   tables = new DynamoDBClient();
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: host }),
-  });
+  await world.startComputeNode(host);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -67,18 +67,10 @@ const boards = [
   aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other', handles: 1 }),
 ];
 
-async function novaKnows(name: string) {
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name }),
-  });
-}
-
 /** Away for an hour, with a device in maintenance, and with a program that is not confirmed. */
 async function anAwayHost(name: string): Promise<void> {
   const { deps } = world;
-  await novaKnows(name);
+  await world.startComputeNode(name);
   const at = Date.now() - hourMs;
   await applySettled(deps, name, aReport(boards), at);
   await recordPresence(deps, name, {
@@ -137,7 +129,7 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
 
   it('refuses a host with a claimed handle, and names the instance', async () => {
     const { deps } = world;
-    await novaKnows('held1');
+    await world.startComputeNode('held1');
     await applySettled(deps, 'held1', aReport([aDevice()]), Date.now() - hourMs);
     await recordPresence(deps, 'held1', {
       clientId: 'held1',

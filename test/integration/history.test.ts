@@ -24,11 +24,7 @@ beforeAll(async () => {
     consumers: true,
     eventsFail: () => (isAway ? 'InternalFailure' : undefined),
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });

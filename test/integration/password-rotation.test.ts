@@ -37,11 +37,7 @@ beforeAll(async () => {
       CYBORG_OS_PASSWORD_SECRET: 'cyborg/keystone-password',
     },
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 64 })]), Date.now());
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
