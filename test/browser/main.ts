@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
+import { skip } from '../kernel/packages.ts';
 import { furnish, startCloud } from './cloud.ts';
 import { measureLarge } from './large.ts';
-import { CannotRun, ensureChromium } from './packages.ts';
+import { ensureChromium } from './packages.ts';
 import { type Group, play } from './scenario.ts';
 import { actions, refusals } from './scenarios/actions.ts';
 import { looks } from './scenarios/looks.ts';
@@ -29,8 +30,7 @@ async function main(): Promise<void> {
   try {
     program = ensureChromium();
   } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    console.log(`SKIPPED: the suite test:browser cannot run on this machine: ${error.message}.`);
+    skip('the suite test:browser', error);
     return;
   }
   const groups = chosen();

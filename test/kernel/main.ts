@@ -12,7 +12,7 @@ import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fetchNewerQemu, type Qemu } from './debian-qemu.ts';
 import { ensureImage, type Image } from './image.ts';
-import { CannotRun, ensurePackages } from './packages.ts';
+import { ensurePackages, skip } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { fpga } from './scenarios/fpga.ts';
@@ -43,8 +43,7 @@ async function main(): Promise<void> {
   try {
     ensurePackages();
   } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    console.log(`SKIPPED: the suite test:kernel cannot run on this machine: ${error.message}.`);
+    skip('the suite test:kernel', error);
     return;
   }
   const groups = chosen();
@@ -80,8 +79,7 @@ function newerQemu({ name }: Group): Qemu | 'cannot run' {
   try {
     return fetchNewerQemu(cache);
   } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    console.log(`SKIPPED: the group ${name} cannot run on this machine: ${error.message}.`);
+    skip(`the group ${name}`, error);
     return 'cannot run';
   }
 }

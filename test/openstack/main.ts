@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { CannotRun as NoVm } from '#test/kernel/packages.ts';
+import { skip } from '#test/kernel/packages.ts';
 import { isWanted, optionOf, ScenarioSuite } from '#test/support/scenario-suite.ts';
 import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
@@ -108,8 +108,7 @@ function canHaveHardware(): boolean {
     ensureHardware();
     return true;
   } catch (error) {
-    if (!(error instanceof NoVm)) throw error;
-    console.log(`SKIPPED: test:openstack --hardware cannot run on this machine: ${error.message}.`);
+    skip('test:openstack --hardware', error);
     return false;
   }
 }
