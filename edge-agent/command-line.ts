@@ -20,8 +20,9 @@ check      prints whether the agent can work: its certificate, the broker, the c
 --version  prints the version
 
 A change may make others possible, which the next plan has: virtual functions exist before they
-are bound. Only check connects to the broker, without a session. Settings are those of the agent: the file
-/etc/cyborg-agent/agent.json, or the one that CYBORG_AGENT_CONFIG names, and CYBORG_AGENT_*.
+are bound. Only check connects to the broker, without a session. Settings are those of the agent:
+the file /etc/cyborg-agent/agent.json, or the one that CYBORG_AGENT_CONFIG names, and
+CYBORG_AGENT_*.
 
 Exit codes: 0 done; 1 something differs, is left or failed; 2 wrong arguments; 78 wrong settings.
 `;

@@ -4,12 +4,10 @@
 // and without the client library's reconnect: an unacknowledged report is not resent but composed
 // from the host's current state.
 
-import { readFile } from 'node:fs/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
-import { openTunnel } from './tunnel.ts';
+import { type BrokerOptions, brokerTls, connectMsMax } from './broker-tls.ts';
 
 /** A broker that refuses the client may not answer at all, so every wait is limited. */
-const connectMsMax = 20_000;
 const acknowledgeMsMax = 20_000;
 const endMsMax = 2_000;
 
@@ -19,17 +17,9 @@ const refusedCode = 0x80;
 /** AWS declares a client gone after 1.5 times this interval; pings are free. */
 const keepaliveSeconds = 30;
 
-export interface ConnectionOptions {
-  readonly host: string;
-  readonly port: number;
+export interface ConnectionOptions extends BrokerOptions {
   /** Also the client id, so that a second connection of this host ends the first. */
   readonly thing: string;
-  readonly certificateFile: string;
-  readonly keyFile: string;
-  /** Without it, the public authorities that Node trusts, which include Amazon's. */
-  readonly authorityFile?: string;
-  /** URL of an HTTP proxy, if the broker is reached only through one. */
-  readonly proxy?: string;
 }
 
 export type MessageListener = (topic: string, payload: Buffer) => void;
@@ -77,26 +67,17 @@ async function clientOptions(
   options: ConnectionOptions,
   stop: AbortSignal,
 ): Promise<IClientOptions> {
-  const { host, port, thing, certificateFile, keyFile, authorityFile, proxy } = options;
   const limits = AbortSignal.any([stop, AbortSignal.timeout(connectMsMax)]);
   return {
     protocol: 'mqtts',
-    host,
-    port,
-    clientId: thing,
+    clientId: options.thing,
     // The broker keeps messages for the host while the agent is disconnected.
     clean: false,
     keepalive: keepaliveSeconds,
     connectTimeout: connectMsMax,
     reconnectPeriod: 0,
-    cert: await readFile(certificateFile),
-    key: await readFile(keyFile),
-    ...(authorityFile && { ca: await readFile(authorityFile) }),
-    rejectUnauthorized: true,
-    // On port 443 AWS recognizes MQTT by this ALPN name.
-    ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
-    // Passed to TLS unchanged. Last, because no step may fail once the tunnel is open.
-    ...(proxy && { socket: await openTunnel(proxy, { host, port }, limits) }),
+    // Passed on unchanged. Last, because no step may fail once the tunnel is open.
+    ...(await brokerTls(options, limits)),
   };
 }
 

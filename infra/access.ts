@@ -79,8 +79,8 @@ const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteIt
 const finishing = ['Query', 'UpdateItem', 'ConditionCheckItem'] as const;
 
 export const access: Readonly<Record<FunctionName, Access>> = {
-  // Answers unknown paths too, for callers with a valid token.
-  // It answers documents, and unknown paths without looking at the token.
+  // It answers open documents, and unknown paths: 401 without a token, 404 with any token, because
+  // it cannot ask Keystone about one.
   versions: { callsOpenStack: false },
   'device-profiles': {
     tables: { 'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'] },

@@ -30,6 +30,7 @@ import {
   type LogLevel,
   metafileContext,
   passwordFieldVariable,
+  passwordSecretVariable,
   passwordVariable,
   stagingBucketVariable,
   thingArnVariable,
@@ -232,7 +233,7 @@ function passwordOf(
   if (!access[name].callsOpenStack) return { [passwordVariable]: '' };
   return {
     [passwordVariable]: '',
-    [`${passwordVariable}_SECRET`]: passwordSecret,
+    [passwordSecretVariable]: passwordSecret,
     ...(passwordField && { [passwordFieldVariable]: passwordField }),
   };
 }

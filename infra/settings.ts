@@ -90,6 +90,7 @@ const passedOn = {
 export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
+export const passwordSecretVariable = 'CYBORG_OS_PASSWORD_SECRET';
 export const passwordFieldVariable = 'CYBORG_OS_PASSWORD_FIELD';
 
 /** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */

@@ -1,14 +1,14 @@
 // One device: who has it, its health, its programs, and what happened to it.
 
 import type { Device, HistoryRecord, HostDetail, HostDevice } from '../api/answers.ts';
-import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { hostPath } from '../hosts/host-path.ts';
 import { ActionButton } from '../parts/action-button.tsx';
+import { DeviceStatus, Health } from '../parts/device-state.tsx';
 import { Freshness } from '../parts/freshness.tsx';
 import { HostLink, Id } from '../parts/links.tsx';
 import { useLiveList } from '../parts/live-list.tsx';
 import { Properties } from '../parts/properties.tsx';
 import { Screen, Section } from '../parts/screen.tsx';
-import { StateOf } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { countsText } from '../parts/text.ts';
 import { Time } from '../parts/time.tsx';
@@ -83,10 +83,7 @@ function Facts({ device, own }: Seen) {
           ['Model', device.model],
           ['Vendor', device.vendor],
           ['Driver', own?.driver],
-          [
-            'Status',
-            <StateOf key="status" word={device.status} title={statusTitle(device.status)} />,
-          ],
+          ['Status', <DeviceStatus key="status" status={device.status} />],
           ['Reason', device.reason],
           ['Set by', device.status_changed_by],
           ['Set at, UTC', <Time key="at" at={device.status_changed_at} />],

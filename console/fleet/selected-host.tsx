@@ -1,10 +1,10 @@
 // The devices of the host that is chosen on the map, with their attach handles.
 
 import type { HostDetail, HostDevice } from '../api/answers.ts';
-import { Health, hostPath, statusTitle } from '../hosts/host.tsx';
+import { hostPath } from '../hosts/host-path.ts';
+import { DeviceStatus, Health } from '../parts/device-state.tsx';
 import { Freshness } from '../parts/freshness.tsx';
 import { DeviceLink } from '../parts/links.tsx';
-import { StateOf } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { countsText } from '../parts/text.ts';
 import { useLive } from '../parts/use-live.ts';
@@ -39,7 +39,7 @@ const columns: readonly Column<HostDevice>[] = [
   },
   { title: 'Type', cell: ({ type }) => type, sortBy: ({ type }) => type },
   { title: 'Model', cell: ({ model }) => model },
-  { title: 'Status', cell: ({ status }) => <StateOf word={status} title={statusTitle(status)} /> },
+  { title: 'Status', cell: ({ status }) => <DeviceStatus {...{ status }} /> },
   { title: 'Health', cell: ({ health }) => <Health {...{ health }} /> },
   { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
 ];

@@ -1,4 +1,4 @@
-// The colours of the map, which page.css gives to the marks of its legend; read again when the
+// The colours of the map, which map.css gives to the marks of its legend; read again when the
 // theme changes.
 
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -2,6 +2,7 @@
 
 import type { Action } from '../parts/action.ts';
 import { counted } from '../parts/time-text.ts';
+import { hostPath } from './host-path.ts';
 
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;
 
@@ -11,7 +12,7 @@ export function devicesIn(answer: unknown, field: keyof DeviceList = 'devices'):
 }
 
 export function hostActions(hostname: string) {
-  const path = `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
+  const path = hostPath(hostname);
   const of = { object: hostname };
   return {
     drain: {
@@ -84,7 +85,7 @@ export function settleAction(hostname: string, bootId: string): Action {
     isFinal: true,
     request: () => ({
       method: 'POST',
-      path: `/operator/v1/hosts/${encodeURIComponent(hostname)}/settle`,
+      path: `${hostPath(hostname)}/settle`,
       body: { boot_id: bootId },
     }),
     done: () => `${hostname}: the next report of boot ${bootId} ends the conflict.`,

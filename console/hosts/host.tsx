@@ -4,12 +4,13 @@ import type { HostDetail, HostDevice } from '../api/answers.ts';
 import { AssignmentTable } from '../devices/assignments.tsx';
 import { Timeline } from '../devices/timeline.tsx';
 import { ActionButton } from '../parts/action-button.tsx';
+import { DeviceStatus, Health } from '../parts/device-state.tsx';
 import { Freshness } from '../parts/freshness.tsx';
 import { DeviceLink } from '../parts/links.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Properties } from '../parts/properties.tsx';
 import { Screen, Section } from '../parts/screen.tsx';
-import { StateOf, Status } from '../parts/status.tsx';
+import { StateOf } from '../parts/status.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { countsText } from '../parts/text.ts';
 import { Time } from '../parts/time.tsx';
@@ -17,12 +18,9 @@ import { counted, timeText } from '../parts/time-text.ts';
 import { useLive } from '../parts/use-live.ts';
 import { addressOf, type ScreenProps } from '../routes.ts';
 import { hostActions, settleAction } from './host-actions.ts';
+import { hostPath } from './host-path.ts';
 
 const everyMs = 5000;
-
-export function hostPath(hostname: string): string {
-  return `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
-}
 
 export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
@@ -149,7 +147,7 @@ const deviceColumns: readonly Column<HostDevice>[] = [
     title: 'Status',
     cell: ({ status, reason }) => (
       <>
-        <StateOf word={status} title={statusTitle(status)} />
+        <DeviceStatus {...{ status }} />
         {reason && <p class="quiet">{reason}</p>}
       </>
     ),
@@ -162,19 +160,6 @@ const deviceColumns: readonly Column<HostDevice>[] = [
   },
   { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
 ];
-
-/** The API's word for a device that an operator has disabled is deployed Cyborg's. */
-export function statusTitle(status: string): string {
-  return status === 'maintaining' ? 'disabled' : status;
-}
-
-export function Health({ health }: { readonly health: string | null }) {
-  return health === null ? (
-    <Status tone="good">healthy</Status>
-  ) : (
-    <Status tone="bad">{`unhealthy: ${health}`}</Status>
-  );
-}
 
 const notOfferedColumns: readonly Column<HostDetail['not_offered'][number]>[] = [
   { title: 'Address', cell: ({ address }) => address, sortBy: ({ address }) => address },

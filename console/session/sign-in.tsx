@@ -7,6 +7,11 @@ import { Field } from '../parts/field.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { signIn } from './session.ts';
 
+const methods: readonly (readonly [Credentials['method'], title: string])[] = [
+  ['password', 'Password'],
+  ['application_credential', 'Application credential'],
+];
+
 interface SignInFormProps {
   /** The user whose session has ended; the form begins with that name. */
   readonly user?: string;
@@ -38,24 +43,17 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
     <form class="stack" onSubmit={submit}>
       <fieldset class="choices">
         <legend>Sign in with</legend>
-        <label>
-          <input
-            type="radio"
-            name="method"
-            checked={method === 'password'}
-            onChange={() => setMethod('password')}
-          />
-          Password
-        </label>
-        <label>
-          <input
-            type="radio"
-            name="method"
-            checked={method === 'application_credential'}
-            onChange={() => setMethod('application_credential')}
-          />
-          Application credential
-        </label>
+        {methods.map(([each, title]) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="method"
+              checked={method === each}
+              onChange={() => setMethod(each)}
+            />
+            {title}
+          </label>
+        ))}
       </fieldset>
       {method === 'password' ? (
         <>

@@ -1,6 +1,6 @@
 // Light or dark: as the system says, until the user chooses.
 
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 type Theme = 'light' | 'dark';
 const storageKey = 'theme';
@@ -8,7 +8,7 @@ const storageKey = 'theme';
 export function ThemeChoice() {
   const [theme, setTheme] = useState(currentTheme);
   const other: Theme = theme === 'dark' ? 'light' : 'dark';
-  apply(theme);
+  useLayoutEffect(() => apply(theme), [theme]);
   return (
     <button
       type="button"

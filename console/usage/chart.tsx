@@ -52,7 +52,7 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
         <ul class="legend">
           {series.map(({ name, total }, index) => (
             <li key={name} title={name}>
-              <span class={`mark series-${index}`} aria-hidden="true" />
+              <span class={`mark series series-${index}`} aria-hidden="true" />
               {shortId(name)}: {numberText(total)} h
             </li>
           ))}
@@ -82,7 +82,7 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
         return (
           <rect
             key={name}
-            class={`series-${place}`}
+            class={`series series-${place}`}
             x={x + width * 0.1}
             width={width * 0.8}
             y={yOf(to)}

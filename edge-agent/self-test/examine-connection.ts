@@ -5,11 +5,11 @@
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect } from 'node:tls';
 import { promisify } from 'node:util';
+import { brokerTls, connectMsMax } from '#agent/broker-tls.ts';
 import type { Config } from '#agent/config.ts';
 import { reasonOf } from '#agent/log.ts';
-import { openTunnel } from '#agent/tunnel.ts';
 import type { Line, Tell } from './examine-driver.ts';
 
 type Settings = Pick<
@@ -17,7 +17,6 @@ type Settings = Pick<
   'endpoint' | 'certificateFile' | 'keyFile' | 'authorityFile' | 'proxy'
 >;
 
-const connectMsMax = 20_000;
 /** In TLS 1.3 a server refuses a certificate after the client's handshake is done. */
 const refusalMs = 1_000;
 const dayMs = 24 * 60 * 60 * 1000;
@@ -54,7 +53,8 @@ async function examineCertificate(config: Settings, nowMs: number): Promise<Obse
 
 async function examineBroker(config: Settings): Promise<Observed> {
   const { host, port } = config.endpoint;
-  const socket = await openTls(config);
+  const limit = AbortSignal.timeout(connectMsMax);
+  const socket = connect(await brokerTls({ ...config.endpoint, ...config }, limit));
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);
@@ -69,24 +69,6 @@ async function examineBroker(config: Settings): Promise<Observed> {
   } finally {
     socket.destroy();
   }
-}
-
-/** As the agent's own connection is opened. */
-async function openTls(config: Settings): Promise<TLSSocket> {
-  const { host, port } = config.endpoint;
-  const { certificateFile, keyFile, authorityFile, proxy } = config;
-  const limit = AbortSignal.timeout(connectMsMax);
-  const options = {
-    ...{ host, port, servername: host },
-    cert: await readFile(certificateFile),
-    key: await readFile(keyFile),
-    ...(authorityFile && { ca: await readFile(authorityFile) }),
-    ...(port === 443 && { ALPNProtocols: ['x-amzn-mqtt-ca'] }),
-  };
-  return connect({
-    ...options,
-    ...(proxy && { socket: await openTunnel(proxy, { host, port }, limit) }),
-  });
 }
 
 /** By the kernel's word, whatever program keeps the time. */

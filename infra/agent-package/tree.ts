@@ -6,11 +6,12 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleAgent, licencesOf } from '../agent-bundle.ts';
 import { type Architecture, architectures, nodeOf } from './architectures.ts';
@@ -29,6 +30,15 @@ import { PackagingFailed, runTool } from './run-tool.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const documents = 'usr/share/doc/cyborg-agent';
+const library = 'usr/lib/cyborg-agent';
+const executables: ReadonlySet<string> = new Set([
+  'usr/bin/cyborg-agent',
+  `${library}/node`,
+  `${library}/helper`,
+  'DEBIAN/postinst',
+  'DEBIAN/prerm',
+  'DEBIAN/postrm',
+]);
 
 export interface PackageFacts {
   /** Of the agent, then of its packaging: `0.2.0-1`. */
@@ -48,41 +58,27 @@ export async function layOut(
     mkdirSync(dirname(file), { recursive: true });
     return file;
   };
-  const write = (name: string, text: string, mode = 0o644) => {
-    writeFileSync(place(name), text);
-    chmodSync(place(name), mode);
-  };
-  const bundle = place('usr/lib/cyborg-agent/cyborg-agent.mjs');
+  const write = (name: string, text: string) => writeFileSync(place(name), text);
+  const bundle = place(`${library}/cyborg-agent.mjs`);
   const contents = await bundleAgent(bundle);
-  writeFileSync(place(`${documents}/LEGAL.txt`), readFileSync(licencesOf(bundle)));
-  runTool('rm', [licencesOf(bundle)]);
+  renameSync(licencesOf(bundle), place(`${documents}/LEGAL.txt`));
   const node = nodeOf(architecture);
-  node.copyTo(place('usr/lib/cyborg-agent/node'), place(`${documents}/node-LICENSE`));
-  buildHelper(place('usr/lib/cyborg-agent/helper'), architecture);
-  write('usr/bin/cyborg-agent', launcher, 0o755);
+  node.copyTo(place(`${library}/node`), place(`${documents}/node-LICENSE`));
+  buildHelper(place(`${library}/helper`), architecture);
+  write('usr/bin/cyborg-agent', launcher);
   const unit = readFileSync(`${root}edge-agent/cyborg-agent.service`, 'utf8');
   write('usr/lib/systemd/system/cyborg-agent.service', packagedUnit(unit));
   write('etc/default/cyborg-agent', defaults);
   copyFileSync(`${root}LICENSE`, place(`${documents}/copyright`));
   const bill = billOfMaterials(contents, { version, nodeVersion: node.version, at });
   write(`${documents}/sbom.cdx.json`, `${JSON.stringify(bill, null, 2)}\n`);
-  for (const [name, mode] of [
-    ['usr/lib/cyborg-agent/node', 0o755],
-    ['usr/lib/cyborg-agent/helper', 0o755],
-    ['usr/lib/cyborg-agent/cyborg-agent.mjs', 0o644],
-    [`${documents}/LEGAL.txt`, 0o644],
-    [`${documents}/node-LICENSE`, 0o644],
-    [`${documents}/copyright`, 0o644],
-  ] as const) {
-    chmodSync(place(name), mode);
-  }
   const installedKilobytes = Math.ceil(bytesIn(tree) / 1024);
   const { debian } = architectures[architecture];
   write('DEBIAN/control', control({ version, architecture: debian, installedKilobytes }));
   write('DEBIAN/conffiles', configurationFiles);
-  write('DEBIAN/postinst', afterInstallation, 0o755);
-  write('DEBIAN/prerm', beforeRemoval, 0o755);
-  write('DEBIAN/postrm', afterRemoval, 0o755);
+  write('DEBIAN/postinst', afterInstallation);
+  write('DEBIAN/prerm', beforeRemoval);
+  write('DEBIAN/postrm', afterRemoval);
   makeEqual(tree, at);
 }
 
@@ -110,10 +106,11 @@ function bytesIn(tree: string): number {
   return entriesIn(tree).reduce((sum, name) => sum + statSync(name).size, 0);
 }
 
-/** Modes of folders follow from the umask, and times from the clock. */
+/** Modes follow from the umask, and times from the clock. */
 function makeEqual(tree: string, at: number): void {
   for (const name of [...entriesIn(tree), tree]) {
-    if (statSync(name).isDirectory()) chmodSync(name, 0o755);
+    const isExecutable = statSync(name).isDirectory() || executables.has(relative(tree, name));
+    chmodSync(name, isExecutable ? 0o755 : 0o644);
     utimesSync(name, at, at);
   }
 }

@@ -14,6 +14,7 @@ import { routes } from '#functions/routes.ts';
 import { GabbiRun, readTests } from '#test/contract/gabbi.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
@@ -145,9 +146,10 @@ describe('the cases that need more than a YAML file', () => {
       device_profile_name: 'slow',
     });
     const { deployable } = await regionProvider();
-    const target = { hostname: 'cmp1', device_rp_uuid: deployable, instance_uuid: instance };
-    const patch = Object.entries(target).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
+    const patch = bindPatch({
+      hostname: 'cmp1',
+      device_rp_uuid: deployable,
+      instance_uuid: instance,
     });
     const body = { [created.json.arqs[0].uuid]: patch };
     expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -16,13 +17,10 @@ async function bind(token: string, host: string, instance: string): Promise<void
   const nova = { token, serviceToken: 'nova-token' };
   const body = { device_profile_name: 'fpga' };
   const created = await world.ask('POST', '/v2/accelerator_requests', { ...nova, body });
-  const target = {
+  const patch = bindPatch({
     hostname: host,
     device_rp_uuid: providerUuid(`${host}_FakeDevice`),
     instance_uuid: instance,
-  };
-  const patch = Object.entries(target).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
   });
   const bound = { ...nova, body: { [created.json.arqs[0].uuid]: patch } };
   expect((await world.ask('PATCH', '/v2/accelerator_requests', bound)).status).toBe(202);

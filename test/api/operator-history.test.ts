@@ -7,6 +7,7 @@ import { historyWriter } from '#core/store/history.ts';
 import { tableName } from '#core/store/tables.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { type Ask, stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -35,9 +36,10 @@ async function boot(server: string): Promise<string> {
   const body = { device_profile_name: 'fpga' };
   const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
   const [{ uuid }] = json.arqs;
-  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: server };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp1',
+    device_rp_uuid: provider,
+    instance_uuid: server,
   });
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [uuid]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);

@@ -8,7 +8,8 @@ import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;
@@ -16,16 +17,7 @@ let check: OpenApiCheck;
 const instance = '77aa0000-0000-4000-8000-000000000001';
 const hourMs = 3_600_000;
 
-const gpu = aDevice({
-  address: '0000:0e:00.0',
-  type: 'GPU',
-  provider_suffix: 'Gpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [{ type: 'MDEV', info: { vgpu_mark: '1' }, ...madeAtBind }],
-  },
-});
+const gpu = aGpu([{ vgpu_mark: '1' }]);
 const hot = aDevice({
   address: '0000:0d:00.0',
   provider_suffix: 'Hot',
@@ -41,9 +33,7 @@ async function bind(profile: string, provider: string): Promise<InstanceBinding>
     instance_uuid: instance,
   };
   const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [created.json.arqs[0].uuid]: Object.entries(target).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
-    }),
+    [created.json.arqs[0].uuid]: bindPatch(target),
   });
   expect([answer.status, answer.text]).toEqual([202, '']);
   return (await world.deps.store.arqs.binding(instance)) as InstanceBinding;
@@ -51,11 +41,7 @@ async function bind(profile: string, provider: string): Promise<InstanceBinding>
 
 beforeAll(async () => {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' } });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   const { deps } = world;
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
   const boards = [aDevice({ handles: 2 }), gpu, hot];

@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -40,9 +41,10 @@ function lineOf(requestId: string | null): unknown {
 }
 
 it('names the reason, ARQs, instance, host and providers of a refused bind', async () => {
-  const patch = { hostname: 'cmp2', device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp2',
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const { status, headers } = await world.asNova('PATCH', '/v2/accelerator_requests', {
     [arq]: operations,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -33,13 +34,10 @@ it('refuses a create above the limit, names the limit, and does not count bound 
   expect((await world.ask('GET', path, { token: 'demo-token' })).json.arqs).toHaveLength(4);
   // Another project has a limit of its own.
   expect((await create('admin-token')).status).toBe(201);
-  const target = {
+  const patch = bindPatch({
     hostname: 'cmp1',
     device_rp_uuid: providerUuid('cmp1_FakeDevice'),
     instance_uuid: instance,
-  };
-  const patch = Object.entries(target).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
   });
   const arqs = first.json.arqs.map(({ uuid }) => [uuid, patch]);
   expect((await world.asNova('PATCH', path, Object.fromEntries(arqs))).status).toBe(202);

@@ -2,6 +2,7 @@
 // other.
 
 import { routes } from '#functions/routes.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { type Api, createApi } from './api.ts';
 import { startOwnSystem } from './own-system.ts';
 import { printTable } from './print-table.ts';
@@ -79,9 +80,10 @@ function preparations(known: Known): Readonly<Record<string, Prepare>> {
     const arq = await newArq(api);
     // Unbind the previous ARQ: then the device has enough handles for all requests.
     await api.ask('DELETE', `/accelerator_requests?instance=${none}`);
-    const values = { hostname: 'cmp1', device_rp_uuid: known.provider, instance_uuid: none };
-    const patch = Object.entries(values).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
+    const patch = bindPatch({
+      hostname: 'cmp1',
+      device_rp_uuid: known.provider,
+      instance_uuid: none,
     });
     return { path: '/accelerator_requests', body: { [arq]: patch } };
   };

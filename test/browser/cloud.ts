@@ -16,7 +16,8 @@ import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
 import { consoleUrl } from '#local/process/parts.ts';
 import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
-import { aDevice, aHandle, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aDevice, aGpu, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 
 const hourMs = 3_600_000;
 
@@ -105,17 +106,7 @@ const board = (handles: number) =>
   });
 
 const gpu = (suffix: string) =>
-  aDevice({
-    address: '0000:0e:00.0',
-    type: 'GPU',
-    model: 'Fake GPU',
-    provider_suffix: suffix,
-    offers: {
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [{ type: 'MDEV', info: { vgpu_mark: '1' }, ...madeAtBind }],
-    },
-  });
+  aGpu([{ vgpu_mark: '1' }], { model: 'Fake GPU', provider_suffix: suffix });
 
 export const hot = () =>
   aDevice({
@@ -156,9 +147,7 @@ async function failABind({ api, deps }: Cloud, hostname: string): Promise<void> 
     device_rp_uuid: providerUuid(`${hostname}_Gpu`),
     instance_uuid: failedInstance,
   };
-  const patch = Object.entries(target).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
-  });
+  const patch = bindPatch(target);
   await api.patch('/accelerator_requests', 'demo-token', { [created.arqs[0]?.uuid ?? '']: patch });
   const binding = await deps.store.arqs.binding(failedInstance);
   if (!binding) throw new Error('The server has no binding.');

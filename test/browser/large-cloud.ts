@@ -1,5 +1,5 @@
-// A local system with 10,000 hosts and 100,000 devices. A few hosts report, as any host does;
-// their rows are copied under other names, and the engine imports the copies before it starts.
+// A local system with 10,000 hosts and 100,000 devices. A few hosts send reports; copies of their
+// rows get other names, and the engine imports the copies before it starts.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

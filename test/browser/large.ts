@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import type { Browser, Page } from 'playwright-core';
+import { password } from '#local/openstack/catalog.ts';
 import { percentile } from '../bench/latency.ts';
 import { printTable } from '../bench/print-table.ts';
 import { devicesEach, hostCount, startLargeCloud } from './large-cloud.ts';
@@ -78,7 +79,7 @@ async function firstView(
   await page.getByRole('button', { name: 'Sign in' }).waitFor();
   const formMs = performance.now() - from;
   await page.getByLabel('User', { exact: true }).fill('admin');
-  await page.getByLabel('Password', { exact: true }).last().fill('demo-secret');
+  await page.getByLabel('Password', { exact: true }).last().fill(password);
   await page.getByLabel('Project', { exact: true }).fill(projects.admin);
   const clickedAt = performance.now();
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -4,8 +4,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { apt, CannotRun } from '../kernel/packages.ts';
 
-export { CannotRun } from '../kernel/packages.ts';
-
 const chromium = '/usr/bin/chromium';
 
 /** Installs Chromium where it is missing. Returns its program. @throws CannotRun */

@@ -2,6 +2,7 @@
 // own policy, or leave an error in the console of the browser.
 
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { password } from '#local/openstack/catalog.ts';
 import type { Cloud } from './cloud.ts';
 
 export const sizes = { wide: { width: 1280, height: 800 }, narrow: { width: 400, height: 800 } };
@@ -16,8 +17,6 @@ export interface Look {
 /** The users of the fake Keystone, each with the project that it works in. */
 export const projects = { admin: 'admin', manager: 'demo', reader: 'demo', demo: 'demo' } as const;
 export type User = keyof typeof projects;
-
-const password = 'demo-secret';
 
 /** Long for a busy machine; what is there is found at once. */
 const patienceMs = 20_000;

@@ -16,6 +16,7 @@ import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts'
 import { idOf, password } from '#local/openstack/catalog.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, applySettled, aReport, bootId } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
@@ -87,10 +88,7 @@ export async function startCloud(): Promise<Cloud> {
     const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
     const [{ uuid }] = json.arqs;
     const device_rp_uuid = providerUuid(`${hostname}_${suffix}`);
-    const target = { hostname, device_rp_uuid, instance_uuid: instance };
-    const patch = Object.entries(target).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
-    });
+    const patch = bindPatch({ hostname, device_rp_uuid, instance_uuid: instance });
     const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [uuid]: patch });
     expect([bound.status, bound.text]).toEqual([202, '']);
     return uuid;

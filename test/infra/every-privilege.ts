@@ -17,8 +17,9 @@ import {
 } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
-import { aDevice, aReport, hasSettled, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aGpu, aReport, hasSettled } from '#test/support/reports.ts';
 import type { World } from '#test/support/world.ts';
 
 let world: World;
@@ -85,9 +86,10 @@ async function createArqs(profile: string): Promise<ArqUuid[]> {
 }
 
 async function bind(uuids: readonly string[], instance: string, provider: string) {
-  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: host,
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const body = Object.fromEntries(uuids.map((uuid) => [uuid, operations]));
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
@@ -108,29 +110,12 @@ async function endBind(instance: string, operation: JobEvent['operation']) {
   await eventually(state).toBe(operation === 'succeeded' ? 'Bound' : 'BindFailed');
 }
 
-const mdevs = aDevice({
-  address: '0000:0d:00.0',
-  type: 'GPU',
-  provider_suffix: 'FakeGpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [1, 2].map((at) => ({
-      type: 'MDEV',
-      info: { asked_type: 'nvidia-223', vgpu_mark: `${at}` },
-      ...madeAtBind,
-    })),
-  },
-});
+const gpu = aGpu(['1', '2'].map((mark) => ({ asked_type: 'nvidia-223', vgpu_mark: mark })));
 
 async function inventoryAndProfiles() {
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: host }),
-  });
+  await world.startComputeNode(host);
   await publish('host-presence', { clientId: host, timestamp: 1, eventType: 'connected' });
-  await publish('inventory-reports', aReport([aDevice({ handles: 4 }), mdevs]));
+  await publish('inventory-reports', aReport([aDevice({ handles: 4 }), gpu]));
   await eventually(() => listed('devices')).toHaveLength(2);
   await browse('devices');
   await browse('deployables');
@@ -179,7 +164,7 @@ async function novasInstance() {
 
 /** Instances with host work: one succeeds, one fails, one gets no answer. */
 async function hostsInstances() {
-  const provider = providerUuid('cmp1_FakeGpu');
+  const provider = providerUuid('cmp1_Gpu');
   for (const operation of ['succeeded', 'failed'] as const) {
     await bind(await createArqs('vgpu'), forHost, provider);
     await endBind(forHost, operation);
@@ -241,10 +226,10 @@ async function limit(project: string) {
 
 /** The host reboots under an instance, loses some of its devices, and then all. */
 async function hostsEnd() {
-  await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_FakeGpu'));
+  await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_Gpu'));
   await endBind(forHost, 'succeeded');
   const booted = { boot_id: '22222222-2222-4222-8222-222222222222' };
-  const devices = [aDevice({ handles: 1 }), mdevs];
+  const devices = [aDevice({ handles: 1 }), gpu];
   await publish('inventory-reports', aReport(devices, booted));
   const { inventory } = world.deps.store;
   await eventually(async () => (await inventory.hostAlone('cmp1')).bootId).toBe(booted.boot_id);
@@ -255,7 +240,7 @@ async function hostsEnd() {
   await end(forHost);
   const { placement } = world.deps.clients;
   await eventually(() => placement.getProvider(providerUuid('cmp1_FakeDevice'))).toBeDefined();
-  await publish('inventory-reports', aReport([mdevs], { ...booted, sequence: 3 }));
+  await publish('inventory-reports', aReport([gpu], { ...booted, sequence: 3 }));
   await eventually(() => listed('devices')).toHaveLength(1);
 }
 

@@ -13,6 +13,7 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { instanceRow } from '#core/store/arq-rows.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -27,11 +28,7 @@ beforeAll(async () => {
     consumers: true,
     eventsFail: () => (isAway ? 'InternalFailure' : undefined),
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await report([aDevice({ handles: 4 })]);
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });
@@ -52,9 +49,10 @@ async function createArq(): Promise<ArqUuid> {
 
 async function bind(instance: string): Promise<ArqUuid> {
   const arq = await createArq();
-  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp1',
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);

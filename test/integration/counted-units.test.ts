@@ -30,6 +30,7 @@ import {
 } from '#infra/cost/counted-units.ts';
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/counted-devices.ts';
 import { aGbs } from '#test/support/gbs.ts';
 import { aReport } from '#test/support/reports.ts';
@@ -129,11 +130,7 @@ beforeAll(async () => {
     },
   });
   tables = new DynamoDBClient();
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: host }),
-  });
+  await world.startComputeNode(host);
 });
 afterAll(async () => {
   vi.restoreAllMocks();
@@ -235,13 +232,10 @@ async function start(
   await ask('GET', `/v2/device_profiles?name=${profile}`);
   const body = { device_profile_name: profile };
   const { json } = await ask('POST', '/v2/accelerator_requests', body);
-  const patch = {
+  const operations = bindPatch({
     hostname: host,
     device_rp_uuid: providerUuid(provider),
     instance_uuid: instance,
-  };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
   });
   const asked = counts.jobs;
   const toldBefore = queued.sent['nova-events'] ?? 0;

@@ -25,11 +25,7 @@ afterAll(() => world.stop());
 beforeEach(async () => {
   hosts += 1;
   host = `cmp${hosts}`;
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: host }),
-  });
+  await world.startComputeNode(host);
 });
 
 async function report(...devices: ReportedDevice[]): Promise<void> {

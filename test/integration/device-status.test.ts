@@ -28,11 +28,7 @@ const board = aDevice({
 
 beforeAll(async () => {
   world = await startWorld({ consumers: true });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([board]), Date.now());
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],

@@ -14,7 +14,7 @@ import { sweep } from '#core/operations/sweep.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { deviceKey } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
-import { aDevice, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aGpu, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const minuteMs = 60_000;
@@ -28,22 +28,7 @@ let world: World;
 let deps: ConsumerDeps;
 
 const gpuAt = (address: string) =>
-  aDevice({
-    address,
-    type: 'GPU',
-    provider_suffix: undefined,
-    offers: {
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [
-        {
-          type: 'MDEV',
-          info: { asked_type: 'fake-1', vgpu_mark: address },
-          ...madeAtBind,
-        },
-      ],
-    },
-  });
+  aGpu([{ asked_type: 'fake-1', vgpu_mark: address }], { address, provider_suffix: undefined });
 
 beforeAll(async () => {
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' } });

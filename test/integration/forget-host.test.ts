@@ -10,6 +10,7 @@ import { newRelease } from '#core/operations/release/new-release.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
@@ -66,18 +67,10 @@ const boards = [
   aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other', handles: 1 }),
 ];
 
-async function novaKnows(name: string) {
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name }),
-  });
-}
-
 /** Away for an hour, with a device in maintenance, and with a program that is not confirmed. */
 async function anAwayHost(name: string): Promise<void> {
   const { deps } = world;
-  await novaKnows(name);
+  await world.startComputeNode(name);
   const at = Date.now() - hourMs;
   await applySettled(deps, name, aReport(boards), at);
   await recordPresence(deps, name, {
@@ -136,7 +129,7 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
 
   it('refuses a host with a claimed handle, and names the instance', async () => {
     const { deps } = world;
-    await novaKnows('held1');
+    await world.startComputeNode('held1');
     await applySettled(deps, 'held1', aReport([aDevice()]), Date.now() - hourMs);
     await recordPresence(deps, 'held1', {
       clientId: 'held1',
@@ -152,9 +145,7 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
       instance_uuid: instance,
     };
     const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [created.json.arqs[0].uuid]: Object.entries(target).map(([name, value]) => {
-        return { op: 'add', path: `/${name}`, value };
-      }),
+      [created.json.arqs[0].uuid]: bindPatch(target),
     });
     expect(bound.status).toBe(202);
     const later = { ...deps, clock: () => Date.now() + hourMs };

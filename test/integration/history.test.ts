@@ -10,6 +10,7 @@ import { arqRow } from '#core/store/arq-rows.ts';
 import type { HistoryPage } from '#core/store/history.ts';
 import { handler } from '#functions/consumers/announcements.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -23,11 +24,7 @@ beforeAll(async () => {
     consumers: true,
     eventsFail: () => (isAway ? 'InternalFailure' : undefined),
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });
@@ -38,9 +35,10 @@ async function boot(instance: string): Promise<string> {
   const body = { device_profile_name: 'fpga' };
   const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
   const arq = json.arqs[0].uuid;
-  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp1',
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);

@@ -33,15 +33,6 @@ async function report(
   await applyReport(world.deps, host, aReport(devices, { sequence, ...given }), Date.now());
 }
 
-/** Creates the compute node's provider, as nova-compute does when it starts. */
-async function startComputeNode(name: string): Promise<void> {
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name }),
-  });
-}
-
 async function inventoryOf(name: string) {
   return (await world.deps.clients.placement.getInventories(providerUuid(name)))?.inventories;
 }
@@ -59,7 +50,7 @@ const region = {
 
 describe('a device that a host reports', () => {
   it('becomes a provider below the compute node, with all its traits', async () => {
-    await startComputeNode('cmp1');
+    await world.startComputeNode('cmp1');
     await report('cmp1', [aDevice({ handles: 16 })]);
     await expect
       .poll(() => inventoryOf('cmp1_FakeDevice'), soon)
@@ -107,7 +98,7 @@ describe('a device that a host reports', () => {
   });
 
   it('puts the inventory of a region on a provider of its own', async () => {
-    await startComputeNode('cmp2');
+    await world.startComputeNode('cmp2');
     const { offers: _, ...board } = aDevice({ regions: [region] });
     await report('cmp2', [board]);
     await expect
@@ -126,7 +117,7 @@ describe('a device that a host reports', () => {
       .poll(async () => (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'), soon)
       .toBe(true);
     expect(await inventoryOf('cmp3_FakeDevice')).toBeUndefined();
-    await startComputeNode('cmp3');
+    await world.startComputeNode('cmp3');
     await expect
       .poll(() => inventoryOf('cmp3_FakeDevice'), soon)
       .toMatchObject({
@@ -146,7 +137,7 @@ describe('a device that disappears', () => {
     );
 
   it('is deleted from Placement and from our tables', async () => {
-    await startComputeNode('cmp4');
+    await world.startComputeNode('cmp4');
     await report('cmp4', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
     await report('cmp4', []);
@@ -155,7 +146,7 @@ describe('a device that disappears', () => {
   });
 
   it('stays while a server has it, and is not offered again', async () => {
-    await startComputeNode('cmp5');
+    await world.startComputeNode('cmp5');
     await report('cmp5', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
     await world.ask('POST', '/v2/device_profiles', {

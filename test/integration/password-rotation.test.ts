@@ -8,6 +8,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { password as first, idOf } from '#local/openstack/catalog.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -36,11 +37,7 @@ beforeAll(async () => {
       CYBORG_OS_PASSWORD_SECRET: 'cyborg/keystone-password',
     },
   });
-  await fetch(`${world.urls.nova}/hosts`, {
-    method: 'POST',
-    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'cmp1' }),
-  });
+  await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 64 })]), Date.now());
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
@@ -79,13 +76,10 @@ async function bootAndDelete(): Promise<void> {
     return answer;
   };
   const { json } = await ask('POST', '/v2/accelerator_requests', { device_profile_name: 'fpga' });
-  const target = {
+  const patch = bindPatch({
     hostname: 'cmp1',
     device_rp_uuid: providerUuid('cmp1_FakeDevice'),
     instance_uuid: instance,
-  };
-  const patch = Object.entries(target).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
   });
   await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: patch });
   const listed = await ask('GET', `/v2/accelerator_requests?instance=${instance}`);

@@ -10,6 +10,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
@@ -61,9 +62,10 @@ async function bound(): Promise<string> {
   });
   instances += 1;
   const instance = instanceOf(instances);
-  const patch = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: 'cmp1',
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const body = { [created.json.arqs[0].uuid]: operations };
   expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);

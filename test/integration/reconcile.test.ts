@@ -11,6 +11,7 @@ import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/documents.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
@@ -126,9 +127,7 @@ describe('Placement', () => {
     });
     const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
     const { status } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [created.json.arqs[0].uuid]: Object.entries(patch).map(([name, value]) => {
-        return { op: 'add', path: `/${name}`, value };
-      }),
+      [created.json.arqs[0].uuid]: bindPatch(patch),
     });
     expect(status).toBe(202);
     const [row] = await differing();
@@ -230,9 +229,10 @@ describe('an allocation of a class that the device no longer has', () => {
     await world.ask('POST', '/v2/device_profiles', { body });
     const arqs = '/v2/accelerator_requests';
     const created = await world.asNova('POST', arqs, { device_profile_name: 'fpga' });
-    const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: consumer };
-    const operations = Object.entries(patch).map(([name, value]) => {
-      return { op: 'add', path: `/${name}`, value };
+    const operations = bindPatch({
+      hostname: host,
+      device_rp_uuid: provider,
+      instance_uuid: consumer,
     });
     const bound = await world.asNova('PATCH', arqs, { [created.json.arqs[0].uuid]: operations });
     expect(bound.status).toBe(202);

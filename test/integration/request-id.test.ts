@@ -13,11 +13,12 @@ import type { HostWorkKind } from '#core/domain/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { aDevice, aReport, madeAtBind } from '#test/support/reports.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aGpu, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
-const provider = providerUuid('cmp1_FakeGpu');
+const provider = providerUuid('cmp1_Gpu');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const lines: Readonly<Record<string, unknown>>[] = [];
 const jobs: JobDocument[] = [];
@@ -49,18 +50,8 @@ beforeAll(async () => {
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
     },
   });
-  const mdevs = aDevice({
-    type: 'GPU',
-    provider_suffix: 'FakeGpu',
-    offers: {
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [
-        { type: 'MDEV', info: { asked_type: 'nvidia-223', vgpu_mark: '1' }, ...madeAtBind },
-      ],
-    },
-  });
-  await applyReport(world.deps, host, aReport([mdevs]), Date.now());
+  const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);
+  await applyReport(world.deps, host, aReport([gpu]), Date.now());
   const body = [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });
 });
@@ -97,9 +88,10 @@ it('goes from a bind to the host, and on to Nova', async () => {
   const created = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'vgpu',
   });
-  const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
-  const operations = Object.entries(patch).map(([name, value]) => {
-    return { op: 'add', path: `/${name}`, value };
+  const operations = bindPatch({
+    hostname: host,
+    device_rp_uuid: provider,
+    instance_uuid: instance,
   });
   const body = { [created.json.arqs[0].uuid]: operations };
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);

@@ -14,26 +14,17 @@ import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
-import { aDevice, aHandle, aReport, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const minuteMs = 60_000;
 const fpga = aDevice({ handles: 3 });
-const gpu = aDevice({
-  address: '0000:0e:00.0',
-  type: 'GPU',
-  provider_suffix: 'Gpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: [1, 2].map((index) => ({
-      type: 'MDEV',
-      info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
-      ...madeAtBind,
-    })),
-  },
-});
+const gpu = aGpu(
+  [1, 2].map((index) => {
+    return { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` };
+  }),
+);
 /** A device that was added after the backup. */
 const late = aDevice({
   address: '0000:0f:00.0',

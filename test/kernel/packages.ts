@@ -24,6 +24,12 @@ export class CannotRun extends Error {
   override readonly name = 'CannotRun';
 }
 
+/** Prints what is left out, and why. @throws an error that is no {@link CannotRun} */
+export function skip(what: string, error: unknown): void {
+  if (!(error instanceof CannotRun)) throw error;
+  console.log(`SKIPPED: ${what} cannot run on this machine: ${error.message}.`);
+}
+
 /** Installs what is missing. @throws CannotRun */
 export function ensurePackages(): void {
   if (process.arch !== 'x64') throw new CannotRun('it needs a machine with x86-64');

@@ -11,13 +11,14 @@ import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { CannotRun as NoVm } from '#test/kernel/packages.ts';
+import { skip } from '#test/kernel/packages.ts';
+import { isWanted, optionOf, ScenarioSuite } from '#test/support/scenario-suite.ts';
 import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
 import { novaConfiguration } from './guide.ts';
 import { CannotRun, ensurePackages } from './packages.ts';
 import { debian, installRelease, type Release } from './releases.ts';
-import { type Outcome, play, printOutcome, type Scenario } from './scenario.ts';
+import { play, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
 import { ensureHardware, hardware, hardwareHost } from './scenarios/hardware.ts';
 import { identity } from './scenarios/identity.ts';
@@ -50,10 +51,7 @@ const all = [
   ...killed,
 ];
 
-const startedAt = performance.now();
-let passed = 0;
-let failed = 0;
-const closing: (() => Promise<void>)[] = [];
+const suite = new ScenarioSuite();
 
 async function main(): Promise<void> {
   lockDirectory(directory);
@@ -62,19 +60,19 @@ async function main(): Promise<void> {
   mkdirSync(directory, { recursive: true });
   ensurePackages();
   if (withHardware && !canHaveHardware()) return;
-  step('the packages are installed');
+  suite.step('the packages are installed');
   const release = wantedRelease();
   const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
   const plan = await planCloud(directory, nodes, release);
   const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
   const cloud = await startCloud(plan, novaConfiguration(variables));
-  closing.push(cloud.stop);
-  step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
+  suite.closeAtEnd(cloud.stop);
+  suite.step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
   const stage = await startBeside(cloud);
-  step('the local system has started');
+  suite.step('the local system has started');
   for (const scenario of chosen()) {
     const outcome = await play(scenario, stage);
-    count(outcome);
+    suite.report(outcome);
     // Without a compute node no other scenario can pass.
     if (!outcome.hasPassed && scenario === setUp[0]) break;
   }
@@ -101,7 +99,7 @@ async function startBeside(cloud: Cloud): Promise<Stage> {
       if (part === 'api' && line.message === 'Answered.') answers.push(line as never);
     },
   });
-  closing.push(system.stop);
+  suite.closeAtEnd(system.stop);
   return openStage(cloud, layout, system, answers);
 }
 
@@ -110,8 +108,7 @@ function canHaveHardware(): boolean {
     ensureHardware();
     return true;
   } catch (error) {
-    if (!(error instanceof NoVm)) throw error;
-    console.log(`SKIPPED: test:openstack --hardware cannot run on this machine: ${error.message}.`);
+    skip('test:openstack --hardware', error);
     return false;
   }
 }
@@ -131,62 +128,24 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
 function chosen(): readonly Scenario[] {
   if (withHardware) {
     const { scenarios, end: close } = hardware();
-    closing.push(close);
+    suite.closeAtEnd(close);
     return [...setUp, ...scenarios];
   }
-  const words = (argument('--only') ?? '').split('|');
-  return all.filter(
-    (each) => setUp.includes(each) || words.some((word) => each.name.includes(word)),
-  );
+  return all.filter((each) => setUp.includes(each) || isWanted(each.name));
 }
 
 function wantedRelease(): Release {
-  const name = argument('--nova');
+  const name = optionOf('--nova');
   return name === undefined ? debian : installRelease(name, environments);
-}
-
-function argument(name: string): string | undefined {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? undefined : process.argv[at + 1];
-}
-
-function count(outcome: Outcome): void {
-  printOutcome(outcome);
-  if (outcome.hasPassed) passed++;
-  else failed++;
-}
-
-function step(sentence: string): void {
-  console.log(
-    `${`${((performance.now() - startedAt) / 1000).toFixed(1)} s`.padStart(14)}  ${sentence}`,
-  );
 }
 
 async function stay({ cloud, layout }: Stage): Promise<void> {
   const environment = { ...variablesOf(cloud.plan, admin), CYBORG_URL: urlOf(layout, 'api') };
   for (const [name, value] of Object.entries(environment)) console.log(`export ${name}=${value}`);
-  await new Promise((resolve) => process.once('SIGINT', resolve));
+  await suite.stay();
 }
 
-async function end(): Promise<void> {
-  for (const close of closing.splice(0).reverse()) await close();
-}
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    if (process.argv.includes('--stay') && passed > 0 && signal === 'SIGINT') return;
-    void end().finally(() => process.exit(1));
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  failed++;
-  console.error(error instanceof CannotRun ? error.message : error);
-} finally {
-  await end();
-}
-step(`all processes have ended; the logs of the services are in ${directory}/log`);
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed > 0 ? 1 : 0);
+await suite.run(main, {
+  shown: (error) => (error instanceof CannotRun ? error.message : error),
+  lastStep: `all processes have ended; the logs of the services are in ${directory}/log`,
+});

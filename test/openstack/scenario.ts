@@ -1,3 +1,4 @@
+import type { Outcome } from '#test/support/scenario-suite.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
@@ -5,14 +6,6 @@ export interface Scenario {
   readonly name: string;
   /** Returns a note, or an empty text. @throws Error if the fact is not true */
   run(stage: Stage): Promise<string>;
-}
-
-export interface Outcome {
-  readonly name: string;
-  readonly seconds: number;
-  /** The note of the scenario, or the reason of its failure. */
-  readonly note: string;
-  readonly hasPassed: boolean;
 }
 
 export async function play(scenario: Scenario, stage: Stage): Promise<Outcome> {
@@ -30,10 +23,4 @@ export async function play(scenario: Scenario, stage: Stage): Promise<Outcome> {
   } finally {
     stage.setFaults();
   }
-}
-
-export function printOutcome({ name, seconds, note, hasPassed }: Outcome): void {
-  const mark = hasPassed ? 'ok    ' : 'FAILED';
-  console.log(`${mark} ${`${seconds.toFixed(1)} s`.padStart(7)}  ${name}`);
-  if (note) console.log(note.replaceAll(/^/gm, ' '.repeat(16)));
 }

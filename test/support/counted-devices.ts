@@ -2,22 +2,13 @@
 
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
-import { aDevice, aHandle, madeAtBind } from '#test/support/reports.ts';
+import { aDevice, aGpu, aHandle } from '#test/support/reports.ts';
 
 export const host = 'cmp1';
-export const gpu = aDevice({
-  address: '0000:0e:00.0',
-  type: 'GPU',
-  provider_suffix: 'Gpu',
-  offers: {
-    resource_class: 'VGPU',
-    traits: [],
-    attach_handles: Array.from({ length: 16 }, (_, at) => ({
-      ...{ type: 'MDEV' as const, ...madeAtBind },
-      info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
-    })),
-  },
+const mdevs = Array.from({ length: 16 }, (_, at) => {
+  return { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` };
 });
+export const gpu = aGpu(mdevs);
 /** Its mdevs are made ahead, and removed after each holder. */
 export const pool = aDevice({
   address: '0000:0f:00.0',
@@ -26,10 +17,9 @@ export const pool = aDevice({
   offers: {
     resource_class: 'VGPU',
     traits: ['CUSTOM_POOL'],
-    attach_handles: Array.from({ length: 16 }, (_, at) => ({
-      ...{ type: 'MDEV' as const, prepare: 'ahead' as const, clean_seconds: 300 },
-      info: { asked_type: 'nvidia-223', vgpu_mark: `nvidia-223_${at}` },
-    })),
+    attach_handles: mdevs.map((info) => {
+      return { type: 'MDEV', info, prepare: 'ahead', clean_seconds: 300 };
+    }),
   },
 });
 export const nic = aDevice({ address: '0000:0c:00.0', provider_suffix: 'Nic', handles: 16 });

@@ -50,6 +50,24 @@ export function aDevice(
   };
 }
 
+/** A GPU with an mdev of each `info`, made at its bind. */
+export function aGpu(
+  infos: readonly Readonly<Record<string, string>>[],
+  given: Partial<ReportedDevice> = {},
+): ReportedDevice {
+  return aDevice({
+    address: '0000:0e:00.0',
+    type: 'GPU',
+    provider_suffix: 'Gpu',
+    offers: {
+      resource_class: 'VGPU',
+      traits: [],
+      attach_handles: infos.map((info) => ({ type: 'MDEV', info, ...madeAtBind })),
+    },
+    ...given,
+  });
+}
+
 export function discovered(device: ReportedDevice): DiscoveredDevice {
   return discoveredDevice(device, aReport([device]));
 }

@@ -53,6 +53,8 @@ export interface World {
   ask(method: string, path: string, ask?: Ask): Promise<Answer>;
   /** Sends a user's token and Nova's service token, as Nova does. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Creates the compute node's provider, as nova-compute does when it starts. */
+  startComputeNode(name: string): Promise<void>;
   readonly consumers: Consumers | undefined;
   /** The events that EventBridge got. */
   readonly announced: readonly DeliveredEvent[];
@@ -134,6 +136,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ask,
     asNova: (method, path, body) =>
       ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
+    startComputeNode: async (name) => {
+      const { ok, status } = await fetch(`${nova.url}/hosts`, {
+        method: 'POST',
+        headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name }),
+      });
+      if (!ok) throw new Error(`The fake Nova answered ${status}.`);
+    },
     consumers,
     announced,
     stop: async () => {

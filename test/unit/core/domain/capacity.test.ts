@@ -217,8 +217,8 @@ describe('the capacity of a host', () => {
 
 it('4,096 handles and 32 groups are counted at once', () => {
   const demands = Array.from({ length: 32 }, () => ({ size: 1 }));
-  const any = demands.map(() => Number.POSITIVE_INFINITY);
-  const supplies = Array.from({ length: 512 }, () => ({ free: 8, most: any }));
+  const unlimited = demands.map(() => Number.POSITIVE_INFINITY);
+  const supplies = Array.from({ length: 512 }, () => ({ free: 8, most: unlimited }));
   expect(serversThatFit(demands, supplies)).toBe(128);
 });
 
