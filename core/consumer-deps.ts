@@ -1,6 +1,7 @@
 // The dependencies of consumers: those of the API's functions, and services for consumers only.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { createHostMessages, type HostMessages } from './clients/host-messages.ts';
 import { createHttp } from './clients/http.ts';
 import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
@@ -13,6 +14,7 @@ export interface ConsumerDeps extends Deps {
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
     readonly jobs: IotJobs;
+    readonly hostMessages: HostMessages;
     readonly staging: Staging;
   };
   readonly queues: Queues;
@@ -46,6 +48,7 @@ export function createConsumerDeps(
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),
       jobs: createIotJobs({ stage, thingArnPrefix }),
+      hostMessages: createHostMessages({ stage }),
       staging: createStaging({ ...staging, glance: deps.clients.glance, clock: deps.clock }),
     },
     queues: createQueues(sqs, queueUrls),

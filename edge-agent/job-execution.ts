@@ -45,18 +45,11 @@ export function holdExecution(
   }
 
   async function answer(outcome: JobOutcome): Promise<boolean> {
-    const { status, reason, fault, left, prepared, evidence } = outcome;
-    const details = {
-      ...(reason !== undefined && { reason: printable(reason) }),
-      ...(fault && { fault }),
-      ...(left && { left }),
-      ...(prepared && { prepared: fittingJson(prepared) }),
-      ...(evidence && { evidence: fittingJson(evidence) }),
-    };
+    const details = detailsOf(outcome);
     for (;;) {
       const channel = channelNow();
       try {
-        return await update(status, details);
+        return await update(outcome.status, details);
       } catch (error) {
         // A new connection skipped this job, because it was still running here.
         if (channelNow() === channel || channelNow() === undefined) throw error;
@@ -65,6 +58,18 @@ export function holdExecution(
   }
 
   return { jobId, identity: `${executionNumber}@${queuedAt}`, update, answer };
+}
+
+/** The outcome as status details. */
+export function detailsOf(outcome: JobOutcome): Record<string, string> {
+  const { reason, fault, left, prepared, evidence } = outcome;
+  return {
+    ...(reason !== undefined && { reason: printable(reason) }),
+    ...(fault && { fault }),
+    ...(left && { left }),
+    ...(prepared && { prepared: fittingJson(prepared) }),
+    ...(evidence && { evidence: fittingJson(evidence) }),
+  };
 }
 
 /** JSON of as many entries as fit. */

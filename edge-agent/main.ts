@@ -59,7 +59,7 @@ async function run(config: Config): Promise<void> {
   const host = await openHost(config, { files, clock, log });
   const { thing, bootId, checkpoint, drivers, healthOf } = host;
   const jobs = createJobRunner({
-    ...{ thing, bootId, drivers, looks, stop, random, clock, log },
+    ...{ stage: config.stage, thing, bootId, drivers, looks, stop, random, clock, log },
     checkpoint,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,

@@ -4,11 +4,14 @@
 // INVARIANTS
 // - A job in `running` is not started again by another notification.
 // - AWS has confirmed that a job is in progress, under the version that the agent knows, before
-//   its first step: a job that was cancelled before never begins.
+//   its first step: a job that was cancelled before never begins. For a work message, which is
+//   short and cannot be cancelled, no such question is asked.
+// - A job whose work a message has done is answered with the message's outcome.
 // - The outcome of steps is recorded before it is answered; if recording fails, that failure is
 //   the answer.
 
 import type { JobStep } from '#core/contracts/job-document.ts';
+import type { WorkMessage } from '#core/contracts/work-message.ts';
 import type { JobOutcome } from './checkpoint.ts';
 import { createDeviceLocks } from './device-locks.ts';
 import { type Execution, holdExecution } from './job-execution.ts';
@@ -21,6 +24,7 @@ import { JobStopped } from './prepare-region.ts';
 import { type Job, type Recipient, readJob } from './read-job.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
 import { leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
+import { holdMessage, sentExecution, takeWorkMessages } from './work-messages.ts';
 
 /** Notifications are not guaranteed; this limits how long a job waits after a lost one. */
 const askAgainMs = 5 * 60_000;
@@ -33,6 +37,7 @@ export interface JobRunner {
 }
 
 export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
+  readonly stage: string;
   readonly looks: RediscoverRequests;
   /**
    * Aborts when the process ends: jobs stop at their next safe point and resume after the next
@@ -45,6 +50,8 @@ interface Running {
   /** Aborts when the control plane has cancelled the job. */
   readonly cancelled: AbortController;
   readonly ended: Promise<void>;
+  /** AWS IoT lists it among the pending jobs of the host; false for a work message. */
+  readonly isListed: boolean;
 }
 
 export function createJobRunner(deps: JobRunnerDeps): JobRunner {
@@ -54,13 +61,20 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   /** Jobs that are being answered: an update that they are over is expected. */
   const answering = new Set<string>();
   let channel: JobsChannel | undefined;
+  let connection: Session | undefined;
+  /** Jobs that were listed while a message with their id was carried out. */
+  const behindMessages = new Set<string>();
+  let takeListed = (): void => {};
 
   async function takeAll(jobs: JobsChannel, pending: readonly PendingJob[]): Promise<void> {
     const listed = pending.map(({ jobId }) => jobId);
-    const unlisted = [...running.keys()].filter(
-      (jobId) => !listed.includes(jobId) && !answering.has(jobId),
+    const unlisted = [...running].flatMap(([jobId, { isListed }]) =>
+      isListed && !listed.includes(jobId) && !answering.has(jobId) ? [jobId] : [],
     );
     const fresh = listed.filter((jobId) => !running.has(jobId));
+    for (const jobId of listed) {
+      if (running.get(jobId)?.isListed === false) behindMessages.add(jobId);
+    }
     const described = await Promise.all(
       [...fresh, ...unlisted].map(async (jobId) => ({ jobId, found: await describe(jobs, jobId) })),
     );
@@ -85,22 +99,42 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
 
   function start(execution: JobExecution): void {
     const cancelled = new AbortController();
-    const ended = run(execution, cancelled)
-      .catch((error: unknown) => {
-        // Most likely the connection was lost; the next connection lists pending jobs again.
-        log.warn('Job postponed', { job: execution.jobId, reason: reasonOf(error) });
-      })
-      .finally(() => {
-        running.delete(execution.jobId);
-        answering.delete(execution.jobId);
-      });
-    running.set(execution.jobId, { cancelled, ended });
+    const handle = holdExecution(execution, () => channel, cancelled);
+    begin(handle, execution.jobDocument, { cancelled, isListed: true });
   }
 
-  async function run(execution: JobExecution, cancelled: AbortController): Promise<void> {
-    const { jobId, jobDocument } = execution;
-    const handle = holdExecution(execution, () => channel, cancelled);
-    const read = readJob(jobDocument, deps);
+  function takeMessage({ job_id: jobId, document }: WorkMessage): void {
+    if (running.has(jobId) || stop.aborted) return;
+    const handle = holdMessage(deps, jobId, () => connection);
+    begin(handle, document, { cancelled: new AbortController(), isListed: false });
+  }
+
+  function begin(
+    handle: Execution,
+    document: unknown,
+    { cancelled, isListed }: Omit<Running, 'ended'>,
+  ): void {
+    const { jobId } = handle;
+    const ended = run(handle, document, cancelled)
+      .catch((error: unknown) => {
+        // Most likely the connection was lost; the next connection lists pending jobs again.
+        log.warn('Job postponed', { job: jobId, reason: reasonOf(error) });
+      })
+      .finally(() => {
+        running.delete(jobId);
+        answering.delete(jobId);
+        if (behindMessages.delete(jobId)) takeListed();
+      });
+    running.set(jobId, { cancelled, ended, isListed });
+  }
+
+  async function run(
+    handle: Execution,
+    document: unknown,
+    cancelled: AbortController,
+  ): Promise<void> {
+    const { jobId } = handle;
+    const read = readJob(document, deps);
     // The control plane has cleared what it knows of a programmed region, so the next report
     // describes all devices, even unchanged ones.
     const isProgram = 'job' in read && read.job.steps.some(writesRegion);
@@ -112,8 +146,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       looks.ask(isProgram ? 'everything' : 'changes');
     };
     if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
-    const recorded = checkpoint.job(jobId, handle.identity)?.outcome;
-    if (recorded) return answer(recorded);
+    const recorded = checkpoint.job(jobId, handle.identity) ?? checkpoint.job(jobId, sentExecution);
+    if (recorded?.outcome) return answer(recorded.outcome);
     const { job } = read;
     const addresses = [...new Set(job.steps.map(({ address }) => address))];
     const stopped = AbortSignal.any([cancelled.signal, stop]);
@@ -168,10 +202,12 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     idle: async () => void (await Promise.all([...running.values()].map(({ ended }) => ended))),
     serve: async (session) => {
       let latest: readonly PendingJob[] | undefined;
+      let listed: readonly PendingJob[] = [];
       let isTaking = false;
       let opened: JobsChannel | undefined;
       const offer = async (pending: readonly PendingJob[]) => {
         latest = pending;
+        listed = pending;
         if (isTaking || opened === undefined) return;
         isTaking = true;
         while (latest && !session.lost.aborted) {
@@ -181,9 +217,12 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
         }
         isTaking = false;
       };
+      connection = session;
+      takeWorkMessages(session, deps, takeMessage);
       try {
         opened = await openJobs(session, deps, offer);
         channel = opened;
+        takeListed = () => void offer(listed);
         while (!session.lost.aborted) {
           const pending = await opened.pending().catch((error: unknown) => {
             session.lost.throwIfAborted();
@@ -198,6 +237,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       } finally {
         // The next session may have begun.
         if (channel === opened) channel = undefined;
+        if (connection === session) connection = undefined;
       }
     },
   };

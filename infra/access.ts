@@ -30,6 +30,8 @@ export interface Access {
   readonly sendsTo?: readonly QueueName[];
   /** Actions on this stage's IoT jobs. */
   readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
+  /** Sends work messages to this stage's hosts. */
+  readonly messagesHosts?: boolean;
   /** Copies images to S3, and creates the URLs from which hosts fetch them. */
   readonly stagesImages?: boolean;
   /** Puts events on the stage's bus. */
@@ -145,6 +147,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'host-jobs': {
     tables: { arqs: wholeRows, inventory: finishing },
     jobs: ['CreateJob', 'CancelJob', 'DescribeJobExecution'],
+    messagesHosts: true,
+    // Work that is sent by a message is looked after.
+    sendsTo: ['host-jobs'],
     stagesImages: true,
     callsOpenStack: true,
   },

@@ -22,9 +22,10 @@ export const bundling = {
 
 /** Replaces clients of services that the function may not use, to reduce its bundle. */
 export function aliasesOf(name: FunctionName): Record<string, string> {
-  const { jobs, stagesImages } = access[name];
+  const { jobs, messagesHosts, stagesImages } = access[name];
   const left = [
     ...(jobs ? [] : ['@aws-sdk/client-iot']),
+    ...(messagesHosts ? [] : ['@aws-sdk/client-iot-data-plane']),
     ...(stagesImages ? [] : ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']),
   ];
   return {

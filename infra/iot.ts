@@ -10,7 +10,12 @@ import { CfnPolicy, CfnThingType, CfnTopicRule } from 'aws-cdk-lib/aws-iot';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
-import { computeNodeName, inventoryTopic } from '#core/contracts/topics.ts';
+import {
+  computeNodeName,
+  inventoryTopic,
+  workEndTopic,
+  workTopic,
+} from '#core/contracts/topics.ts';
 import { constructId } from './construct-id.ts';
 import { enableJobEvents } from './job-events.ts';
 import { type Queues, queueOfLosses } from './queues.ts';
@@ -84,7 +89,8 @@ export class HostConnections extends Construct {
 }
 
 /**
- * A host connects as itself, publishes its own inventory and accesses its own jobs, nothing else.
+ * A host connects as itself, publishes its own inventory, and gets its own work messages and jobs,
+ * nothing else.
  * On one machine, local/aws/broker-policy.ts enforces the same.
  */
 function hostPolicy(stack: Stack, stage: string): PolicyDocument {
@@ -92,6 +98,8 @@ function hostPolicy(stack: Stack, stage: string): PolicyDocument {
     stack.formatArn({ service: 'iot', resource: kind, resourceName: name });
   const ingested = inventoryTopic(stage, thingVariable);
   const plain = ingested.split('/').slice(3).join('/');
+  const answers = workEndTopic(stage, thingVariable);
+  const work = workTopic(stage, thingVariable);
   const jobs = `$aws/things/${thingVariable}/jobs/*`;
   return new PolicyDocument({
     statements: [
@@ -103,13 +111,16 @@ function hostPolicy(stack: Stack, stage: string): PolicyDocument {
       }),
       new PolicyStatement({
         actions: ['iot:Publish'],
-        resources: [ingested, plain, jobs].map((topic) => arn('topic', topic)),
+        resources: [ingested, plain, answers, jobs].map((topic) => arn('topic', topic)),
       }),
       new PolicyStatement({
         actions: ['iot:Subscribe'],
-        resources: [arn('topicfilter', jobs)],
+        resources: [work, jobs].map((filter) => arn('topicfilter', filter)),
       }),
-      new PolicyStatement({ actions: ['iot:Receive'], resources: [arn('topic', jobs)] }),
+      new PolicyStatement({
+        actions: ['iot:Receive'],
+        resources: [work, jobs].map((topic) => arn('topic', topic)),
+      }),
     ],
   });
 }

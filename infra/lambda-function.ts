@@ -17,6 +17,7 @@ import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
+import { workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
@@ -114,6 +115,7 @@ export class LambdaFunction extends NodejsFunction {
       sendsTo = [],
       jobs = [],
       stagesImages,
+      messagesHosts,
       announces,
       callsOpenStack,
       forwardsSignIns,
@@ -131,6 +133,7 @@ export class LambdaFunction extends NodejsFunction {
     }
     if (callsOpenStack) this.#allowPassword(settings);
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
+    if (messagesHosts) this.#allowMessages(settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging);
     if (announces) this.#allowAnnouncing(settings.stage);
@@ -184,6 +187,16 @@ export class LambdaFunction extends NodejsFunction {
   #allowAnnouncing(stage: string): void {
     const bus = { service: 'events', resource: 'event-bus', resourceName: eventBusName(stage) };
     this.#allow('events', ['PutEvents'], [Stack.of(this).formatArn(bus)]);
+  }
+
+  #allowMessages(stage: string): void {
+    const topic = Stack.of(this).formatArn({
+      service: 'iot',
+      resource: 'topic',
+      resourceName: workTopic(stage, '*'),
+    });
+    this.#allow('iot', ['Publish'], [topic]);
+    this.#acknowledge(topic, 'Messages go to any host of the stage, and the set of hosts changes.');
   }
 
   /** Jobs of this stage, for hosts of this stage. */

@@ -15,6 +15,8 @@ export {
   Unneeded as GetObjectCommand,
   Unneeded as HeadObjectCommand,
   Unneeded as IoTClient,
+  Unneeded as IoTDataPlaneClient,
+  Unneeded as PublishCommand,
   Unneeded as PutObjectCommand,
   Unneeded as S3Client,
 };

@@ -210,7 +210,7 @@ async function runHostAgent(
   const random01 = random.next;
   const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
   const jobs = createJobRunner({
-    ...{ thing, bootId, drivers, looks, stop, random: random01, clock, log },
+    ...{ stage, thing, bootId, drivers, looks, stop, random: random01, clock, log },
     checkpoint,
     downloads: {
       withImage: async (image, _stop, use) =>

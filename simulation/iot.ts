@@ -6,10 +6,13 @@ import {
   CreateJobCommand,
   DescribeJobExecutionCommand,
 } from '@aws-sdk/client-iot';
+import { PublishCommand } from '@aws-sdk/client-iot-data-plane';
 import type { MessageListener, Session } from '#agent/mqtt.ts';
+import { createHostMessages, type HostMessages } from '#core/clients/host-messages.ts';
 import { createIotJobs, type IotJobs } from '#core/clients/iot-jobs.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { rules } from '#core/contracts/rules.ts';
+import { workTopic } from '#core/contracts/topics.ts';
 import { answerDevice } from '#local/aws/iot-jobs/device-requests.ts';
 import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 import { Jobs } from '#local/aws/iot-jobs/jobs.ts';
@@ -23,6 +26,8 @@ import type { Process, Timeline } from './timeline.ts';
 export interface SimulatedIot {
   /** The client of the control plane, for one of its processes. */
   jobsFor(process: Process): IotJobs;
+  /** Its messages to hosts, for one of its processes. */
+  messagesFor(process: Process): HostMessages;
   /** Opens a connection for a process of the agent. @throws while the service is out */
   connect(process: Process, thing: string): Promise<Session>;
   /** Ends the thing's connection, now or when the keep-alive runs out. */
@@ -69,6 +74,14 @@ export function createIot(parts: IotParts): SimulatedIot {
           send: (command: object) => timeline.effect(process, 'IoT', () => control(command)),
         } as never,
       }),
+    messagesFor: (process) =>
+      createHostMessages({
+        stage,
+        client: {
+          send: (command: object) =>
+            timeline.effect(process, 'IoT publish', () => publishTo(command)),
+        } as never,
+      }),
     connect: (process, thing) =>
       timeline.effect(process, 'MQTT connect', () => {
         if (iot.isOut) throw new Error('no connection');
@@ -108,6 +121,18 @@ export function createIot(parts: IotParts): SimulatedIot {
     } finally {
       deliverAll();
     }
+  }
+
+  function publishTo(command: object): object {
+    if (iot.isOut) throw named('ServiceUnavailableException', 'out');
+    if (!(command instanceof PublishCommand)) {
+      throw new Error(`The fake AWS IoT does not support ${command.constructor.name}.`);
+    }
+    const { topic = '', payload } = command.input;
+    const thing = [...connections.keys()].find((each) => topic === workTopic(stage, each));
+    // Without a subscriber the message is lost.
+    if (thing !== undefined) deliver(thing, topic, Buffer.from(payload as Uint8Array).toString());
+    return {};
   }
 
   /** Delivers the notifications and events that a change of jobs caused. */

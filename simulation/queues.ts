@@ -18,7 +18,7 @@ interface Message {
 }
 
 export interface SimulatedQueues {
-  put(queue: QueueName, body: string): void;
+  put(queue: QueueName, body: string, delaySeconds?: number): void;
   /** ChangeMessageVisibility. */
   hide(messageId: string, seconds: number): void;
   /** How many messages are not deleted. */
@@ -116,12 +116,12 @@ export function createQueues({
   return {
     dead,
     waiting: () => messages.size,
-    put: (name, body) => {
+    put: (name, body, delaySeconds = 0) => {
       numbers += 1;
       const id = `message-${numbers}`;
       const queue = queues.find((row) => row.name === name) as QueueRow & { name: QueueName };
       const lateMs = faults.happens('message late') ? random.between(1000, 30_000) : 0;
-      const visibleAt = timeline.now() + random.between(1, 40) + lateMs;
+      const visibleAt = timeline.now() + random.between(1, 40) + lateMs + delaySeconds * 1000;
       messages.set(id, {
         queue,
         message: { id, body, visibleAt, receives: 0, isDeleted: false },

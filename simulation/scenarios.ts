@@ -134,8 +134,16 @@ function isLate(how: Interrupt['how']): boolean {
   return how === 'stalls' || how === 'writes again';
 }
 
+/**
+ * What changes nothing. A process that dies between two of its effects leaves the same world
+ * wherever it dies, so the effects alone are interrupted by deaths.
+ */
+const reads =
+  /^(DynamoDB (Get|Query|BatchGet)|(placement|compute|Keystone|Glance|S3) GET|(device|disk) read)/;
+
 /** DynamoDB recognizes a repeated transaction by its token, so a transaction is not sent twice. */
 function canBe(step: string, how: Interrupt['how']): boolean {
+  if (how.startsWith('dies')) return !reads.test(step);
   if (how === 'conflicts') return /^DynamoDB (Put|Update|Delete|TransactWrite)$/.test(step);
   if (how.startsWith('writes')) return /^DynamoDB (Put|Update|Delete)$/.test(step);
   // A step that reads what no other process writes gives the same result later.

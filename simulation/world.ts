@@ -242,15 +242,17 @@ export function createWorld(
           nova: createNovaClient({ identity: keystone, http }),
           placement: createPlacement({ identity: keystone, http }),
           jobs: iot.jobsFor(process),
+          hostMessages: iot.messagesFor(process),
           glance: openstack.glanceFor(process),
           staging: openstack.stagingFor(process),
         },
         queues: {
-          send: (queue, messages) =>
+          send: (queue, messages, delaySeconds = 0) =>
             messages.length === 0
               ? Promise.resolve()
               : timeline.effect(process, 'SQS SendMessageBatch', () => {
-                  for (const message of messages) queues.put(queue, JSON.stringify(message));
+                  for (const message of messages)
+                    queues.put(queue, JSON.stringify(message), delaySeconds);
                 }),
         },
         metrics: noMetrics,

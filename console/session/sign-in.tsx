@@ -7,7 +7,7 @@ import { Field } from '../parts/field.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { signIn } from './session.ts';
 
-const methods: readonly (readonly [Credentials['method'], title: string])[] = [
+const methods: readonly (readonly [SignInBody['method'], title: string])[] = [
   ['password', 'Password'],
   ['application_credential', 'Application credential'],
 ];

@@ -4,7 +4,8 @@ import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aw
 import type { QueueName } from '../contracts/queues.ts';
 
 export interface Queues {
-  send(queue: QueueName, messages: readonly object[]): Promise<void>;
+  /** @param delaySeconds how long they stay hidden; at most 900 */
+  send(queue: QueueName, messages: readonly object[], delaySeconds?: number): Promise<void>;
 }
 
 /** SQS takes ten messages at once. */
@@ -12,7 +13,7 @@ const batchMax = 10;
 
 export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName, string>>): Queues {
   return {
-    async send(queue, messages) {
+    async send(queue, messages, delaySeconds) {
       for (let from = 0; from < messages.length; from += batchMax) {
         const batch = messages.slice(from, from + batchMax);
         const { Failed = [] } = await client.send(
@@ -21,6 +22,7 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
             Entries: batch.map((message, index) => ({
               Id: String(index),
               MessageBody: JSON.stringify(message),
+              ...(delaySeconds !== undefined && { DelaySeconds: delaySeconds }),
             })),
           }),
         );

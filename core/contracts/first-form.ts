@@ -5,8 +5,11 @@ import * as z from 'zod';
 import { pciAddress, type ReportedHandle } from './attach-handle.ts';
 import { type JobDocument, type JobStep, jobImage } from './job-document.ts';
 
-/** What a host says of the form that its agent speaks; an agent of 0.1 says nothing. */
-export const currentForm = 2;
+/**
+ * What a host says of the form that its agent speaks; an agent of 0.1 says nothing. From 3 on it
+ * takes work messages.
+ */
+export const currentForm = 3;
 
 const name = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 const common = { bind_id: z.guid().optional(), address: pciAddress };

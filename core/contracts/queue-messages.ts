@@ -24,10 +24,18 @@ export const providerSyncMessage = z.object({
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 
 const request_id = z.string().optional();
+/** The host was sent the work by a message; unless it has ended, create the job. */
+const was_sent = z.literal(true).optional();
 
 const hostJobMessages = {
-  bind: z.object({ kind: z.literal('bind'), instance_uuid: uuid, bind_id: uuid, request_id }),
-  release: z.object({ kind: z.literal('release'), release_id: uuid, request_id }),
+  bind: z.object({
+    kind: z.literal('bind'),
+    instance_uuid: uuid,
+    bind_id: uuid,
+    was_sent,
+    request_id,
+  }),
+  release: z.object({ kind: z.literal('release'), release_id: uuid, was_sent, request_id }),
   reprovision: z.object({ kind: z.literal('reprovision'), job_uuid: uuid, request_id }),
   program: z.object({ kind: z.literal('program'), program_id: uuid, request_id }),
 } satisfies { [Kind in QueuedWorkKind]: z.ZodType<{ kind: Kind }> };

@@ -24,6 +24,13 @@ export const rules: readonly RuleRow[] = [
     thingSegment: 3,
     queue: 'inventory-reports',
   },
+  // The answer to a work message; the end of a job has a rule of its own.
+  {
+    name: 'work_ended',
+    filter: '{stage}/hosts/+/work-ended',
+    thingSegment: 3,
+    queue: 'job-events',
+  },
   // https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
   {
     name: 'host_connected',

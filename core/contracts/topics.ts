@@ -48,6 +48,16 @@ export function inventoryTopic(stage: string, thing: string): string {
   return `$aws/rules/${ruleName(stage, 'inventory_reports')}/${stage}/hosts/${thing}/inventory`;
 }
 
+/** Topic of the control plane's work messages to a host. */
+export function workTopic(stage: string, thing: string): string {
+  return `${stage}/hosts/${thing}/work`;
+}
+
+/** Topic of a host's answers to work messages, below their rule. */
+export function workEndTopic(stage: string, thing: string): string {
+  return `$aws/rules/${ruleName(stage, 'work_ended')}/${stage}/hosts/${thing}/work-ended`;
+}
+
 /** Rule names allow letters, digits and underscores only. */
 export function ruleName(stage: string, rule: string): string {
   return `${stage.replaceAll('-', '_')}_${rule}`;

@@ -15,13 +15,14 @@ type Start<Kind extends QueuedWorkKind> = (
 ) => Promise<void>;
 
 const start: { readonly [Kind in QueuedWorkKind]: Start<Kind> } = {
-  bind: (deps, message) => startBind(deps, message.instance_uuid, message.bind_id as BindId),
-  release: (deps, message) => startRelease(deps, message.release_id),
+  bind: (deps, message) =>
+    startBind(deps, message.instance_uuid, message.bind_id as BindId, message.was_sent),
+  release: (deps, message) => startRelease(deps, message.release_id, message.was_sent),
   reprovision: (deps, message, attempt) => startReprovision(deps, message.job_uuid, attempt),
   program: (deps, message) => startProgram(deps, message.program_id),
 };
 
-/** Host work was stored → an IoT job. */
+/** Host work was stored → a message to the host, or an IoT job. */
 export const makeConsumer = queueConsumer(
   'host-jobs',
   hostJobMessage,

@@ -1,16 +1,33 @@
 import { jobEvent } from '#core/contracts/job-document.ts';
-import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { hostnameOf } from '#core/contracts/topics.ts';
+import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
+import { type EndOfJob, finishJob } from '#core/operations/host-work/finish-job.ts';
 import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
-/** A host's job has ended → its host work continues. */
+/** A host's job has ended, or it has answered a work message → its host work continues. */
 export const makeConsumer = queueConsumer(
   'job-events',
   ruleEnvelope,
   async (deps, envelope, { attempt }) => {
-    await finishJob(deps, readPayload(jobEvent, envelope), attempt);
+    const event = envelope.topic.startsWith('$aws/events/')
+      ? readPayload(jobEvent, envelope)
+      : eventOf(readPayload(workEnd, envelope), envelope);
+    await finishJob(deps, event, attempt);
   },
 );
 
 export const handler = makeConsumer();
+
+/** An answer as the end of the job that would have followed. */
+function eventOf({ job_id, status, details }: WorkEnd, envelope: RuleEnvelope): EndOfJob {
+  return {
+    operation: operationOf[status],
+    jobId: job_id,
+    statusDetails: details,
+    answeredBy: hostnameOf(envelope.thing),
+  };
+}
+
+const operationOf = { SUCCEEDED: 'succeeded', FAILED: 'failed', REJECTED: 'rejected' } as const;

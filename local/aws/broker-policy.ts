@@ -1,16 +1,17 @@
 // What a host may do at the broker, as in the IoT policy of infra/: use the topics of its own
-// inventory and its own jobs.
+// inventory, its own work messages and its own jobs.
 
-import { inventoryTopic } from '#core/contracts/topics.ts';
+import { inventoryTopic, workEndTopic, workTopic } from '#core/contracts/topics.ts';
 
 export function mayPublish(stage: string, thing: string, topic: string): boolean {
-  const ingest = inventoryTopic(stage, thing);
-  const plain = ingest.split('/').slice(3).join('/');
-  return topic === ingest || topic === plain || isJobsTopic(thing, topic);
+  const inventory = inventoryTopic(stage, thing);
+  const plain = inventory.split('/').slice(3).join('/');
+  const own = [inventory, plain, workEndTopic(stage, thing)];
+  return own.includes(topic) || isJobsTopic(thing, topic);
 }
 
-export function maySubscribe(thing: string, filter: string): boolean {
-  return isJobsTopic(thing, filter);
+export function maySubscribe(stage: string, thing: string, filter: string): boolean {
+  return filter === workTopic(stage, thing) || isJobsTopic(thing, filter);
 }
 
 /** Whether the topic is one of the host's jobs topics. Messages there do not go to the rules. */

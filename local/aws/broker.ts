@@ -113,10 +113,13 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
     },
     authorizeSubscribe: (client, subscription, callback) =>
       // `null` instead of a subscription answers with a failure (0x80).
-      callback(null, maySubscribe(client.id, subscription.topic) ? subscription : null),
+      callback(
+        null,
+        maySubscribe(options.stage, client.id, subscription.topic) ? subscription : null,
+      ),
   });
-  options.jobs?.connect(({ thing, topic, payload }) =>
-    delivery.enqueue(thing, () => publish(aedes, topic, payload)),
+  options.jobs?.connect(({ thing, topic, payload, qos }) =>
+    delivery.enqueue(thing, () => publish(aedes, topic, payload, qos)),
   );
   aedes.on('keepaliveTimeout', (client) =>
     presence.blame(socketOf(client), 'MQTT_KEEP_ALIVE_TIMEOUT'),
@@ -173,9 +176,9 @@ function createAdmission(
 }
 
 /** Sends to the subscribers of the topic. */
-function publish(aedes: Aedes, topic: string, payload: string): Promise<void> {
+function publish(aedes: Aedes, topic: string, payload: string, qos?: 0): Promise<void> {
   return new Promise((resolve, reject) => {
-    aedes.publish(packetOf(topic, payload), (error) => (error ? reject(error) : resolve()));
+    aedes.publish(packetOf(topic, payload, qos), (error) => (error ? reject(error) : resolve()));
   });
 }
 
@@ -186,8 +189,8 @@ function send(client: Client, topic: string, payload: string): Promise<void> {
   });
 }
 
-function packetOf(topic: string, payload: string): PublishPacket {
-  return { cmd: 'publish', topic, payload, qos: 1, dup: false, retain: false };
+function packetOf(topic: string, payload: string, qos: 0 | 1 = 1): PublishPacket {
+  return { cmd: 'publish', topic, payload, qos, dup: false, retain: false };
 }
 
 async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {

@@ -39,7 +39,10 @@ export function environmentFor(
     AWS_ENDPOINT_URL_DYNAMODB: endpoints.dynamoDb,
     AWS_ENDPOINT_URL_DYNAMODB_STREAMS: endpoints.dynamoDb,
     AWS_ENDPOINT_URL_SQS: endpoints.sqs,
-    ...(endpoints.iot && { AWS_ENDPOINT_URL_IOT: endpoints.iot }),
+    ...(endpoints.iot && {
+      AWS_ENDPOINT_URL_IOT: endpoints.iot,
+      AWS_ENDPOINT_URL_IOT_DATA_PLANE: endpoints.iot,
+    }),
     ...(endpoints.s3 && { AWS_ENDPOINT_URL_S3: endpoints.s3, CYBORG_S3_PATH_STYLE: 'true' }),
     ...(endpoints.events && { AWS_ENDPOINT_URL_EVENTBRIDGE: endpoints.events }),
     ...Object.fromEntries(

@@ -41,7 +41,8 @@ const jobService = createServer((_request, response) => response.end('{}'));
 beforeAll(async () => {
   await once(jobService.listen(0, '127.0.0.1'), 'listening');
   const { port } = jobService.address() as AddressInfo;
-  const iot = { AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}` };
+  const endpoint = `http://127.0.0.1:${port}`;
+  const iot = { AWS_ENDPOINT_URL_IOT: endpoint, AWS_ENDPOINT_URL_IOT_DATA_PLANE: endpoint };
   world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI', ...iot } });
   base = `${world.apiUrl}/accelerator`;
   const fpga = (index: number) =>

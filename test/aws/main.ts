@@ -77,6 +77,7 @@ async function runSuite(
     [runVariable]: run,
     [lacksVariable]: [...missing.keys()].join(','),
     AWS_ENDPOINT_URL_IOT: endpoint,
+    AWS_ENDPOINT_URL_IOT_DATA_PLANE: endpoint,
   });
 }
 

@@ -114,6 +114,7 @@ class Meter {
       // A Lambda function reads a stream for free.
       AWS_ENDPOINT_URL_DYNAMODB_STREAMS: urlOf(layout, 'dynamodb'),
       AWS_ENDPOINT_URL_IOT: jobs.url,
+      AWS_ENDPOINT_URL_IOT_DATA_PLANE: jobs.url,
     };
   }
 

@@ -97,6 +97,7 @@ beforeAll(async () => {
       CYBORG_EVENT_STYLE: 'spec',
       CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV',
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
     },
   });
 });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { ruleStatement, rules } from '#core/contracts/rules.ts';
-import { inventoryTopic, ruleName, thingName } from '#core/contracts/topics.ts';
+import {
+  inventoryTopic,
+  ruleName,
+  thingName,
+  workEndTopic,
+  workTopic,
+} from '#core/contracts/topics.ts';
 import { thingVariable } from '#infra/iot.ts';
 import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
 import { stage, statementOf, synthesize } from '../../infra/privileges/synthesized.ts';
@@ -108,6 +114,9 @@ describe('the policy of hosts', () => {
       `${stage}/hosts/${thing}/inventory/more`,
       `prod/hosts/${thing}/inventory`,
       `$aws/rules/${ruleName(stage, 'host_connected')}/${stage}/hosts/${thing}/inventory`,
+      workTopic(stage, thing),
+      workEndTopic(stage, thing),
+      workEndTopic('prod', thing),
       `$aws/things/${thing}/jobs/get`,
       `$aws/things/${thing}/jobs/job-1/update`,
       `$aws/things/${thing}/jobs`,
@@ -124,15 +133,17 @@ describe('the policy of hosts', () => {
     expect(topics.filter((topic) => may('Publish', 'topic', topic))).toEqual([
       inventoryTopic(stage, me),
       `${stage}/hosts/${me}/inventory`,
+      workEndTopic(stage, me),
       `$aws/things/${me}/jobs/get`,
       `$aws/things/${me}/jobs/job-1/update`,
     ]);
   });
 
-  it('lets a host receive its own jobs only, as on one machine', () => {
+  it('lets a host receive its own jobs and messages only, as on one machine', () => {
     for (const filter of [...topics, '#', '$aws/#', `$aws/things/${me}/#`]) {
-      expect(may('Subscribe', 'topicfilter', filter), filter).toBe(maySubscribe(me, filter));
-      if (may('Receive', 'topic', filter)) expect(filter).toContain(`$aws/things/${me}/jobs/`);
+      expect(may('Subscribe', 'topicfilter', filter), filter).toBe(maySubscribe(stage, me, filter));
+      const isOwn = filter === workTopic(stage, me) || filter.includes(`/${me}/jobs/`);
+      expect(may('Receive', 'topic', filter), filter).toBe(isOwn);
     }
   });
 

@@ -125,6 +125,7 @@ beforeAll(async () => {
     consumers: true,
     settings: {
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
       POWERTOOLS_METRICS_DISABLED: 'false',
       POWERTOOLS_LOG_LEVEL: 'INFO',
     },

@@ -48,6 +48,7 @@ beforeAll(async () => {
       POWERTOOLS_LOG_LEVEL: 'INFO',
       CYBORG_ATTACH_TYPES: 'MDEV',
       AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
+      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
     },
   });
   const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inventoryTopic, thingName } from '#core/contracts/topics.ts';
+import { inventoryTopic, thingName, workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
 import { matches, rulesFor } from '#local/aws/iot-rules.ts';
 
@@ -33,20 +33,24 @@ it('lets a host publish to its own topics only', () => {
   expect(may(inventoryTopic('dev', 'node-1'))).toBe(true);
   expect(may('dev/hosts/node-1/inventory')).toBe(true);
   expect(may('$aws/things/node-1/jobs/1/update')).toBe(true);
+  expect(may(workEndTopic('dev', 'node-1'))).toBe(true);
 
   expect(may(inventoryTopic('dev', 'node-2'))).toBe(false);
   expect(may(inventoryTopic('prod', 'node-1'))).toBe(false);
+  expect(may(workEndTopic('dev', 'node-2'))).toBe(false);
+  expect(may(workTopic('dev', 'node-1'))).toBe(false);
   expect(may('dev/hosts/node-1')).toBe(false);
   expect(may('$aws/rules/dev_host_connected/dev/hosts/node-1/inventory')).toBe(false);
   expect(may('$aws/things/node-10/jobs/1/update')).toBe(false);
   expect(may('$aws/events/presence/connected/node-1')).toBe(false);
 });
 
-it('lets a host subscribe to its own jobs only', () => {
-  expect(maySubscribe('node-1', '$aws/things/node-1/jobs/notify-next')).toBe(true);
-  expect(maySubscribe('node-1', '$aws/things/node-1/jobs/+/get/accepted')).toBe(true);
-  for (const filter of ['#', '$aws/things/+/jobs/notify', 'dev/hosts/node-1/inventory']) {
-    expect(maySubscribe('node-1', filter)).toBe(false);
+it('lets a host subscribe to its own jobs and messages only', () => {
+  expect(maySubscribe('dev', 'node-1', '$aws/things/node-1/jobs/notify-next')).toBe(true);
+  expect(maySubscribe('dev', 'node-1', '$aws/things/node-1/jobs/+/get/accepted')).toBe(true);
+  expect(maySubscribe('dev', 'node-1', workTopic('dev', 'node-1'))).toBe(true);
+  for (const filter of ['#', '/things/+/jobs/notify', workTopic('dev', 'node-2')]) {
+    expect(maySubscribe('dev', 'node-1', filter)).toBe(false);
   }
 });
 

@@ -10,9 +10,10 @@ it.each(Object.keys(operations))(
   '%s',
   async (operation) => {
     const scenarios = await everyStep(operation);
-    expect(scenarios.length).toBeGreaterThan(15);
+    expect(scenarios.length).toBeGreaterThan(5);
     const parts = await playAllAtOnce(scenarios);
     expect(parts.flatMap(({ violations }) => violations)).toEqual([]);
   },
-  300_000,
+  // Without a measure of speed: a loaded machine takes several minutes for the longest.
+  1_800_000,
 );

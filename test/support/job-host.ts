@@ -94,7 +94,7 @@ export async function aJobHost(
   const looks = createRediscoverRequests();
   const stop = new AbortController();
   const runner = createJobRunner({
-    ...{ thing, bootId, looks, log: silentLog, clock, random: () => 0 },
+    ...{ stage: 'test', thing, bootId, looks, log: silentLog, clock, random: () => 0 },
     stop: stop.signal,
     drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),

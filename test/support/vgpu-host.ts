@@ -85,6 +85,8 @@ export class VgpuHost {
           cancel: async (id) => void this.cancelled.push(id),
           executionStatus: async () => undefined,
         },
+        // All work comes as jobs.
+        hostMessages: { send: async () => Promise.reject(new Error('not here')) },
       },
     };
     for (let instance = 1; instance <= this.counts.instances; instance++)

@@ -1,8 +1,11 @@
 import { JobTooLarge } from '../../clients/iot-jobs.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { PrepareStep } from '../../contracts/job-document.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
+import type { StoredHost } from '../../domain/report-plan.ts';
+import { askByMessage } from '../host-work/ask-by-message.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
 import {
@@ -13,9 +16,11 @@ import {
 import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 
 /**
- * Asks the host to make ready what an instance is bound to, by one job. The bind's id is the job's
- * uuid, so that a message that comes twice creates one job.
+ * Asks the host to make ready what an instance is bound to: by one job, or by a message where the
+ * host only checks what a region holds. The bind's id is the job's uuid, so that a message that
+ * comes twice creates one job.
  *
+ * @param wasSent the host has not answered the message in time
  * @throws RetryLater while a handle is still being cleaned up behind its last holder, Glance or
  *   S3 is
  *   away, or AWS throttles
@@ -24,11 +29,12 @@ export async function startBind(
   deps: ConsumerDeps,
   instanceUuid: string,
   bindId: BindId,
+  wasSent = false,
 ): Promise<void> {
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (binding?.bindId !== bindId || binding.state !== 'BindStarted') return;
   const inventory = await deps.store.inventory.host(binding.hostname);
-  const { bootId, form } = inventory.host;
+  const { bootId } = inventory.host;
   if (bootId === undefined) {
     const reason = `Host ${binding.hostname} has never reported.`;
     await failBind(deps, binding, { cause: 'agent', reason });
@@ -43,7 +49,7 @@ export async function startBind(
     const work = await prepareHostWork(deps, binding, inventory);
     // The host prepares nothing, so no later boot takes anything away.
     if (work.steps.length === 0) await succeedBind(deps, binding);
-    else await createJob(deps, binding, { bootId, form }, work);
+    else await askFor(deps, binding, { host: inventory.host, bootId, wasSent }, work);
   } catch (error) {
     if (!(error instanceof WorkImpossible || error instanceof JobTooLarge)) throw error;
     const cause = error instanceof WorkImpossible ? error.cause : 'size';
@@ -51,10 +57,16 @@ export async function startBind(
   }
 }
 
-async function createJob(
+interface Addressed {
+  readonly host: StoredHost;
+  readonly bootId: string;
+  readonly wasSent: boolean;
+}
+
+async function askFor(
   deps: ConsumerDeps,
   binding: InstanceBinding,
-  { bootId, form }: { readonly bootId: string; readonly form: number | undefined },
+  { host, bootId, wasSent }: Addressed,
   { steps, programs }: PreparedWork,
 ): Promise<void> {
   const { bindId, instanceUuid, hostname, requestId } = binding;
@@ -67,7 +79,20 @@ async function createJob(
     await bindAgain(deps, binding);
     return endJob(deps, 'bind', bindId);
   }
-  const asked = { uuid: bindId, hostname, bootId, form, requestId };
+  const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
-  await askHost(deps, 'bind', asked, task, { instance: instanceUuid });
+  const fields = { instance: instanceUuid };
+  if (wasSent || !steps.every(isCheck)) return askHost(deps, 'bind', asked, task, fields);
+  const again = {
+    kind: 'bind' as const,
+    instance_uuid: instanceUuid,
+    bind_id: bindId,
+    request_id: requestId,
+  };
+  await askByMessage(deps, 'bind', { ...asked, host, again }, task, fields);
+}
+
+/** Whether the step changes nothing on the host. */
+function isCheck(step: PrepareStep): boolean {
+  return 'content' in step && !('image' in step.content);
 }

@@ -32,9 +32,7 @@ export async function askAboutJob(
   if (status === undefined) return 'absent';
   const operation = operations[status];
   if (!operation) return 'open';
-  const timestamp = Math.floor(deps.clock() / 1000);
-  const event = { jobId: id, operation, timestamp, thingArn: '' };
-  await finishJob(deps, { eventType: 'JOB_EXECUTION', ...event });
+  await finishJob(deps, { jobId: id, operation });
   deps.log.warn('Job had ended without an event.', { job: id, operation });
   return 'ended';
 }

@@ -4,12 +4,12 @@ import { jobId } from '../../contracts/job-ids.ts';
 import { type HostWorkKind, hostWork } from '../../domain/host-work.ts';
 
 /** What the work itself says in its document; the rest is the same for all kinds. */
-type Task<Kind extends HostWorkKind> = Omit<
+export type Task<Kind extends HostWorkKind> = Omit<
   JobDocumentOf<Kind>,
   'version' | 'action' | 'host' | 'boot_id' | 'request_id'
 >;
 
-interface Asked {
+export interface Asked {
   /** The job's uuid. The same uuid again creates no other job. */
   readonly uuid: string;
   readonly hostname: string;
@@ -33,11 +33,22 @@ interface Asked {
 export async function askHost<Kind extends HostWorkKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  { uuid, hostname, bootId, requestId, minutes, form }: Asked,
+  asked: Asked,
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
+  const { uuid, hostname, minutes, form } = asked;
   const id = jobId(deps.settings.stage, kind, uuid);
+  await deps.clients.jobs.create(id, documentOf(kind, asked, task), { minutes, form });
+  const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+  deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
+}
+
+export function documentOf<Kind extends HostWorkKind>(
+  kind: Kind,
+  { hostname, bootId, requestId }: Asked,
+  task: Task<Kind>,
+): JobDocument {
   const document = {
     version: 1,
     action: hostWork[kind].jobAction,
@@ -46,8 +57,6 @@ export async function askHost<Kind extends HostWorkKind>(
     ...(requestId && { request_id: requestId }),
     ...task,
   };
-  // The client parses it with the schema of its action.
-  await deps.clients.jobs.create(id, document as unknown as JobDocument, { minutes, form });
-  const name = kind.charAt(0).toUpperCase() + kind.slice(1);
-  deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
+  // The reader parses it with the schema of its action.
+  return document as unknown as JobDocument;
 }

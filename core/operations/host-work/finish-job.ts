@@ -23,6 +23,13 @@ import { reprovisionInstance } from '../reprovision/reprovision-host.ts';
 
 const rejectedSeconds = 10;
 
+/** What is read of the end of a job, or of the answer to a work message. */
+export type EndOfJob = Pick<JobEvent, 'operation' | 'jobId'> &
+  Partial<JobEvent> & {
+    /** The host that answered; AWS IoT itself vouches for the end of a job. */
+    readonly answeredBy?: string;
+  };
+
 /**
  * Finishes the work of a job that has ended. Events come at least once and in any order; the
  * stored state of the work says whether the event still applies.
@@ -32,7 +39,7 @@ const rejectedSeconds = 10;
  */
 export async function finishJob(
   deps: ConsumerDeps,
-  event: JobEvent,
+  event: EndOfJob,
   attempt = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const job = readJobId(deps.settings.stage, event.jobId);
@@ -44,7 +51,7 @@ export async function finishJob(
   await finish[job.kind](deps, job.uuid, event);
 }
 
-type Finish = (deps: ConsumerDeps, uuid: string, event: JobEvent) => Promise<void>;
+type Finish = (deps: ConsumerDeps, uuid: string, event: EndOfJob) => Promise<void>;
 
 const finish: Readonly<Record<JobFinishedKind, Finish>> = {
   bind: finishBinds,
@@ -52,7 +59,7 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
 
   async release(deps, releaseId, event) {
     const release = await deps.store.releases.release(releaseId);
-    if (!release) return;
+    if (!release || isOfAnotherHost(deps, release, event)) return;
     const inventory = await hostOfFailures(deps, release, event);
     const { host } = inventory ?? (await deps.store.inventory.host(release.hostname));
     if (host.conflict) {
@@ -83,7 +90,7 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
 
   async program(deps, programId, event) {
     const program = await deps.store.releases.program(programId);
-    if (!program) return;
+    if (!program || isOfAnotherHost(deps, program, event)) return;
     const { host } = await deps.store.inventory.host(program.hostname);
     if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
     else if (event.operation === 'succeeded') await endProgram(deps, program);
@@ -91,6 +98,17 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     else await quarantineProgram(deps, program, reasonOf(event));
   },
 };
+
+/** A host may end its own work only. */
+function isOfAnotherHost(
+  deps: ConsumerDeps,
+  { hostname }: { readonly hostname: string },
+  { answeredBy, jobId }: EndOfJob,
+): boolean {
+  if (answeredBy === undefined || answeredBy === hostname) return false;
+  deps.log.warn('Answer of another host ignored', { job: jobId, host: hostname, answeredBy });
+  return true;
+}
 
 function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
   return hostWork[kind].finishedBy === 'job-end';
@@ -101,13 +119,14 @@ function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
  * was for: another boot has removed what the host made, and its agent refuses the job. A bind then
  * starts again; a boot reprovisions other bindings.
  */
-async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: JobEvent): Promise<void> {
+async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: EndOfJob): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note) return;
   for (const instanceUuid of note.instances) {
     const binding = await deps.store.arqs.binding(instanceUuid);
     // Another bind, or another boot's job, resolves the binding.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
+    if (isOfAnotherHost(deps, binding, event)) return;
     const inventory = await deps.store.inventory.host(binding.hostname);
     const { host } = inventory;
     if (host.conflict) await finishInConflict(deps, binding);
@@ -143,12 +162,12 @@ function decidingJob({ state, bindId, jobUuid }: InstanceBinding): string | unde
 }
 
 /** Whether the host itself ended the job. Otherwise it may still be working on it. */
-function isToldByHost({ operation }: JobEvent): boolean {
+function isToldByHost({ operation }: EndOfJob): boolean {
   return operation === 'failed' || operation === 'rejected';
 }
 
 /** `nothing` where the host itself says that the job has left nothing. */
-function leftBy({ operation, statusDetails }: JobEvent): 'nothing' | undefined {
+function leftBy({ operation, statusDetails }: EndOfJob): 'nothing' | undefined {
   return operation === 'failed' && statusDetails?.left === 'nothing' ? 'nothing' : undefined;
 }
 
@@ -156,7 +175,7 @@ function leftBy({ operation, statusDetails }: JobEvent): 'nothing' | undefined {
 async function noteFailure(
   deps: ConsumerDeps,
   host: StoredHost,
-  event: JobEvent,
+  event: EndOfJob,
   count: 0 | 1,
 ): Promise<void> {
   if (event.operation !== 'failed' || event.statusDetails?.fault === 'request') return;
@@ -168,19 +187,19 @@ async function noteFailure(
 async function hostOfFailures(
   deps: ConsumerDeps,
   { hostname, quarantine }: HostRelease,
-  { operation }: JobEvent,
+  { operation }: EndOfJob,
 ): Promise<HostInventory | undefined> {
   const isUsual = operation === 'succeeded' && quarantine === undefined;
   return isUsual ? undefined : deps.store.inventory.host(hostname);
 }
 
 /** `info` that the host has chosen for handles, by their uuids. */
-function preparedBy({ statusDetails }: JobEvent): PreparedInfo {
+function preparedBy({ statusDetails }: EndOfJob): PreparedInfo {
   return readDetail(z.record(z.string(), handleInfo), statusDetails?.prepared) ?? {};
 }
 
 /** What the host has verified, by the handles' uuids. */
-function cleaningsOf(deps: ConsumerDeps, { statusDetails }: JobEvent): Record<string, Cleaning> {
+function cleaningsOf(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<string, Cleaning> {
   const told = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
   const at = new Date(deps.clock()).toISOString();
   return Object.fromEntries(
@@ -192,6 +211,6 @@ function namesOf({ hostname, id, requestId }: HostRelease) {
   return { host: hostname, release: id, ...(requestId && { request_id: requestId }) };
 }
 
-function reasonOf({ operation, statusDetails }: JobEvent): string {
+function reasonOf({ operation, statusDetails }: EndOfJob): string {
   return statusDetails?.reason ?? `The host's job ended ${operation}.`;
 }

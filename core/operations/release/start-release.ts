@@ -1,39 +1,50 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobStep } from '../../contracts/job-document.ts';
 import type { Deployable, Device } from '../../domain/device.ts';
+import { takesLong } from '../../domain/handle-state.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
 import { changeNoteOf } from '../change-note-of.ts';
+import { askByMessage } from '../host-work/ask-by-message.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
 import { mustWait } from '../host-work/must-wait.ts';
 import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
 
 /**
- * Asks the host to clean up behind an instance. The job that prepares the instance may be under
+ * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The job that prepares the instance may be under
  * way: it is cancelled first, and the host ends it before it begins the release.
  *
+ * @param wasSent the host has not answered the message in time
  * @throws RetryLater while AWS throttles, or the host has just booted
  */
-export async function startRelease(deps: ConsumerDeps, releaseId: string): Promise<void> {
+export async function startRelease(
+  deps: ConsumerDeps,
+  releaseId: string,
+  wasSent = false,
+): Promise<void> {
   const release = await deps.store.releases.release(releaseId);
   if (!release) return;
   const { hostname, reprovisionJob, requestId } = release;
   const { host, devices } = await deps.store.inventory.host(hostname);
   if (mustWait(deps, release, host)) return;
   const ended = release.isPart ? undefined : release.bindId;
-  if (ended) await endJob(deps, 'bind', ended);
+  // Without a note there is no job, or it has ended.
+  if (ended && (await deps.store.arqs.jobNote(ended))) await endJob(deps, 'bind', ended);
   if (reprovisionJob && (await isAlone(deps, reprovisionJob))) {
     await endJob(deps, 'reprovision', reprovisionJob);
   }
   const steps = await stepsFor(deps, release, devices);
-  const { bootId, form } = host;
+  const { bootId } = host;
   if (bootId === undefined || steps.length === 0) {
     await deps.store.releases.confirm(release, changeNoteOf(deps));
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
-  const asked = { uuid: release.id, hostname, bootId, form, requestId, minutes };
-  await askHost(deps, 'release', asked, { ...(ended && { bind_id: ended }), steps });
+  const asked = { uuid: release.id, hostname, bootId, form: host.form, requestId, minutes };
+  const task = { ...(ended && { bind_id: ended }), steps };
+  if (wasSent || takesLong(release)) return askHost(deps, 'release', asked, task);
+  const again = { kind: 'release', release_id: release.id, request_id: requestId } as const;
+  await askByMessage(deps, 'release', { ...asked, host, again }, task);
 }
 
 /** Whether the job is for one instance. A job for several goes on, and programs no region. */

@@ -1,4 +1,4 @@
-// The HTTP endpoint of the fake AWS IoT: jobs and the registry. restJson1, signatures are not
+// The HTTP endpoint of the fake AWS IoT: jobs, the registry, and messages. restJson1, signatures are not
 // verified.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -47,6 +47,8 @@ export interface ControlPlaneOptions
   extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
   readonly now: () => number;
   readonly registry?: ThingRegistry | undefined;
+  /** Sends a message of the data endpoint to its subscribers. */
+  readonly publish: (topic: string, payload: string) => void;
   /** Called after each request, because the request may have changed something. */
   readonly onDone: () => void;
   readonly log: Log;
@@ -70,6 +72,11 @@ export function createControlPlane(options: ControlPlaneOptions): Server {
 async function perform(options: ControlPlaneOptions, request: IncomingMessage): Promise<object> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
   const text = (await buffer(request)).toString();
+  const topic = request.method === 'POST' && /^\/topics\/(.+)$/.exec(pathname)?.[1];
+  if (topic) {
+    options.publish(decodeURIComponent(topic), text);
+    return { message: 'OK', traceId: crypto.randomUUID() };
+  }
   const body = text === '' ? {} : parseJson(text);
   for (const [method, path, action] of routes) {
     const match = method === request.method ? path.exec(pathname) : null;

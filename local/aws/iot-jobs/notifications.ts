@@ -13,6 +13,8 @@ export interface Notification {
   readonly thing: string;
   readonly topic: string;
   readonly payload: string;
+  /** 0: lost unless the thing is connected. */
+  readonly qos?: 0;
 }
 
 /** The state in the last notification: the pending jobs in any order, and the next one. */

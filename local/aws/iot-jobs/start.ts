@@ -46,6 +46,11 @@ export interface LocalIotJobs extends Running {
   readonly devices: DeviceJobs;
 }
 
+/** `<stage>/hosts/<thing>/<rest>` */
+function thingOf(topic: string): string {
+  return topic.split('/')[2] ?? '';
+}
+
 /** @throws PortTaken */
 export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJobs> {
   const { host = '127.0.0.1', now = Date.now, timerMs = 1000, log = silentLog } = options;
@@ -67,6 +72,7 @@ export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJob
     throttle: createThrottle(options.createJobsPerSecond, now),
     now,
     registry: options.registry,
+    publish: (topic, payload) => notify({ thing: thingOf(topic), topic, payload, qos: 0 }),
     onDone: tell,
     log,
   });

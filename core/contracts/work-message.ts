@@ -1,0 +1,41 @@
+// Short host work sent to a connected host over MQTT, without a job of AWS IoT, and the host's
+// answer. The document is that of the job, and so is the id: if no answer comes, the job follows.
+// See docs/adr/0038-messages-before-jobs.md.
+
+import * as z from 'zod';
+
+/** The form (first-form.ts) of agents that take work messages. */
+export const messageForm = 3;
+
+/** Work that may be sent by a message. */
+export type SentKind = 'bind' | 'release';
+
+/**
+ * In seconds: how long the control plane waits for the answer before it creates the job. Nova
+ * waits for a bind.
+ */
+export const answerWithin: Readonly<Record<SentKind, number>> = { bind: 12, release: 30 };
+
+/** A host that has not begun the work within so many seconds leaves it to the job. */
+export function validFor(kind: SentKind): number {
+  return answerWithin[kind] / 2;
+}
+
+const id = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+
+export const workMessage = z.object({
+  job_id: id,
+  /** ISO 8601, by the control plane's clock. */
+  valid_until: z.iso.datetime(),
+  /** A job document; the agent parses it as it does that of a job. */
+  document: z.unknown(),
+});
+export type WorkMessage = z.infer<typeof workMessage>;
+
+export const workEnd = z.object({
+  job_id: id,
+  status: z.enum(['SUCCEEDED', 'FAILED', 'REJECTED']),
+  /** As the status details of a job: `jobStatusDetails` of job-document.ts. */
+  details: z.record(z.string().max(64), z.string().max(1024)),
+});
+export type WorkEnd = z.infer<typeof workEnd>;
