@@ -11,9 +11,9 @@ export const makeConsumer = queueConsumer(
   'job-events',
   ruleEnvelope,
   async (deps, envelope, { attempt }) => {
-    const event = envelope.topic.startsWith('$aws/events/')
-      ? readPayload(jobEvent, envelope)
-      : eventOf(readPayload(workEnd, envelope), envelope);
+    const event = envelope.topic.endsWith('/work-ended')
+      ? eventOf(readPayload(workEnd, envelope), envelope)
+      : readPayload(jobEvent, envelope);
     await finishJob(deps, event, attempt);
   },
 );

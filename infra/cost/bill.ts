@@ -29,8 +29,9 @@ export const taken = {
   shards: 4,
   /** Calls to Keystone, Placement or Nova; one request in ten has a token that is not cached. */
   openStackMs: 200,
-  /** Time that nova-compute's list of the ARQs waits for a bind on the host. */
+  /** A bind on a host, by a job; and by a message that asks for a check. */
   resolveWaitMs: 1500,
+  checkWaitMs: 500,
   imageMs: 10_000,
   imageMegabytes: 20,
   /** A line of the access log, and what CloudWatch and a trace's id add to any other line. */
@@ -46,8 +47,11 @@ export const taken = {
 const daysPerMonth = 365.25 / 12;
 
 /** Columns of the table of servers. */
-export const serverKinds = ['pci', 'vgpuAhead', 'vgpu', 'fpga'] as const;
-export const serverTitles = ['', 'PCI', 'vGPU, made ahead', 'vGPU', 'FPGA, programmed'];
+export const serverKinds = ['pci', 'vgpuAhead', 'vgpu', 'fpgaPresent', 'fpga'] as const;
+export const serverTitles = [
+  ...['', 'PCI', 'vGPU, made ahead', 'vGPU'],
+  ...['FPGA, image present', 'FPGA, programmed'],
+];
 
 /** GB, as in infra/api.ts and infra/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
@@ -56,14 +60,19 @@ export const memory = { request: 1, consumer: 0.5 };
 const million = 1_000_000;
 const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
 
+/** How long nova-compute's list of the ARQs waits for a bind on the host. */
+const waitMs: Readonly<Record<(typeof serverKinds)[number], number>> = {
+  ...{ pci: 0, vgpuAhead: 0 },
+  ...{ vgpu: taken.resolveWaitMs, fpga: taken.resolveWaitMs, fpgaPresent: taken.checkWaitMs },
+};
+
 /** Number of units per price. */
 export type Bill = Readonly<Partial<Record<Priced, number>>>;
 
 /** The cost of one server from creation to deletion, of a million in a month, without X-Ray. */
 export function billOf(workload: (typeof serverKinds)[number]): Bill {
   const units = countedUnits[workload];
-  const waited =
-    workload !== 'vgpuAhead' && units.jobs > 0 ? (taken.resolveWaitMs / 1000) * memory.request : 0;
+  const waited = (waitMs[workload] / 1000) * memory.request;
   return sum([ofUnits(units), ofImages(units), { gigabyteSecond: waited }]);
 }
 
@@ -139,7 +148,10 @@ function ofUnits(units: Units): Bill {
       ruleAction: units.ruled,
       remoteAction: units.jobs,
       // The host acknowledges what it receives, and AWS meters the acknowledgement too.
-      mqttMessage: units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost),
+      // Of a work message it acknowledges nothing, and its answer goes straight to a rule.
+      mqttMessage:
+        units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost) +
+        units.workMessages * 2,
       objectPut: units.objectsPut,
       objectRead: units.objectsRead,
       customEvent: units.events,

@@ -3,6 +3,7 @@
 import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
+import { answerWithin } from '#core/contracts/work-message.ts';
 import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
 import { hostWork } from '#core/domain/host-work.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
@@ -19,6 +20,8 @@ export interface Load {
   /** Servers per second that request a PCI device or a vGPU, and the duration of the load. */
   readonly pciPerSecond?: number;
   readonly vgpusPerSecond?: number;
+  /** Servers with a vGPU of a pool that is made ahead. */
+  readonly pooledPerSecond?: number;
   readonly seconds: number;
   /** Lifetime of a server after its bind. */
   readonly lifeSeconds?: number;
@@ -30,8 +33,12 @@ export interface Load {
   readonly hostJobsConcurrency?: number;
 }
 
+type Kind = 'pci' | 'pooled' | 'vgpu';
+
 interface Server {
   readonly needsHost: boolean;
+  /** The host cleans after it. */
+  readonly isCleaned: boolean;
   readonly startedAt: number;
   state: 'BindStarted' | 'Bound' | 'BindFailed';
 }
@@ -40,6 +47,8 @@ interface Release {
   readonly startedAt: number;
   isConfirmed: boolean;
   isQuarantined: boolean;
+  /** Its bind failed, and may still be under way on the host. */
+  hasJob: boolean;
 }
 
 type HostJob =
@@ -48,7 +57,7 @@ type HostJob =
   | { readonly kind: 'reprovision' };
 
 export interface Outcome {
-  /** Seconds from PATCH until Nova is notified, per bound server. */
+  /** Seconds from PATCH until Nova is notified, or the bind without it, per bound server. */
   readonly pci: readonly number[];
   readonly vgpu: readonly number[];
   readonly counts: Readonly<Record<Counted, number>>;
@@ -92,9 +101,7 @@ export function live(load: Load): Outcome {
   const novaEvents = new ConsumedQueue<Server | undefined>(timeline, rowOf('nova-events'), {
     seconds: () => taken.novaEvents,
     end: (server) => {
-      if (server?.state === 'Bound') {
-        told[server.needsHost ? 'vgpu' : 'pci'].push(timeline.now - server.startedAt);
-      }
+      if (server?.state === 'Bound') told.vgpu.push(timeline.now - server.startedAt);
       return undefined;
     },
   });
@@ -122,14 +129,18 @@ export function live(load: Load): Outcome {
       return undefined;
     },
     release({ release }: Extract<HostJob, { kind: 'release' }>) {
+      // The message that comes after the host's answer.
+      if (release.isConfirmed) return undefined;
       // The bind's own job first, because it may still be running.
-      if (!cancelJob.take() || !createJob.take()) return retrySeconds;
+      if (release.hasJob && !cancelJob.take()) return retrySeconds;
+      release.hasJob = false;
       onHost(() =>
         jobEvents.send(() => {
           release.isConfirmed = true;
           releases.delete(release);
         }),
       );
+      timeline.after(answerWithin.release, () => hostJobs.send({ kind: 'release', release }));
       return undefined;
     },
     reprovision(_job: Extract<HostJob, { kind: 'reprovision' }>, attempt: number) {
@@ -151,15 +162,18 @@ export function live(load: Load): Outcome {
     if (server.state !== 'BindStarted') return;
     server.state = 'Bound';
     servers.delete(server);
-    streamed(() => novaEvents.send(server));
+    // Nova finds a bind that needed nothing of the host bound, and is not told.
+    if (server.needsHost) streamed(() => novaEvents.send(server));
+    else told.pci.push(timeline.now - server.startedAt);
     timeline.after(load.lifeSeconds ?? 300, () => end(server));
   }
 
   /** Nova's DELETE or a failed bind: the host releases what it has prepared or is preparing. */
   function end(server: Server): void {
     isServed();
-    if (!server.needsHost) return;
-    const release = { startedAt: timeline.now, isConfirmed: false, isQuarantined: false };
+    if (!server.isCleaned) return;
+    const hasJob = server.state === 'BindFailed';
+    const release = { startedAt: timeline.now, isConfirmed: false, isQuarantined: false, hasJob };
     releases.add(release);
     streamed(() => hostJobs.send({ kind: 'release', release }));
   }
@@ -172,17 +186,20 @@ export function live(load: Load): Outcome {
   }
 
   /** GET of the profile, POST, PATCH, GET: a 429 for any of them fails the build. */
-  function ask(needsHost: boolean): void {
+  function ask(kind: Kind): void {
     count.asked += 1;
     const calls = (left: number) => {
       if (!isServed()) return;
-      timeline.after(taken.apiCall, () => (left > 1 ? calls(left - 1) : start(needsHost)));
+      timeline.after(taken.apiCall, () => (left > 1 ? calls(left - 1) : start(kind)));
     };
     calls(3);
   }
 
-  function start(needsHost: boolean): void {
-    const server: Server = { needsHost, startedAt: timeline.now, state: 'BindStarted' };
+  function start(kind: Kind): void {
+    const needsHost = kind === 'vgpu';
+    const isCleaned = kind !== 'pci';
+    const startedAt = timeline.now;
+    const server: Server = { needsHost, isCleaned, startedAt, state: 'BindStarted' };
     isServed();
     if (needsHost) {
       servers.add(server);
@@ -236,13 +253,14 @@ export function live(load: Load): Outcome {
   for (let host = 0; host < (load.bootingHosts ?? 0); host++) {
     timeline.after(random(), () => comeUp(0));
   }
-  const arrive = (perSecond: number, needsHost: boolean) => {
+  const arrive = (perSecond: number, kind: Kind) => {
     for (let each = 0; each < perSecond * load.seconds; each++) {
-      timeline.after(each / perSecond, () => ask(needsHost));
+      timeline.after(each / perSecond, () => ask(kind));
     }
   };
-  arrive(load.pciPerSecond ?? 0, false);
-  arrive(load.vgpusPerSecond ?? 0, true);
+  arrive(load.pciPerSecond ?? 0, 'pci');
+  arrive(load.pooledPerSecond ?? 0, 'pooled');
+  arrive(load.vgpusPerSecond ?? 0, 'vgpu');
   timeline.after(sweepSeconds, sweep);
   timeline.run(load.seconds + afterwardsSeconds);
 

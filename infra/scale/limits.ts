@@ -29,5 +29,5 @@ export const taken = {
   hostMost: 3,
 } as const;
 
-/** Topic filters of an agent; see edge-agent/jobs-protocol.ts. */
-export const filtersPerHost = 7;
+/** Topic filters of an agent: see edge-agent/jobs-protocol.ts, and one for work messages. */
+export const filtersPerHost = 8;

@@ -6,6 +6,12 @@ const twentyTimes = { createJob: 200, cancelJob: 200 };
 
 export const binds: Readonly<Record<string, Load>> = {
   '50 PCI a second': { ...launches, pciPerSecond: 50 },
+  '50 vGPU of pools a second': { ...launches, pooledPerSecond: 50 },
+  '200 vGPU of pools, 20 consumers of `host-jobs`': {
+    ...launches,
+    pooledPerSecond: 200,
+    hostJobsConcurrency: 20,
+  },
   '4 vGPU a second': { ...launches, vgpusPerSecond: 4 },
   '10 vGPU a second': { ...launches, vgpusPerSecond: 10 },
   '50 vGPU a second': { ...launches, vgpusPerSecond: 50 },

@@ -31,14 +31,14 @@ const lives = serverKinds.map((kind) => scaled(billOf(kind), million));
 
 describe('the cost model', () => {
   it('multiplies the counted units by the documented price', () => {
-    const [pci, , vgpu, fpga] = lives.map(dollarsOf);
+    const [pci, , vgpu, , fpga] = lives.map(dollarsOf);
     const { writes, recorded } = countedUnits.pci;
     expect(pci?.writeUnit).toBeCloseTo((writes - recorded) * 0.625);
     expect(pci?.recordedWriteUnit).toBeCloseTo(recorded * 0.78);
     expect(pci?.apiRequest).toBeCloseTo(5);
     expect(pci?.remoteAction).toBeUndefined();
     // A quarter of a million at $0.003, the rest at half of that.
-    expect(vgpu?.remoteAction).toBeCloseTo(750 + 1_750_000 * 0.0015);
+    expect(vgpu?.remoteAction).toBeCloseTo(750 + 750_000 * 0.0015);
     expect(fpga?.objectPut).toBeCloseTo(5);
   });
 
@@ -113,6 +113,7 @@ describe('the cost model', () => {
     ['PCI', countedUnits.pci],
     ['vGPU, made ahead', countedUnits.vgpuAhead],
     ['vGPU', countedUnits.vgpu],
+    ['FPGA, image present', countedUnits.fpgaPresent],
     ['FPGA, programmed', countedUnits.fpga],
   ])('is made of what the document says of %s', (name, units) => {
     const row = document.split('\n').find((line) => line.startsWith(`| ${name} | 5 |`)) ?? '';

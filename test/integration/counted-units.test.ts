@@ -12,7 +12,7 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
-import { thingName } from '#core/contracts/topics.ts';
+import { thingName, workEndTopic } from '#core/contracts/topics.ts';
 import type { isSettling } from '#core/domain/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
@@ -32,7 +32,8 @@ import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/counted-devices.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { anImage, profileFor } from '#test/support/counted-profiles.ts';
+import { ruled } from '#test/support/documented-events.ts';
 import { aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -52,6 +53,8 @@ const {
 } = await vi.hoisted(() => import('#test/support/aws-counter.ts'));
 /** The function whose clients are being made; look-ups of the test itself are not counted. */
 const made = vi.hoisted(() => ({ by: '' }));
+/** Messages with a delay, which the test sends when it is over. */
+const held = vi.hoisted(() => [] as (() => Promise<void>)[]);
 
 vi.mock('#core/log.ts', async (original) => {
   const log = await original<{ createLog: typeof createLog }>();
@@ -78,9 +81,14 @@ vi.mock('#core/clients/queues.ts', async (original) => {
   const createCountedQueues: typeof createQueues = (...given) => {
     const queue = queues.createQueues(...given);
     return {
-      send: async (name, messages) => {
-        noteSent(name, messages.length);
-        await queue.send(name, messages);
+      send: async (name, messages, delaySeconds) => {
+        const send = async () => {
+          noteSent(name, messages.length);
+          await queue.send(name, messages);
+        };
+        // Half a minute later the host has answered: see `answer`.
+        if (delaySeconds === undefined) await send();
+        else held.push(send);
       },
     };
   };
@@ -117,6 +125,7 @@ beforeAll(async () => {
   jobService = createServer((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
     if (request.method === 'PUT') counts[path.endsWith('/cancel') ? 'cancels' : 'jobs'] += 1;
+    if (request.method === 'POST') counts.workMessages += 1;
     response.end('{}');
   }).listen(0, '127.0.0.1');
   await once(jobService, 'listening');
@@ -153,19 +162,12 @@ async function settled(): Promise<void> {
 }
 
 /** A message as the IoT rule puts it into the queue. */
-async function publish(queue: QueueName, payload: object): Promise<void> {
+async function publish(queue: QueueName, payload: object, topic = 'any'): Promise<void> {
   noteSent(queue, 1);
   counts.ruled += 1;
-  const envelope = {
-    thing: thingName('test', host),
-    topic: 'any',
-    received_at: Date.now(),
-    payload: Buffer.from(JSON.stringify(payload)).toString('base64'),
-  };
-  const { queueUrls } = world.deps.settings;
-  await new SQSClient().send(
-    new SendMessageCommand({ QueueUrl: queueUrls[queue], MessageBody: JSON.stringify(envelope) }),
-  );
+  const MessageBody = ruled(topic, thingName('test', host), payload, Date.now());
+  const QueueUrl = world.deps.settings.queueUrls[queue];
+  await new SQSClient().send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
 let sequence = 0;
@@ -198,10 +200,21 @@ async function endJob(kind: Parameters<typeof jobId>[1], uuid: string): Promise<
   await settled();
 }
 
+/** The host answers a work message; what was to happen without an answer finds nothing to do. */
+async function answer(kind: 'bind' | 'release', uuid: string): Promise<void> {
+  const end = { job_id: jobId('test', kind, uuid), status: 'SUCCEEDED', details: {} };
+  await publish('job-events', end, workEndTopic('test', thingName('test', host)));
+  await settled();
+  for (const send of held.splice(0)) await send();
+  await settled();
+}
+
 /** Runs the workload; the test does the host's part in between. */
 interface HostsPart {
   /** The bind needs nothing of the host. */
   readonly isAhead?: boolean;
+  /** The host only checks, as a message asks it to. */
+  readonly isCheck?: boolean;
   readonly afterBind?: () => Promise<void>;
   readonly isReleased?: boolean;
 }
@@ -213,13 +226,13 @@ async function serve(
   hostsPart: HostsPart | undefined,
 ): Promise<void> {
   const instance = await start(profile, provider, hostsPart);
-  const asked = counts.jobs;
+  const asked = counts.workMessages;
   expect((await ask('DELETE', `/v2/accelerator_requests?instance=${instance}`)).status).toBe(204);
   if (!hostsPart?.isReleased) return;
-  await eventually(() => counts.jobs).toBe(asked + 1);
+  await eventually(() => counts.workMessages).toBe(asked + 1);
   await settled();
   const stored = await world.deps.store.inventory.provider(providerUuid(provider));
-  await endJob('release', stored?.handles.find(({ release }) => release)?.release ?? '');
+  await answer('release', stored?.handles.find(({ release }) => release)?.release ?? '');
 }
 
 /** @returns the uuid of the instance */
@@ -238,15 +251,17 @@ async function start(
     device_rp_uuid: providerUuid(provider),
     instance_uuid: instance,
   });
-  const asked = counts.jobs;
+  const before = { jobs: counts.jobs, messages: counts.workMessages };
   const toldBefore = queued.sent['nova-events'] ?? 0;
   const bound = await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);
   const isAwaited = hostsPart !== undefined && !hostsPart.isAhead;
   if (isAwaited) {
-    await eventually(() => counts.jobs).toBe(asked + 1);
+    const { isCheck = false } = hostsPart;
+    const asked = () => (isCheck ? counts.workMessages : counts.jobs);
+    await eventually(asked).toBe((isCheck ? before.messages : before.jobs) + 1);
     await settled();
-    await endJob('bind', (await arqs.binding(instance))?.bindId ?? '');
+    await (isCheck ? answer : endJob)('bind', (await arqs.binding(instance))?.bindId ?? '');
     await hostsPart?.afterBind?.();
   }
   await settled();
@@ -271,33 +286,19 @@ async function boot(instance: string): Promise<void> {
   expect((await arqs.binding(instance))?.state).toBe('Bound');
 }
 
-async function profileFor(name: string, groups: Readonly<Record<string, string>>): Promise<void> {
-  const body = [{ name, groups: [groups] }];
-  expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
-}
-
-async function anImage(bitstream: string): Promise<string> {
-  const headers = { 'X-Auth-Token': 'admin-token' };
-  const images = `${world.urls.glance}/v2/images`;
-  const body = JSON.stringify({ name: `${bitstream}.gbs` });
-  const { id } = (await (await fetch(images, { method: 'POST', headers, body })).json()) as {
-    id: string;
-  };
-  const data = new Uint8Array(aGbs({ bitstream }));
-  await fetch(`${images}/${id}/file`, { method: 'PUT', headers, body: data });
-  return id;
-}
-
 /** Counts the second run: the first fills the caches of the containers. */
 const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   async pci(time) {
     if (time === 1)
-      await profileFor('pci', { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' });
+      await profileFor(world, 'pci', {
+        'resources:FPGA': '1',
+        'trait:CUSTOM_FAKE_DEVICE': 'required',
+      });
     await serve('pci', `${host}_Nic`, undefined);
   },
   async vgpuAhead(time) {
     if (time === 1) {
-      await profileFor('pool', { 'resources:VGPU': '1', 'trait:CUSTOM_POOL': 'required' });
+      await profileFor(world, 'pool', { 'resources:VGPU': '1', 'trait:CUSTOM_POOL': 'required' });
       await report([...known, pool]);
       await eventually(() => inPlacement(`${host}_Pool`)).toBeDefined();
       await settled();
@@ -306,17 +307,25 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   },
   async vgpu(time) {
     if (time === 1) {
-      await profileFor('vgpu', { 'resources:VGPU': '1' });
+      await profileFor(world, 'vgpu', { 'resources:VGPU': '1' });
       await report(known.filter((device) => device !== pool));
     }
     await serve('vgpu', `${host}_Gpu`, { isReleased: true });
   },
   async fpga(time) {
-    const id = await anImage(`bitstream ${time}`);
-    await profileFor(`fpga-${time}`, { 'resources:FPGA': '1', 'accel:bitstream_id': id });
+    const id = await anImage(world, `bitstream ${time}`);
+    await profileFor(world, `fpga-${time}`, { 'resources:FPGA': '1', 'accel:bitstream_id': id });
     // The agent reports what the region holds now.
     const afterBind = () => report([nic, gpu, fpga({ 'bitstream-id': id })]);
     await serve(`fpga-${time}`, `${host}_Fpga_region0`, { afterBind });
+  },
+  async fpgaPresent(time) {
+    if (time === 1) {
+      const id = await anImage(world, 'present');
+      await profileFor(world, 'fpga-present', { 'resources:FPGA': '1', 'accel:bitstream_id': id });
+      await report([nic, gpu, fpga({ 'bitstream-id': id })]);
+    }
+    await serve('fpga-present', `${host}_Fpga_region0`, { isCheck: true });
   },
   async heartbeat() {
     await report(known, { devices: [] });

@@ -13,7 +13,7 @@ let isAway: boolean;
 
 beforeAll(async () => {
   cmp1 = await startVgpuHost();
-}, 60_000);
+});
 afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await cmp1.bootAfresh();

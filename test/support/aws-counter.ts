@@ -36,6 +36,7 @@ export const counts: { -readonly [Unit in keyof Units]: number } = {
   traceable: 0,
   jobs: 0,
   cancels: 0,
+  workMessages: 0,
   objectsPut: 0,
   objectsRead: 0,
 };

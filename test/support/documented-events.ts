@@ -112,9 +112,14 @@ export function streamEvent(changes: readonly StreamChange[]) {
 }
 
 /** What an IoT rule of ours sends for a message. */
-function ruled(topic: string, thing: string, payload: object): string {
+export function ruled(
+  topic: string,
+  thing: string,
+  payload: object,
+  received_at = 1573002230757,
+): string {
   const encoded = Buffer.from(JSON.stringify(payload)).toString('base64');
-  return JSON.stringify({ thing, topic, received_at: 1573002230757, payload: encoded });
+  return JSON.stringify({ thing, topic, received_at, payload: encoded });
 }
 
 /** https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html */

@@ -8,8 +8,9 @@ import type {
 import { domainEventsOf } from '../../domain/domain-events.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
 import { type Change, type FollowUp, followUps, type StartedWork } from '../../domain/outbox.ts';
-import type { Settings } from '../../settings.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
+
+type EventStyle = ConsumerDeps['settings']['eventStyle'];
 
 /** What a committed change leads to. */
 export interface Consequences {
@@ -40,7 +41,7 @@ export async function relayChanges(
   deps.metrics.put(sumOf(changes.flatMap(({ counts }) => counts)));
 }
 
-function novaEvent(followUp: FollowUp, style: Settings['eventStyle']): NovaEventMessage[] {
+function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
   if (followUp.kind !== 'tell-nova') return [];
   // The Nova interaction specification has an event for each bind.
   if (!followUp.isAwaited && style === 'nova') return [];
