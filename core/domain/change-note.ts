@@ -4,7 +4,10 @@
 export interface ChangeNote {
   /** ISO 8601; never before the note that it replaces, although clocks differ. */
   readonly at: string;
-  /** `user:<id>`, `agent`, `sweep`, or `service` for what follows from earlier changes. */
+  /**
+   * `user:<id>`, `operator` for a command with AWS credentials, `agent`, `sweep`, or `service` for
+   * what follows from earlier changes.
+   */
   readonly by: string;
   readonly requestId?: string;
 }

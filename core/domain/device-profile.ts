@@ -22,7 +22,12 @@ export interface DeviceProfile {
   readonly requestId?: string;
   readonly createdAt: string;
   readonly updatedAt?: string;
+  /** Who changed its groups last, as in a {@link ChangeNote}, and by which request. */
+  readonly updatedBy?: string;
+  readonly updateRequestId?: string;
 }
+
+export type ProfileUpdate = Pick<DeviceProfile, 'updatedAt' | 'updatedBy' | 'updateRequestId'>;
 
 /** Which profiles one request deleted. Kept for a day, in which the streams' consumers read it. */
 export interface ProfileDeletion extends ChangeNote {

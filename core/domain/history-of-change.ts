@@ -3,6 +3,7 @@
 
 import type { Arq, InstanceBinding } from './arq.ts';
 import type { AttachHandle } from './device.ts';
+import type { DeviceProfile } from './device-profile.ts';
 import type { HandleClaim, HandlePlace } from './handle-claim.ts';
 import { type HandleState, handleStateOf } from './handle-state.ts';
 import type { Draft, HistoryRecord } from './history.ts';
@@ -10,6 +11,7 @@ import { ofDevice } from './history-of-device.ts';
 import { ofHost } from './history-of-host.ts';
 import { derivedUuid } from './ids.ts';
 import type { Change } from './outbox.ts';
+import { describeChange } from './profile-renames.ts';
 
 export interface ChangeMetadata {
   /** The stream's own id of the change, the same at each reading. */
@@ -238,7 +240,8 @@ function ofRegion({ before, after }: Extract<Change, { kind: 'deployable' }>): D
 }
 
 function ofProfile({ before, after }: Extract<Change, { kind: 'profile' }>): Draft[] {
-  if (before || !after) return [];
+  if (!after) return [];
+  if (before) return ofProfileChange(before, after);
   const { name, createdAt, createdBy, requestId } = after;
   return [
     {
@@ -247,6 +250,21 @@ function ofProfile({ before, after }: Extract<Change, { kind: 'profile' }>): Dra
       profileName: name,
       ...(createdBy && { by: createdBy }),
       ...(requestId && { requestId }),
+    },
+  ];
+}
+
+function ofProfileChange(before: DeviceProfile, after: DeviceProfile): Draft[] {
+  const { name, groups, updatedAt, updatedBy, updateRequestId } = after;
+  if (JSON.stringify(before.groups) === JSON.stringify(groups)) return [];
+  return [
+    {
+      kind: 'profile.changed',
+      profileName: name,
+      reason: describeChange(before.groups, groups),
+      ...(updatedAt && { at: updatedAt }),
+      ...(updatedBy && { by: updatedBy }),
+      ...(updateRequestId && { requestId: updateRequestId }),
     },
   ];
 }

@@ -53,6 +53,8 @@ export const historyKinds = [
   /** An operator said that it is gone for good. */
   'host.forgotten',
   'profile.created',
+  /** An operator renamed traits or classes in its groups; `reason` has both names. */
+  'profile.changed',
   'profile.deleted',
 ] as const;
 export type HistoryKind = (typeof historyKinds)[number];

@@ -1,9 +1,10 @@
 // Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
 
 import type { ChangeNote } from '../domain/change-note.ts';
-import { type DeviceProfile, isProfileName } from '../domain/device-profile.ts';
+import { type DeviceProfile, isProfileName, type ProfileUpdate } from '../domain/device-profile.ts';
 import type { Documents } from './documents.ts';
 import {
+  groupsText,
   profileDeletionRow,
   profileNameKey,
   profileOf,
@@ -11,7 +12,8 @@ import {
   profileUuidKey,
 } from './profile-rows.ts';
 import { getRow, getRows } from './reads.ts';
-import { transact } from './writes.ts';
+import { snakeNamed } from './row-fields.ts';
+import { setting, transact, updateIf } from './writes.ts';
 
 export type CreateOutcome =
   | 'created'
@@ -26,6 +28,12 @@ export interface DeviceProfileStore {
   create(profiles: readonly DeviceProfile[]): Promise<CreateOutcome>;
   /** All or none, at most 49; false if one of them was deleted or recreated since it was read. */
   delete(profiles: readonly DeviceProfile[], change: ChangeNote): Promise<boolean>;
+  /** False, and nothing is written, unless the profile still has the groups that were read. */
+  replaceGroups(
+    profile: DeviceProfile,
+    groups: DeviceProfile['groups'],
+    update: ProfileUpdate,
+  ): Promise<boolean>;
 }
 
 export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
@@ -88,6 +96,22 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
         { Put: { TableName: table, Item: profileDeletionRow(first.uuid, { ...change, names }) } },
       ]);
       return outcome === 'done';
+    },
+
+    replaceGroups(profile, groups, update) {
+      const set = setting({ ...snakeNamed(update), groups: groupsText(groups) });
+      return updateIf(client, {
+        TableName: table,
+        Key: profileNameKey(profile.name),
+        UpdateExpression: set.expression,
+        ConditionExpression: '#uuid = :uuid AND #groups = :read',
+        ExpressionAttributeNames: { ...set.names, '#uuid': 'uuid' },
+        ExpressionAttributeValues: {
+          ...set.values,
+          ':uuid': profile.uuid,
+          ':read': groupsText(profile.groups),
+        },
+      });
     },
   };
 }

@@ -38,6 +38,8 @@ export interface Listings extends HostListings {
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
   /** Whether ARQs of that profile are stored. An ARQ that was just created may not show yet. */
   isProfileInUse(name: string): Promise<boolean>;
+  /** How many ARQs have a copy of that profile's groups. */
+  arqsOfProfile(name: string): Promise<number>;
   /** Items whose deadline has passed, the longest overdue first; at most {@link overdueMax}. */
   overdue(kind: DueKind, now: string): Promise<Overdue>;
   /** Devices whose maintenance has ended, the longest ago first; at most {@link overdueMax}. */
@@ -209,6 +211,21 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         }),
       );
       return counts.some((count) => count > 0);
+    },
+
+    async arqsOfProfile(name) {
+      const keys = await Promise.all(
+        shardsOf(name).map((shard) =>
+          queryAll(client, {
+            TableName: tables.arqs,
+            IndexName: 'by-profile',
+            KeyConditionExpression: 'profile_shard = :shard',
+            ExpressionAttributeValues: { ':shard': shard },
+            ProjectionExpression: 'pk',
+          }),
+        ),
+      );
+      return keys.flat().length;
     },
 
     async overdue(kind, now) {

@@ -21,6 +21,8 @@ const storedProfile = z.object({
   request_id: z.string().exactOptional(),
   created_at: z.string(),
   updated_at: z.string().exactOptional(),
+  updated_by: z.string().exactOptional(),
+  update_request_id: z.string().exactOptional(),
 });
 
 export function profileRow({ groups, ...profile }: DeviceProfile): Row {
@@ -29,8 +31,13 @@ export function profileRow({ groups, ...profile }: DeviceProfile): Row {
     ...snakeNamed(profile),
     kind: 'device-profile',
     created_key: creationOrder(profile.createdAt, profile.uuid),
-    groups: JSON.stringify(groups),
+    groups: groupsText(groups),
   };
+}
+
+/** The groups as a row has them. */
+export function groupsText(groups: DeviceProfile['groups']): string {
+  return JSON.stringify(groups);
 }
 
 export function profileOf(row: Row): DeviceProfile {

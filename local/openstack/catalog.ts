@@ -10,14 +10,13 @@ export const region = 'RegionOne';
 export const password = 'demo-secret';
 
 export const projectNames = ['admin', 'service', 'demo', 'alt'] as const;
-export type ProjectName = (typeof projectNames)[number];
 
 export interface User {
   readonly name: string;
   /** The assigned roles; {@link effectiveRoles} adds implied ones. */
-  readonly roles: Readonly<Partial<Record<ProjectName, readonly string[]>>>;
+  readonly roles: Readonly<Partial<Record<string, readonly string[]>>>;
   /** Scope of a login without a scope. */
-  readonly defaultProject?: ProjectName;
+  readonly defaultProject?: string;
   readonly systemRoles?: readonly string[];
 }
 
@@ -45,7 +44,7 @@ export interface ApplicationCredential {
   readonly id: string;
   readonly secret: string;
   readonly user: string;
-  readonly project: ProjectName;
+  readonly project: string;
 }
 
 export const applicationCredentials: readonly ApplicationCredential[] = [
@@ -58,7 +57,7 @@ export const applicationCredentials: readonly ApplicationCredential[] = [
 ];
 
 export type Scope =
-  | { readonly project: ProjectName }
+  | { readonly project: string }
   | { readonly system: true }
   | Readonly<Record<string, never>>;
 

@@ -6,7 +6,6 @@ import {
   applicationCredentials,
   domain,
   idOf,
-  type ProjectName,
   password,
   projectNames,
   rolesOf,
@@ -28,14 +27,19 @@ export interface KnownToken {
 }
 
 const scopeSchema = z.union([
-  z.strictObject({ project: z.enum(projectNames) }),
+  z.strictObject({ project: z.string() }),
   z.strictObject({ system: z.literal(true) }),
   z.strictObject({}),
 ]);
 
 export const tokenState = z.object({
-  /** Of users that have changed theirs. */
+  /** Of users that were made, or have changed theirs. */
   passwords: z.record(z.string(), z.string()).default({}),
+  /** Users and projects that were made, beside those of the catalog. */
+  users: z.array(z.string()).default([]),
+  projects: z.array(z.string()).default([]),
+  /** Roles that were granted: user → project → roles. */
+  grants: z.record(z.string(), z.record(z.string(), z.array(z.string()))).default({}),
   issued: z
     .record(
       z.string(),
@@ -94,6 +98,23 @@ export class Tokens {
     this.#clock = clock;
   }
 
+  /** The users of the catalog and those that were made, with the roles that were granted. */
+  users(): readonly User[] {
+    const { grants, users: made } = this.#state.now;
+    const all = [...users, ...made.map((name): User => ({ name, roles: {} }))];
+    return all.map((user) => {
+      const roles: Record<string, readonly string[] | undefined> = { ...user.roles };
+      for (const [project, granted] of Object.entries(grants[user.name] ?? {})) {
+        roles[project] = [...(roles[project] ?? []), ...granted];
+      }
+      return { ...user, roles };
+    });
+  }
+
+  projects(): readonly string[] {
+    return [...projectNames, ...this.#state.now.projects];
+  }
+
   find(token: string, options: { readonly allowExpired: boolean }): KnownToken | undefined {
     const known = this.#known(token);
     if (!known || this.#state.now.revoked.includes(token)) return undefined;
@@ -105,13 +126,13 @@ export class Tokens {
   #known(token: string): KnownToken | undefined {
     const fixed = staticTokens[token];
     if (fixed) {
-      const user = users.find(({ name }) => name === fixed.user);
+      const user = this.users().find(({ name }) => name === fixed.user);
       const expiresAt = this.#clock() + (fixed.isExpired ? -hourMs : hourMs);
       const times = { issuedAt: expiresAt - 2 * hourMs, expiresAt };
       return user && { token, user, scope: fixed.scope, methods: ['password'], ...times };
     }
     const issued = this.#state.now.issued[token];
-    const user = users.find(({ name }) => name === issued?.user);
+    const user = this.users().find(({ name }) => name === issued?.user);
     return issued && user && { ...issued, token, user };
   }
 
@@ -122,9 +143,11 @@ export class Tokens {
     const { auth } = parsed.data;
     const credential = credentialOf(auth.identity);
     const user = credential
-      ? users.find(({ name }) => name === credential.user)
+      ? this.users().find(({ name }) => name === credential.user)
       : this.#authenticated(auth.identity);
-    const scope = credential ? { project: credential.project } : user && scopeOf(user, auth.scope);
+    const scope = credential
+      ? { project: credential.project }
+      : user && this.#scopeOf(user, auth.scope);
     // Keystone does not tell which part of a login was wrong.
     if (!user || !scope) throw new Refusal(401, authenticationNeeded);
     const token = `gAAAA${randomBytes(24).toString('base64url')}`;
@@ -148,7 +171,7 @@ export class Tokens {
     }
     const claimed = identity.password?.user;
     if (!claimed) return undefined;
-    const user = users.find(
+    const user = this.users().find(
       ({ name }) => name === claimed.name || idOf('user', name) === claimed.id,
     );
     const known = user && (this.#state.now.passwords[user.name] ?? password);
@@ -165,6 +188,19 @@ export class Tokens {
     }
     this.#state.save();
     return true;
+  }
+
+  /** Undefined if the user has no role in the scope. */
+  #scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined {
+    if (wanted === 'unscoped') return {};
+    if (wanted === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
+    if ('system' in wanted) return user.systemRoles ? { system: true } : undefined;
+    const project = this.projects().find((name) =>
+      'id' in wanted.project
+        ? idOf('project', name) === wanted.project.id
+        : name === wanted.project.name,
+    );
+    return project && user.roles[project] ? { project } : undefined;
   }
 
   #forgetOld(): void {
@@ -184,19 +220,6 @@ function credentialOf({ methods, application_credential: given }: Login['auth'][
 
 export const authenticationNeeded = 'The request you have made requires authentication.';
 
-/** Undefined if the user has no role in the scope. */
-function scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined {
-  if (wanted === 'unscoped') return {};
-  if (wanted === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
-  if ('system' in wanted) return user.systemRoles ? { system: true } : undefined;
-  const project = projectNames.find((name) =>
-    'id' in wanted.project
-      ? idOf('project', name) === wanted.project.id
-      : name === wanted.project.name,
-  );
-  return project && user.roles[project] ? { project } : undefined;
-}
-
 /** The token as in Keystone's answers, without the catalog. */
 export function describeToken(known: KnownToken): Record<string, unknown> {
   const { user, scope, methods, issuedAt, expiresAt } = known;
@@ -215,7 +238,7 @@ export function describeToken(known: KnownToken): Record<string, unknown> {
 function describeScope(scope: Scope): Record<string, unknown> {
   if ('system' in scope) return { system: { all: true } };
   if (!('project' in scope) || !scope.project) return {};
-  const name: ProjectName = scope.project;
+  const name = scope.project;
   return { project: { domain, id: idOf('project', name), name }, is_domain: false };
 }
 

@@ -1,9 +1,9 @@
-// A fake Keystone over HTTP: logins, tokens and the catalog of the demo cloud. Users, projects and
-// roles are fixed; see catalog.ts.
+// A fake Keystone over HTTP: logins, tokens and the catalog of the demo cloud, which begins as
+// catalog.ts has it; keystone-registry.ts adds services, endpoints, users, projects and roles.
 
 import * as z from 'zod';
 import type { ListenOptions } from '../process/ports.ts';
-import { domain, idOf, password, region, rolesOf, users } from './catalog.ts';
+import { domain, idOf, password, rolesOf } from './catalog.ts';
 import {
   type Answer,
   type Ask,
@@ -14,6 +14,7 @@ import {
   type Service,
   startService,
 } from './http-service.ts';
+import { Registry, registryRoutes, registryState } from './keystone-registry.ts';
 import {
   authenticationNeeded,
   describeToken,
@@ -22,15 +23,6 @@ import {
   tokenState,
 } from './keystone-tokens.ts';
 import { openState } from './state-file.ts';
-
-/** Names of the services by their types. */
-const serviceNames: Readonly<Record<string, string>> = {
-  identity: 'keystone',
-  placement: 'placement',
-  compute: 'nova',
-  image: 'glance',
-  accelerator: 'cyborg',
-};
 
 export interface FakeKeystone extends Service {
   /** Adds a service to the catalog, or moves it. Tokens described later have the change. */
@@ -48,13 +40,15 @@ export interface FakeKeystoneOptions extends ListenOptions {
 interface Context {
   readonly tokens: Tokens;
   readonly endpoints: ReadonlyMap<string, string>;
+  readonly registry: Registry;
 }
 
 /** The returned url ends in /v3, as in the catalog. */
 export async function startKeystone(options: FakeKeystoneOptions): Promise<FakeKeystone> {
-  const state = openState(tokenState, options.stateFile);
+  const state = openState(tokenState.extend(registryState.shape), options.stateFile);
   const endpoints = new Map(Object.entries(options.endpoints ?? {}));
-  const context = { tokens: new Tokens(state, options.clock ?? Date.now), endpoints };
+  const tokens = new Tokens(state, options.clock ?? Date.now);
+  const context = { tokens, endpoints, registry: new Registry(state, endpoints) };
   const service = await startService({
     host: options.host,
     port: options.port,
@@ -112,6 +106,7 @@ const titles: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  409: 'Conflict',
 };
 
 const routes: Routes<Context> = {
@@ -132,7 +127,7 @@ const routes: Routes<Context> = {
     return { status: 204 };
   },
   'POST /v3/users/{user}/password': ({ body, params }, { tokens }) => {
-    const user = users.find(({ name }) => idOf('user', name) === params.user);
+    const user = tokens.users().find(({ name }) => idOf('user', name) === params.user);
     const parsed = passwordChange.safeParse(body);
     if (!parsed.success) throw new Refusal(400, 'Expecting to find user in request body.');
     const { password: next, original_password: original } = parsed.data.user;
@@ -143,8 +138,9 @@ const routes: Routes<Context> = {
   },
   'GET /v3/auth/catalog': (ask, context) => {
     callerOf(ask, context);
-    return { status: 200, body: { catalog: catalog(context) } };
+    return { status: 200, body: { catalog: context.registry.catalog() } };
   },
+  ...registryRoutes(mustBeAdmin),
 };
 
 const passwordChange = z.object({
@@ -162,7 +158,12 @@ function tokenAnswer(known: KnownToken, ask: Ask, context: Context): Answer {
   return {
     status: 200,
     headers: { 'X-Subject-Token': known.token },
-    body: { token: { ...describeToken(known), ...(hasCatalog && { catalog: catalog(context) }) } },
+    body: {
+      token: {
+        ...describeToken(known),
+        ...(hasCatalog && { catalog: context.registry.catalog() }),
+      },
+    },
   };
 }
 
@@ -171,6 +172,14 @@ function callerOf(ask: Ask, { tokens }: Context): KnownToken {
   const caller = tokens.find(header(ask, 'X-Auth-Token') ?? '', { allowExpired: false });
   if (!caller) throw new Refusal(401, authenticationNeeded);
   return caller;
+}
+
+/** @throws Refusal 401; 403 unless the caller has the role admin */
+function mustBeAdmin(ask: Ask, context: Context, action: string): void {
+  const { user, scope } = callerOf(ask, context);
+  if (rolesOf(user, scope).includes('admin')) return;
+  const rule = `identity:${action}`;
+  throw new Refusal(403, `You are not authorized to perform the requested action: ${rule}.`);
 }
 
 /** The token in question. @throws Refusal 401, 403, 404 */
@@ -199,19 +208,4 @@ function version({ endpoints }: Context) {
       { base: 'application/json', type: 'application/vnd.openstack.identity-v3+json' },
     ],
   };
-}
-
-function catalog({ endpoints }: Context) {
-  return [...endpoints].map(([type, url]) => ({
-    id: idOf('service', type),
-    type,
-    name: serviceNames[type] ?? type,
-    endpoints: ['public', 'internal', 'admin'].map((face) => ({
-      id: idOf('endpoint', `${type} ${face}`),
-      interface: face,
-      region_id: region,
-      region,
-      url,
-    })),
-  }));
 }

@@ -2,12 +2,12 @@
 
 import { optionsOf, resourcesOf } from './parse.ts';
 import { outputOptions, verbsOf } from './table.ts';
-import type { Argument, Options, Verb } from './verb.ts';
+import { type Argument, type Options, signsIn, type Verb } from './verb.ts';
 
 const exitText = `Exit codes: 0 done; 1 failed, not found, or refused by the API; 2 wrong arguments or
 settings; 3 not signed in, or not allowed; 4 a service cannot be reached.
-Of doctor, enrol, reconcile, restore, settle, cost and scale: 0 done; 1 something is wrong,
-differs, or was refused; 2 the command could not run.`;
+Of doctor, enrol, profiles, reconcile, restore, settle, cost and scale: 0 done; 1 something is
+wrong, differs, or was refused; 2 the command could not run.`;
 
 const signInText = `Sign in as with every OpenStack client: OS_* variables, or clouds.yaml and OS_CLOUD.`;
 
@@ -58,7 +58,7 @@ function verbHelp(verb: Verb): string {
   const names = [...verb.path, ...verb.arguments.map(shownArgument)];
   const rows = [
     ...verb.arguments.map((each): [string, string] => [shownArgument(each), each.help]),
-    ...optionRows({ ...verb.options, ...('ask' in verb ? outputOptions : {}) }),
+    ...optionRows({ ...verb.options, ...(signsIn(verb) ? outputOptions : {}) }),
   ];
   const others = optionRows(optionsOf(verb)).slice(rows.length - verb.arguments.length);
   return [

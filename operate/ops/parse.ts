@@ -6,10 +6,12 @@ import { connectionOptions, outputOptions, verbsOf } from './table.ts';
 import {
   type ApiVerb,
   type Given,
+  type KeystoneVerb,
   type LocalVerb,
   type Option,
   type Options,
   type StackVerb,
+  signsIn,
   type Verb,
   wrongUsage,
 } from './verb.ts';
@@ -17,14 +19,16 @@ import {
 export type Parsed =
   | { readonly kind: 'help'; readonly path: readonly string[] }
   | { readonly kind: 'version' }
-  | { readonly kind: 'api'; readonly verb: ApiVerb; readonly given: Given }
+  | { readonly kind: 'api'; readonly verb: ApiVerb | KeystoneVerb; readonly given: Given }
   | { readonly kind: 'local'; readonly verb: LocalVerb; readonly given: Given }
   | { readonly kind: 'stack'; readonly verb: StackVerb; readonly words: string[] };
 
 /** The options that a verb takes, those of every verb included. */
 export function optionsOf(verb: Verb): Options {
-  if ('ask' in verb) return { ...verb.options, ...outputOptions, ...connectionOptions };
-  return verb.options;
+  if (!signsIn(verb)) return verb.options;
+  const { endpoint, ...identity } = connectionOptions;
+  const connection = 'ask' in verb ? connectionOptions : identity;
+  return { ...verb.options, ...outputOptions, ...connection };
 }
 
 type Token = ReturnType<typeof tokensOf>[number];
@@ -59,7 +63,7 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
   }
   const verb = choose(resource.value, second?.value, verbs);
   const given = readGiven(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
-  if ('ask' in verb) return { kind: 'api', verb, given };
+  if (signsIn(verb)) return { kind: 'api', verb, given };
   if ('print' in verb) return { kind: 'local', verb, given };
   throw new Error(`${verb.path.join(' ')} has no way to run.`);
 }

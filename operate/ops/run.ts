@@ -12,7 +12,8 @@ import { helpOf } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
 import { readCredentials } from './sign-in/credentials.ts';
-import { signIn } from './sign-in/sign-in.ts';
+import { createKeystone } from './sign-in/keystone.ts';
+import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
 import { CommandFailed, exitCodes, type Given, wrongUsage } from './verb.ts';
 
@@ -68,7 +69,7 @@ async function perform(parsed: Parsed, around: Surroundings): Promise<number | u
     await runCommand(parsed.verb.usage, () => main(parsed.words), isRefusal);
     return undefined;
   }
-  if (parsed.kind === 'api') await show(parsed, around);
+  if (parsed.kind === 'api') return await show(parsed, around);
   if (parsed.kind === 'local') around.out(parsed.verb.print(parsed.given));
   if (parsed.kind === 'help') around.out(helpOf(parsed.path, table));
   if (parsed.kind === 'version') around.out(agentVersion);
@@ -78,7 +79,7 @@ async function perform(parsed: Parsed, around: Surroundings): Promise<number | u
 async function show(
   { verb, given }: Extract<Parsed, { readonly kind: 'api' }>,
   around: Surroundings,
-): Promise<void> {
+): Promise<number> {
   const credentials = credentialsOf(given, around);
   const { caFile, isInsecure } = credentials;
   const ca = caFile === undefined ? undefined : around.readFile(caFile);
@@ -86,10 +87,19 @@ async function show(
     throw wrongUsage(`OS_CACERT names ${caFile}, which does not exist.`);
   }
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
-  const api = createApi(http, await signIn(http, credentials));
-  const shown = await verb.ask(api, given);
+  const shown =
+    'ask' in verb
+      ? await verb.ask(createApi(http, await signIn(http, credentials)), given)
+      : await verb.askKeystone({
+          keystone: createKeystone(http, credentials.authUrl, await logIn(http, credentials)),
+          given,
+          region: credentials.region,
+          environment: around.environment,
+          readFile: around.readFile,
+        });
   if (given.has('json')) around.out(JSON.stringify(shown.json, null, 2));
   else for (const line of shown.lines(around.width)) around.out(line);
+  return shown.exitCode ?? exitCodes.done;
 }
 
 function credentialsOf(given: Given, { environment, readFile }: Surroundings) {

@@ -4,6 +4,7 @@ import { completionScripts, type Shell } from './completion-scripts.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { deviceVerbs } from './verbs/devices.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
+import { keystoneVerbs } from './verbs/keystone.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { recordVerbs } from './verbs/records.ts';
 import { stackVerbs } from './verbs/stack.ts';
@@ -23,6 +24,7 @@ export const table: readonly Verb[] = [
   ...recordVerbs,
   ...quotaVerbs,
   ...maintenanceVerbs,
+  ...keystoneVerbs,
   ...stackVerbs,
   completion,
 ];
@@ -35,7 +37,7 @@ export const outputOptions: Options = {
   json: { type: 'boolean', help: "the API's answer as one JSON document" },
 };
 
-/** Of each verb that asks the API. Secrets come by variables and files only. */
+/** Of each verb that signs in. Secrets come by variables and files only. */
 export const connectionOptions: Options = {
   'os-cloud': { type: 'string', value: 'name', help: 'the cloud in clouds.yaml; OS_CLOUD' },
   'os-auth-url': { type: 'string', value: 'url', help: "Keystone's URL; OS_AUTH_URL" },

@@ -2,6 +2,7 @@
 // says how its verb runs.
 
 import type { Api } from './api.ts';
+import type { Keystone } from './sign-in/keystone.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';
@@ -37,6 +38,13 @@ export interface Given {
 export interface Shown {
   readonly json: unknown;
   readonly lines: (width: number) => readonly string[];
+  /** 1 where the answer is no; 0 without it. */
+  readonly exitCode?: number;
+}
+
+/** Whether the verb signs in at Keystone, and has the options for that. */
+export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
+  return 'ask' in verb || 'askKeystone' in verb;
 }
 
 /** A command that works on the stack itself, with its settings and AWS credentials. */
@@ -60,6 +68,20 @@ export interface ApiVerb extends Row {
   readonly ask: (api: Api, given: Given) => Promise<Shown>;
 }
 
+/** Asks Keystone itself, as the operator. The service need not be in the catalog yet. */
+export interface KeystoneVerb extends Row {
+  readonly askKeystone: (asking: KeystoneAsking) => Promise<Shown>;
+}
+
+export interface KeystoneAsking {
+  readonly keystone: Keystone;
+  readonly given: Given;
+  /** Of OS_REGION_NAME and its like. */
+  readonly region: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readFile: (path: string) => string | undefined;
+}
+
 /** Parses its own words. */
 export interface StackVerb extends Row {
   /** The help of all verbs of the resource. */
@@ -71,7 +93,7 @@ export interface LocalVerb extends Row {
   readonly print: (given: Given) => string;
 }
 
-export type Verb = ApiVerb | StackVerb | LocalVerb;
+export type Verb = ApiVerb | KeystoneVerb | StackVerb | LocalVerb;
 
 export const exitCodes = {
   done: 0,

@@ -5,7 +5,9 @@ import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HistoryPartition, partsOfDay } from '#core/domain/history.ts';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
+import { readRename } from '#core/domain/profile-renames.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
 import { arqRow } from '#core/store/arq-rows.ts';
 import type { HistoryPage } from '#core/store/history.ts';
 import { handler } from '#functions/consumers/announcements.ts';
@@ -100,6 +102,20 @@ it('has who deleted a device profile', async () => {
   await eventually(() => read({ subject: 'profile', key: 'brief' })).toMatchObject([
     { kind: 'profile.created' },
     { kind: 'profile.deleted', by: expect.stringMatching(/^user:/) },
+  ]);
+});
+
+it('has what an operator renamed in a device profile', async () => {
+  const body = [
+    { name: 'renamed', groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }] },
+  ];
+  await world.ask('POST', '/v2/device_profiles', { body });
+  const [migration] = await planRenames(world.deps, [readRename('trait:CUSTOM_A=CUSTOM_B')]);
+  if (!migration) throw new Error('nothing is planned');
+  expect(await renameInProfile({ ...world.deps, actor: 'operator' }, migration)).toBe(true);
+  await eventually(() => read({ subject: 'profile', key: 'renamed' })).toMatchObject([
+    { kind: 'profile.created' },
+    { kind: 'profile.changed', by: 'operator', reason: 'trait:CUSTOM_A → trait:CUSTOM_B' },
   ]);
 });
 

@@ -55,7 +55,7 @@ export function runGuide(
   guideRuns++;
   return cloud.processes.run({
     name: `guide-${guideRuns}-${name}`,
-    command: ['/bin/bash', '-euo', 'pipefail', '-c', block(name)],
+    command: ['/bin/bash', '-euo', 'pipefail', '-c', `${ownCommand}\n${block(name)}`],
     variables: {
       ...variablesOf(cloud.plan, user),
       CYBORG_URL: acceleratorUrl(layout),
@@ -66,6 +66,9 @@ export function runGuide(
   });
 }
 let guideRuns = 0;
+
+/** `cyborg-ops` as it is called in a checkout, with the Node of the suite. */
+const ownCommand = `cyborg-ops() { '${process.execPath}' '${join(import.meta.dirname, '../../operate/cyborg-ops.ts')}' "$@"; }`;
 
 export async function openStage(
   cloud: Cloud,

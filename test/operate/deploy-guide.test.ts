@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually } from '#local/demo/demo-client.ts';
+import { password, region } from '#local/openstack/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
@@ -55,6 +56,12 @@ beforeAll(async () => {
     STAGE: stage,
     HOST: hostname,
     DIR: join(directory, 'operator'),
+    CYBORG_URL: `${urlOf(layout, 'api')}/accelerator/v2`,
+    OS_AUTH_URL: urlOf(layout, 'keystone'),
+    OS_USERNAME: 'admin',
+    OS_PASSWORD: password,
+    OS_PROJECT_NAME: 'admin',
+    OS_REGION_NAME: region,
   };
 });
 afterAll(async () => {
@@ -105,7 +112,9 @@ async function ask<T>(url: string, token: string, body?: unknown): Promise<T> {
 }
 
 it('has no block that is neither run nor listed as not run', () => {
-  const ran = ['settings', 'synth', 'bundle', 'enrol', 'forget', 'doctor', 'remove-hosts'];
+  const ran = [
+    ...['settings', 'synth', 'register', 'bundle', 'enrol', 'forget', 'doctor', 'remove-hosts'],
+  ];
   expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
   for (const [name, content] of blocks) {
     expect(content.includes('aws ') || content.includes('cdk d'), name).toBe(
@@ -123,6 +132,12 @@ it('deploys a stack that can be synthesised, with the same options everywhere', 
   for (const name of ['aws:deploy', 'aws:retry', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
     expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
   }
+});
+
+it('registers the deployment, which the local system is already', async () => {
+  const told = await runBlock('register');
+  expect(told.match(/^Nothing to change: the deployment is registered\.$/gm)).toHaveLength(2);
+  expect(told).toContain(environment.CYBORG_URL);
 });
 
 it('leads from an empty system to a server with its device, and back', async () => {

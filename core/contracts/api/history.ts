@@ -22,7 +22,10 @@ export const recordAnswer = z.strictObject({
   instance_uuid: uuid.nullable(),
   project_id: z.string().nullable(),
   device_profile_name: z.string().nullable(),
-  by: z.string().nullable().meta({ description: '`user:<id>`, `agent`, `sweep` or `service`' }),
+  by: z
+    .string()
+    .nullable()
+    .meta({ description: '`user:<id>`, `operator`, `agent`, `sweep` or `service`' }),
   request_id: z.string().nullable(),
   reason: z.string().nullable(),
   evidence: z

@@ -31,12 +31,25 @@ type Catalog = z.infer<typeof tokenBody>['token']['catalog'];
 
 /** @throws CommandFailed, ServiceUnavailable */
 export async function signIn(http: Http, credentials: Credentials): Promise<Session> {
-  const { identity, scope, endpoint } = credentials;
-  const base = credentials.authUrl.replace(/\/+$/, '').replace(/\/v(2\.0|3)$/, '');
+  const { token, catalog } = await logIn(http, credentials);
+  return { token, endpoint: credentials.endpoint ?? findEndpoint(catalog, credentials) };
+}
+
+/** Where Keystone's API of version 3 is. */
+export function identityUrlOf(authUrl: string): string {
+  return `${authUrl.replace(/\/+$/, '').replace(/\/v(2\.0|3)$/, '')}/v3`;
+}
+
+/** @throws CommandFailed, ServiceUnavailable */
+export async function logIn(
+  http: Http,
+  credentials: Credentials,
+): Promise<{ readonly token: string; readonly catalog: Catalog }> {
+  const { identity, scope } = credentials;
   const request: HttpRequest = {
     service: 'identity',
     method: 'POST',
-    url: `${base}/v3/auth/tokens`,
+    url: `${identityUrlOf(credentials.authUrl)}/auth/tokens`,
     body: { auth: { identity, ...(scope && { scope }) } },
   };
   const answer = await http(request);
@@ -47,7 +60,7 @@ export async function signIn(http: Http, credentials: Credentials): Promise<Sess
     throw new CommandFailed(exitCodes.unreachable, what);
   }
   const { catalog } = readBody(tokenBody, request, answer).token;
-  return { token, endpoint: endpoint ?? findEndpoint(catalog, credentials) };
+  return { token, catalog };
 }
 
 /** Keystone's own sentence is not repeated: a proxy's page may hold what was sent. */

@@ -164,6 +164,26 @@ Ends a conflict of identity: two agents have reported as this host.
     load: async () => (await import('#operate/restore.ts')).restore,
   },
   {
+    path: ['profiles', 'migrate'],
+    summary: 'gives traits and resource classes in device profiles their new names',
+    arguments: [],
+    options: {
+      rename: value('key=new', 'trait:OLD=NEW or resources:OLD=NEW; may be given several times'),
+      apply: { type: 'boolean', help: 'write; without it, what would change is shown' },
+      ...environment,
+    },
+    example:
+      'cyborg-ops profiles migrate --rename trait:CUSTOM_OLD=CUSTOM_NEW --environment prod.json',
+    usage: `${asTyped('profiles').replace('npm run -s profiles --', 'npx cyborg-ops profiles')} migrate --rename <key>=<new> ... [--apply] [--environment <file>]
+
+Renames traits and resource classes in stored device profiles.
+
+--rename       trait:OLD=NEW or resources:OLD=NEW; may be given several times
+--apply        write; without it, what would change is shown
+--environment  the settings of a function, as JSON; without it they come from the environment`,
+    load: async () => (await import('#operate/profiles.ts')).profiles,
+  },
+  {
     path: ['cost'],
     summary: 'the price of servers and of idle hosts, in US dollars',
     arguments: [],

@@ -215,6 +215,23 @@ it('has who created and who deleted a device profile', () => {
   expect(new Set(deleted.map(({ id }) => id)).size).toBe(2);
 });
 
+it('has who renamed a trait in a device profile, and both names', () => {
+  const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }];
+  const before = {
+    ...{ uuid: 'profile-1' as DeviceProfileUuid, name: 'fpga', groups, microversion: '2.0' },
+    ...{ createdAt: user.at, createdBy: 'user:1' },
+  };
+  const after = {
+    ...{ ...before, groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_B': 'required' }] },
+    ...{ updatedAt: '2026-11-23T10:00:00.000Z', updatedBy: 'operator' },
+  };
+  const names = { reason: 'trait:CUSTOM_A → trait:CUSTOM_B', profileName: 'fpga' };
+  expect(of({ kind: 'profile', before, after })).toMatchObject([
+    { kind: 'profile.changed', by: 'operator', at: after.updatedAt, ...names },
+  ]);
+  expect(of({ kind: 'profile', before, after: before })).toEqual([]);
+});
+
 it('gives the same ids for the same stream record', () => {
   const change = { kind: 'handle', before: free, after: claimed } as const;
   expect(of(change)).toEqual(of(change));

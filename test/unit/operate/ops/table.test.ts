@@ -82,7 +82,7 @@ describe('each verb', () => {
 });
 
 describe('the rows of stack commands', () => {
-  const commands = ['doctor', 'enrol', 'reconcile', 'settle', 'restore'];
+  const commands = ['doctor', 'enrol', 'reconcile', 'settle', 'restore', 'profiles'];
 
   it.each(commands)('%s has the options that the command itself reads', (name) => {
     const read = [...textOf(`operate/${name}.ts`).matchAll(/^.*type: '(string|boolean)'.*$/gm)]

@@ -1,0 +1,47 @@
+import type { Deps } from '../../deps.ts';
+import type { DeviceProfile } from '../../domain/device-profile.ts';
+import { InvalidInput } from '../../domain/errors.ts';
+import { type Migration, planMigration, type Rename } from '../../domain/profile-renames.ts';
+import { changeNoteOf } from '../change-note-of.ts';
+
+/** The most rows that one page of a listing has. */
+const pageSize = 1000;
+
+/** @throws InvalidInput where a rename would make a profile wrong; nothing is written here */
+export async function planRenames(
+  deps: Pick<Deps, 'listings' | 'store'>,
+  renames: readonly Rename[],
+): Promise<readonly Migration[]> {
+  if (renames.length === 0) throw new InvalidInput('There is nothing to rename.');
+  return planMigration(await allProfiles(deps), renames);
+}
+
+/** The index may lag behind, so it gives the names only; a later run finds what it missed. */
+async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>) {
+  const profiles: DeviceProfile[] = [];
+  let marker: string | undefined;
+  do {
+    const page = await listings.profiles({
+      limit: pageSize,
+      sortKey: 'created_at',
+      sortDir: 'asc',
+      ...(marker !== undefined && { marker }),
+    });
+    profiles.push(...(await store.profiles.byNames(page.map(({ name }) => name))));
+    marker = page.length === pageSize ? page.at(-1)?.uuid : undefined;
+  } while (marker !== undefined);
+  return profiles;
+}
+
+/**
+ * Writes the new groups of one profile. ARQs have copies of their groups, so servers that run are
+ * not touched. May run twice and may end between two profiles: a profile that has its new names
+ * is in no later plan.
+ *
+ * @returns false if the profile was changed or deleted after the plan; then it is not written
+ */
+export function renameInProfile(deps: Deps, { profile, groups }: Migration): Promise<boolean> {
+  const { at, by, requestId } = changeNoteOf(deps);
+  const note = { updatedAt: at, updatedBy: by, ...(requestId && { updateRequestId: requestId }) };
+  return deps.store.profiles.replaceGroups(profile, groups, note);
+}

@@ -1,0 +1,110 @@
+// What Keystone must have for the deployment, compared with what it has. Pure.
+
+import { CommandFailed, exitCodes } from '../ops/verb.ts';
+
+export const faces = ['public', 'internal', 'admin'] as const;
+export type Face = (typeof faces)[number];
+
+export const serviceType = 'accelerator';
+
+/**
+ * `admin`: validates tokens, writes to Placement, tells Nova. `service`: other services accept
+ * our token beside a user's.
+ */
+export const roleNames = ['admin', 'service'] as const;
+
+export interface Wanted {
+  readonly username: string;
+  readonly projectName: string;
+  readonly region: string;
+  readonly urls: Readonly<Record<Face, string>>;
+}
+
+export interface Found {
+  readonly services: readonly Known[];
+  /** Of the service, in the region. */
+  readonly endpoints: readonly (Known & { readonly interface: string; readonly url: string })[];
+  readonly project: Known | undefined;
+  readonly user: Known | undefined;
+  /** Ids of roles by their names. */
+  readonly roles: ReadonlyMap<string, string>;
+  /** Names of the roles that the user has in the project. */
+  readonly held: ReadonlySet<string>;
+}
+
+interface Known {
+  readonly id: string;
+  readonly enabled?: boolean | undefined;
+}
+
+export type Kind = 'project' | 'role' | 'user' | 'grant' | 'service' | 'endpoint';
+
+/** One thing that Keystone must have. */
+export interface Entry {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly state: 'present' | 'missing' | 'differs' | 'disabled';
+  readonly id?: string | undefined;
+  readonly face?: Face;
+  readonly url?: string;
+  /** The URL that a differing endpoint has. */
+  readonly urlNow?: string;
+}
+
+/** In the order in which they are made: Nova finds the API last. @throws CommandFailed */
+export function planRegistration(wanted: Wanted, found: Found): readonly Entry[] {
+  const { roles, held, services } = found;
+  if (!roles.has('admin')) {
+    throw new CommandFailed(
+      exitCodes.failed,
+      'Keystone has no role admin, which the service user needs: make it with keystone-manage bootstrap.',
+    );
+  }
+  const [service] = services;
+  if (services.length > 1) throw several(`services of type ${serviceType}`, 'service', services);
+  return [
+    entryOf('project', wanted.projectName, found.project),
+    ...roleNames.map((name) => {
+      const id = roles.get(name);
+      return entryOf('role', name, id === undefined ? undefined : { id });
+    }),
+    entryOf('user', wanted.username, found.user),
+    ...roleNames.map(
+      (name): Entry => ({
+        kind: 'grant',
+        name,
+        state: held.has(name) ? 'present' : 'missing',
+      }),
+    ),
+    entryOf('service', serviceType, service),
+    ...faces.map((face) => endpointEntry(face, wanted, found)),
+  ];
+}
+
+function entryOf(kind: Kind, name: string, known: Known | undefined): Entry {
+  if (known === undefined) return { kind, name, state: 'missing' };
+  return { kind, name, id: known.id, state: known.enabled === false ? 'disabled' : 'present' };
+}
+
+function endpointEntry(face: Face, { region, urls }: Wanted, { endpoints }: Found): Entry {
+  const url = urls[face];
+  const all = endpoints.filter((each) => each.interface === face);
+  const [known] = all;
+  if (all.length > 1) throw several(`${face} endpoints in ${region}`, 'endpoint', all);
+  const entry = { ...entryOf('endpoint', `${face} in ${region}`, known), face, url };
+  if (known === undefined || plain(known.url) === plain(url)) return entry;
+  return { ...entry, state: 'differs', urlNow: known.url };
+}
+
+/** Clients ignore a slash at the end. */
+function plain(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+function several(what: string, kind: Kind, all: readonly Known[]): CommandFailed {
+  const ids = all.map(({ id }) => id).join(', ');
+  return new CommandFailed(
+    exitCodes.failed,
+    `Keystone has ${all.length} ${what}, and at most one is allowed: ${ids}. Nothing was changed; remove the others with \`openstack ${kind} delete <id>\`.`,
+  );
+}

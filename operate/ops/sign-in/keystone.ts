@@ -1,0 +1,74 @@
+// Keystone's own API, as the verbs ask it in the operator's name.
+
+import type * as z from 'zod';
+import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
+import { CommandFailed, exitCodes } from '../verb.ts';
+import { identityUrlOf } from './sign-in.ts';
+
+export interface Keystone {
+  /**
+   * @param doing what the request is for, after "may not" and "refuses to": `list services`
+   * @throws CommandFailed, ServiceUnavailable
+   */
+  ask<T>(asked: Asked<T>): Promise<T>;
+}
+
+export interface Asked<T> {
+  readonly method: Method;
+  readonly path: string;
+  readonly doing: string;
+  readonly schema: z.ZodType<T>;
+  readonly body?: unknown;
+  /** Never repeated, also where Keystone's sentence has it. */
+  readonly secret?: string;
+}
+
+export function createKeystone(
+  http: Http,
+  authUrl: string,
+  { token }: { readonly token: string },
+): Keystone {
+  const root = identityUrlOf(authUrl);
+  return {
+    async ask({ method, path, doing, schema, body, secret }) {
+      const request = {
+        service: 'identity',
+        method,
+        url: `${root}${path}`,
+        headers: { 'X-Auth-Token': token },
+        ...(body !== undefined && { body }),
+      };
+      const answer = await http(request);
+      if (answer.status >= 300) throw refusal(authUrl, doing, answer, secret);
+      return readBody(schema, request, answer);
+    },
+  };
+}
+
+function refusal(authUrl: string, doing: string, { status, body }: HttpAnswer, secret?: string) {
+  const at = `Keystone at ${authUrl}`;
+  if (status === 401 || status === 403) {
+    const what = `${at} does not allow this user to ${doing} (${status})`;
+    const how =
+      'sign in with the role admin in a project such as admin, or with OS_SYSTEM_SCOPE=all';
+    return new CommandFailed(exitCodes.notAllowed, `${what}: ${how}.`);
+  }
+  if (status === 409) {
+    const what = `${at} refuses to ${doing} (409): it exists already`;
+    return new CommandFailed(exitCodes.failed, `${what}, made meanwhile; run the command again.`);
+  }
+  const why = sentenceOf(body);
+  const told = secret ? why?.replaceAll(secret, '…') : why;
+  return new CommandFailed(
+    exitCodes.failed,
+    `${at} refuses to ${doing} (${status})${told ? `: ${told}` : '.'}`,
+  );
+}
+
+/** Keystone's own form only: a proxy's page may hold what was sent. */
+function sentenceOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
+  const { error } = body;
+  if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
+  return typeof error.message === 'string' ? error.message : undefined;
+}

@@ -1,0 +1,101 @@
+// `cyborg-ops profiles migrate --rename trait:OLD=NEW ...`: gives traits and resource classes in
+// stored device profiles their new names. Without --apply it only shows what would change. The
+// settings are those of the functions, from the environment or from `--environment <file>`.
+
+import { parseArgs } from 'node:util';
+import { createDeps } from '#core/deps.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { type Migration, readRename, renamesOfReleases } from '#core/domain/profile-renames.ts';
+import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
+import { WrongArguments } from './arguments.ts';
+import { loadEnvironment } from './environment.ts';
+import { type Column, tableLines } from './ops/columns.ts';
+import type { StackCommand } from './ops/verb.ts';
+
+async function main(words: string[]): Promise<void> {
+  const { values: given, positionals } = parseArgs({
+    args: words,
+    allowPositionals: true,
+    options: {
+      rename: { type: 'string', multiple: true, default: [] },
+      apply: { type: 'boolean', default: false },
+      environment: { type: 'string' },
+    },
+  });
+  if (positionals.join(' ') !== 'migrate') {
+    throw new WrongArguments('The verb of profiles must be migrate, without arguments.');
+  }
+  const renames = [...renamesOfReleases, ...given.rename.map(readOrExplain)];
+  if (renames.length === 0) {
+    throw new WrongArguments('--rename is missing: this release has renamed nothing itself.');
+  }
+  if (given.environment !== undefined) loadEnvironment(given.environment);
+  const deps = { ...createDeps('profiles'), actor: 'operator' };
+  const plan = await planRenames(deps, renames);
+  const use = new Map<string, number>();
+  for (const { profile } of plan) {
+    use.set(profile.name, await deps.listings.arqsOfProfile(profile.name));
+  }
+  for (const line of tableLines(columns, rowsOf(plan, use), widthOf(process.stdout))) {
+    console.log(line);
+  }
+  if (!given.apply) {
+    console.log(
+      `\nProfiles that would change: ${plan.length}. Nothing was written; --apply writes.`,
+    );
+    return;
+  }
+  let left = 0;
+  for (const migration of plan) {
+    if (await renameInProfile(deps, migration)) continue;
+    left += 1;
+    console.log(`${migration.profile.name}: changed or deleted meanwhile; run the command again.`);
+  }
+  console.log(`\nProfiles changed: ${plan.length - left}. Servers that run keep what they have.`);
+  process.exitCode = left > 0 ? 1 : 0;
+}
+
+interface Row {
+  readonly profile: string;
+  readonly group: number;
+  readonly before: string;
+  readonly after: string;
+  readonly use: number | undefined;
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: 'profile', of: ({ profile }) => profile, isWhole: true },
+  { title: 'group', of: ({ group }) => group },
+  { title: 'before', of: ({ before }) => before, isWhole: true },
+  { title: 'after', of: ({ after }) => after, isWhole: true },
+  { title: 'in use by ARQs', of: ({ use }) => use },
+];
+
+function rowsOf(plan: readonly Migration[], use: ReadonlyMap<string, number>): readonly Row[] {
+  return plan.flatMap(({ profile: { name }, changes }) =>
+    changes.map(({ group, from, to }) => ({
+      profile: name,
+      group,
+      before: from,
+      after: to,
+      use: use.get(name),
+    })),
+  );
+}
+
+function widthOf({ isTTY, columns: width }: NodeJS.WriteStream): number {
+  return isTTY ? width : Number.POSITIVE_INFINITY;
+}
+
+function readOrExplain(text: string) {
+  try {
+    return readRename(text);
+  } catch (error) {
+    throw error instanceof InvalidInput ? new WrongArguments(error.message) : error;
+  }
+}
+
+export const profiles: StackCommand = {
+  main,
+  isRefusal: (error) => error instanceof InvalidInput,
+};
