@@ -11,8 +11,9 @@ import { mustWait } from '../host-work/must-wait.ts';
 import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
 
 /**
- * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The job that prepares the instance may be under
- * way: it is cancelled first, and the host ends it before it begins the release.
+ * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The
+ * job that prepares the instance may be under way: it is cancelled first, and the host ends it
+ * before it begins the release.
  *
  * @param wasSent the host has not answered the message in time
  * @throws RetryLater while AWS throttles, or the host has just booted

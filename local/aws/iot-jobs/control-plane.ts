@@ -1,5 +1,5 @@
-// The HTTP endpoint of the fake AWS IoT: jobs, the registry, and messages. restJson1, signatures are not
-// verified.
+// The HTTP endpoint of the fake AWS IoT: jobs, the registry, and messages to hosts. restJson1,
+// signatures are not verified.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
