@@ -27,8 +27,13 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
   }
   const steps = await stepsFor(deps, release, devices);
   const { bootId, form } = host;
-  if (bootId === undefined || steps.length === 0) {
+  if (steps.length === 0) {
     await deps.store.releases.confirm(release, changeNoteOf(deps));
+    return;
+  }
+  if (bootId === undefined) {
+    // The handles were imported before the agent's first report, which asks the host to clean them.
+    deps.log.info('Cleaning waits for the first report of the host.', { host: hostname });
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
