@@ -1,14 +1,12 @@
 // `cyborg-ops import cyborg --tables <file>`: shows what of Cyborg's tables this stack would take
-// over; with `--apply` it takes it over. `cyborg-ops import queries` prints the statements that the
-// file answers. docs/import.md has the steps before and after.
+// over; with `--apply` it takes it over. `cyborg-ops import queries` prints the statements whose
+// answers the file has. docs/import.md has the steps before and after.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { importDevice } from '#core/operations/import/import-device.ts';
-import { importProfile } from '#core/operations/import/import-profile.ts';
-import { type Imported, ImportRefused } from '#core/operations/import/import-refused.ts';
-import { importServer } from '#core/operations/import/import-server.ts';
+import { importAll } from '#core/operations/import/import-all.ts';
+import { ImportRefused } from '#core/operations/import/import-refused.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { importStore } from '#core/store/imports.ts';
 import { tableName } from '#core/store/tables.ts';
@@ -73,21 +71,14 @@ function tablesIn(file: string) {
   }
 }
 
-/** Profiles, then devices, then servers: each may die, and a repetition goes on. */
 async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
-  const { documents } = createDocuments();
+  const { strong } = createDocuments();
   const [arqs, inventory] = (['arqs', 'inventory'] as const).map((name) =>
     tableName(deps.settings.stage, name),
   ) as [string, string];
-  const writing = { ...deps, imports: importStore(documents, { arqs, inventory }) };
-  const counts = { imported: 0, present: 0 };
-  const note = (done: Imported) => {
-    counts[done] += 1;
-  };
-  for (const profile of plan.profiles) note(await importProfile(deps, profile));
-  for (const device of plan.devices) note(await importDevice(deps, device));
-  for (const server of plan.servers) note(await importServer(writing, server));
-  console.log(`Imported ${counts.imported}; ${counts.present} were present already.`);
+  const imports = importStore(strong, { arqs, inventory });
+  const { imported, present } = await importAll({ ...deps, imports }, plan);
+  console.log(`Imported ${imported}; ${present} were present already.`);
 }
 
 export const importCyborg: StackCommand = {

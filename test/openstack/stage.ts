@@ -51,11 +51,12 @@ export function runGuide(
   name: string,
   user: User,
   variables: Readonly<Record<string, string>> = {},
+  document?: string,
 ): Promise<string> {
   guideRuns++;
   return cloud.processes.run({
     name: `guide-${guideRuns}-${name}`,
-    command: ['/bin/bash', '-euo', 'pipefail', '-c', block(name)],
+    command: ['/bin/bash', '-euo', 'pipefail', '-c', block(name, document)],
     variables: {
       ...variablesOf(cloud.plan, user),
       CYBORG_URL: acceleratorUrl(layout),
@@ -67,13 +68,14 @@ export function runGuide(
 }
 let guideRuns = 0;
 
+/** @param url of the accelerator service, if it is not ours */
 export async function openStage(
   cloud: Cloud,
   layout: Layout,
   system: System,
   answers: readonly ApiAnswer[],
+  url = acceleratorUrl(layout),
 ): Promise<Stage> {
-  const url = acceleratorUrl(layout);
   const hardware = cloud.plan.computeHosts.map((host) =>
     join(layout.directory, 'agents', host, 'drivers', 'fake-hardware'),
   );

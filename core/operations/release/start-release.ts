@@ -32,7 +32,7 @@ export async function startRelease(deps: ConsumerDeps, releaseId: string): Promi
     return;
   }
   if (bootId === undefined) {
-    // The handles were imported before the agent's first report, which asks the host to clean them.
+    // The handles were imported. The agent's first report asks the host to clean them.
     deps.log.info('Cleaning waits for the first report of the host.', { host: hostname });
     return;
   }
