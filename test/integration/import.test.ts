@@ -22,6 +22,7 @@ import { planImport } from '#operate/import/plan.ts';
 import {
   aCyborg,
   arqOf,
+  type CyborgDump,
   cyborgHost,
   cyborgProvider,
   cyborgProviderName,
@@ -179,20 +180,22 @@ describe('an import from Cyborg', () => {
   });
 
   it('ends the same wherever it dies and is repeated', async () => {
-    await importOnce();
+    const dump = aCyborg();
+    Object.assign(dump.devices[0] ?? {}, { status: 'maintaining' });
+    dump.attributes.push({ ...dump.attributes[0], id: 3, key: 'rack', value: 'r7' });
+    await importOnce(undefined, dump);
     const whole = await rows();
-    const calls = await callsOf(createDocuments().strong);
-    expect(calls).toBeGreaterThan(10);
+    const calls = await callsOf(createDocuments().strong, dump);
+    expect(calls).toBeGreaterThan(11);
     for (let call = 1; call <= calls; call++) {
       for (const phase of ['before', 'after'] as const) {
         await emptied();
-        const dying = diesAt(call, phase);
-        await expect(importOnce(dying)).rejects.toThrow('died');
+        await expect(importOnce(diesAt(call, phase), dump)).rejects.toThrow('died');
         await leaseEnded();
-        await importOnce();
+        await importOnce(undefined, dump);
         expect(await rows(), `${phase} call ${call}`).toBe(whole);
         // The plan leaves out servers that have their binding.
-        expect(await importOnce()).toEqual({ imported: 0, present: 2 });
+        expect(await importOnce(undefined, dump)).toEqual({ imported: 0, present: 2 });
       }
     }
   });
@@ -286,13 +289,13 @@ async function leaseEnded(): Promise<void> {
   }
 }
 
-async function callsOf(documents: Documents): Promise<number> {
+async function callsOf(documents: Documents, dump: CyborgDump): Promise<number> {
   let calls = 0;
   onCall(documents, (phase) => {
     if (phase === 'before') calls += 1;
   });
   await emptied();
-  await importOnce(documents);
+  await importOnce(documents, dump);
   return calls;
 }
 
