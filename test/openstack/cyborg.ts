@@ -120,7 +120,6 @@ function configuration(plan: CloudPlan) {
     DEFAULT: {
       ...common(plan, 'cyborg'),
       host: plan.computeHost,
-      debug: true,
       rpc_response_timeout: 20,
       periodic_interval: 2,
       transport_url: `rabbit://guest:guest@127.0.0.1:${plan.ports.rabbit}/`,

@@ -9,8 +9,8 @@ const documents = join(import.meta.dirname, '..', '..', 'docs');
 /** Blocks of code with a name, such as ```` ```sh register ````. */
 function blocks(document: string): ReadonlyMap<string, string> {
   const text = readFileSync(join(documents, document), 'utf8');
-  const found = [...text.matchAll(/^```\w+ (\S+)\n(.*?)^```$/gms)];
-  return new Map(found.map(([, name = '', content = '']) => [name, content]));
+  const found = [...text.matchAll(/^( *)```\w+ (\S+)\n(.*?)^\1```$/gms)];
+  return new Map(found.map(([, , name = '', content = '']) => [name, content]));
 }
 
 /** @throws if the guide has no such block, so that a renamed block is found */

@@ -201,6 +201,21 @@ Ends a conflict of identity: two agents have reported as this host.
     ...importing,
   },
   {
+    path: ['export'],
+    summary: "SQL that brings Cyborg's tables to what servers have now",
+    arguments: [{ name: 'cyborg', help: 'the service to go back to', choices: ['cyborg'] }],
+    options: { tables: value('file', "Cyborg's tables of the import"), ...environment },
+    example: 'cyborg-ops export cyborg --tables cyborg.xml --environment prod.json',
+    usage: `${asTyped('export')} cyborg --tables <file> [--environment <file>]
+
+Prints the SQL statements that bring Cyborg's tables, from the time of the import, to what servers have now.
+It changes nothing.
+
+--tables       the file that was imported
+--environment  the settings of a function, as JSON; without it they come from the environment`,
+    load: async () => (await import('#operate/export.ts')).exportCyborg,
+  },
+  {
     path: ['cost'],
     summary: 'the price of servers and of idle hosts, in US dollars',
     arguments: [],

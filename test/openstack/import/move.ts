@@ -8,13 +8,14 @@ import { arqsOf, assertHas, assertNothingLeft, build, offer, remove } from '../s
 import { acceleratorUrl, type Stage } from '../stage.ts';
 import type { Move } from './stage.ts';
 
-/** When the import is killed; ms after its start. It needs about two seconds. */
-const killTimes = [600, 900, 1100, 1300, 1500, 1700];
+/** When the import is killed, in parts of the time of a dry run. */
+const killTimes = [0.6, 0.7, 0.8, 0.9, 1, 1.1];
 
 export function moves(move: Move): readonly Scenario[] {
   let allocations: unknown;
   let arqs: Awaited<ReturnType<Move['arqsOf']>> = [];
   let after: Stage;
+  let file = '';
   return [
     {
       name: 'cut-over: the import is killed again and again, and then ends as if it had not been',
@@ -25,12 +26,16 @@ export function moves(move: Move): readonly Scenario[] {
         const [gone] = move.servers.splice(0, 1);
         await remove(move.before, gone?.id ?? '');
         allocations = await move.allocations();
-        arqs = arqs.filter(({ uuid }) => uuid !== undefined);
-        const words = ['cyborg', '--tables', await move.dump(), '--apply'];
-        let killed = 0;
-        for (const ms of killTimes) {
-          const { code } = await move.ops(words, ms);
-          if (code === null) killed += 1;
+        file = await move.dump();
+        const words = ['cyborg', '--tables', file];
+        const startedAt = performance.now();
+        assert.equal((await move.ops(words)).code, 0);
+        const whole = performance.now() - startedAt;
+        words.push('--apply');
+        const killed: string[] = [];
+        for (const part of killTimes) {
+          const { code } = await move.ops(words, part * whole);
+          if (code === null) killed.push(`${await presentIn(move, file)}`);
         }
         const last = await move.ops(words);
         assert.equal(last.code, 0, last.err);
@@ -38,7 +43,7 @@ export function moves(move: Move): readonly Scenario[] {
         assert.equal(again.code, 0, again.err);
         assert.match(again.out, /0 to import, 14 present, 1 skipped, 0 refused/);
         assert.deepEqual(await move.allocations(), allocations);
-        return `killed ${killed} times; ${last.out.trim().split('\n').slice(-2).join('; ')}`;
+        return `killed ${killed.length} times, with so many rows present: ${killed.join(', ')}; ${last.out.trim().split('\n').slice(-2).join('; ')}`;
       },
     },
     {
@@ -141,22 +146,65 @@ export function moves(move: Move): readonly Scenario[] {
       },
     },
     {
-      name: 'after: all are deleted, and every device comes back once',
+      name: 'after: all but one are deleted, and every device comes back once',
       run: async () => {
+        const [kept] = move.servers.splice(3, 1);
         for (const { id } of move.servers) await remove(after, id);
         for (const { id } of move.servers) await assertNothingLeft(after, id);
-        assert.deepEqual(await move.allocations(), {});
-        await offer(after, 'all', [
-          { 'resources:FPGA': '16', 'trait:CUSTOM_FAKE_DEVICE': 'required' },
-        ]);
-        const built = await build(after, 'all');
-        await assertHas(after, built, 16);
+        move.servers.splice(0, move.servers.length, kept ?? { id: '', count: 0 });
+        assert.equal(kept?.count, 1);
+        const group = { 'resources:FPGA': '15', 'trait:CUSTOM_FAKE_DEVICE': 'required' };
+        await offer(after, 'rest', [group]);
+        const built = await build(after, 'rest');
+        const arqs = await assertHas(after, built, 15);
+        const own = await arqsOf(after, kept.id);
+        const all = [...own, ...arqs].map((arq) => JSON.stringify(arq.attach_handle_info));
+        assert.equal(new Set(all).size, 16);
         await remove(after, built.id);
         await assertNothingLeft(after, built.id);
-        return 'one server got all 16 handles';
+        return 'one server got the 15 handles that the kept one does not have';
+      },
+    },
+    {
+      name: 'back: Cyborg has the servers of now, and not those that are gone',
+      run: async ({ system, cloud }) => {
+        for (let count = 0; count < 2; count++) {
+          const built = await build(after, 'one');
+          await assertHas(after, built, 1);
+          move.servers.push({ id: built.id, count: 1 });
+        }
+        const held = await move.allocations();
+        const ours = await move.arqsOf(after);
+        await system.kill(`agent-${cloud.plan.computeHost}`);
+        await move.guide('catalog', { CYBORG_URL: move.cyborg.url });
+        const { code, out, err } = await move.exported(file);
+        assert.equal(code, 0, err);
+        await move.cyborg.sql(out);
+        await move.cyborg.start('conductor', 'api', 'agent');
+        const back = await move.back();
+        const shown = (each: (typeof ours)[number]) => [each.uuid, each.attach_handle_info];
+        assert.deepEqual((await move.arqsOf(back)).map(shown), ours.map(shown));
+        assert.deepEqual(await move.allocations(), held);
+        const built = await build(back, 'rest');
+        assert.equal(built.status, 'ERROR');
+        await remove(back, built.id);
+        move.servers.push({ id: (await build(back, 'one')).id, count: 1 });
+        assert.equal((await move.arqsOf(back)).length, 4);
+        for (const { id } of move.servers) await remove(back, id);
+        assert.deepEqual(await move.allocations(), {});
+        const used = await move.cyborg.sql('SELECT COUNT(*) FROM attach_handles WHERE in_use = 1');
+        assert.match(used, /\n0\n/);
+        return err.trim();
       },
     },
   ];
+}
+
+/** How many rows of the plan are written. */
+async function presentIn(move: Move, file: string): Promise<number> {
+  const { out } = await move.ops(['cyborg', '--tables', file, '--json']);
+  const rows = JSON.parse(out) as readonly { readonly verdict: string }[];
+  return rows.filter(({ verdict }) => verdict === 'present').length;
 }
 
 /** The image of a server. Nova's answer has it under a name that the suite reads nowhere else. */

@@ -15,6 +15,7 @@ import { admin } from '../users.ts';
 const command = join(import.meta.dirname, '..', '..', '..', 'operate', 'cyborg-ops.ts');
 
 export interface OpsRun {
+  /** Null if it was killed. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -26,6 +27,8 @@ export interface Move {
   readonly before: Stage;
   /** The services with ours; new tokens, since a token names the endpoints of its time. */
   after(): Promise<Stage>;
+  /** The services with Cyborg again. */
+  back(): Promise<Stage>;
   readonly servers: { readonly id: string; readonly count: number }[];
   /** Cyborg's provider. @throws where it is not the only one below the compute node */
   provider(): Promise<ProviderRow>;
@@ -37,6 +40,8 @@ export interface Move {
   dump(change?: (xml: string) => string): Promise<string>;
   /** Runs cyborg-ops import; kills it after so many ms, where they are given. */
   ops(words: readonly string[], killAfterMs?: number): Promise<OpsRun>;
+  /** Runs cyborg-ops export. */
+  exported(file: string): Promise<OpsRun>;
   /** Runs a block of docs/import.md. */
   guide(name: string, variables?: Readonly<Record<string, string>>): Promise<string>;
 }
@@ -63,6 +68,7 @@ export async function openMove(
     servers,
     before: await openStage(cloud, layout, system, answers, cyborg.url),
     after: () => (later ??= openStage(cloud, layout, system, answers)),
+    back: () => openStage(cloud, layout, system, answers, cyborg.url),
     provider,
     arqsOf: async (of) => {
       const lists = await Promise.all(
@@ -82,13 +88,14 @@ export async function openMove(
       writeFileSync(file, change(await cyborg.tables(queries())));
       return file;
     },
-    ops: (words, killAfterMs) => runOps(words, killAfterMs),
+    ops: (words, killAfterMs) => runOps(['import', ...words], killAfterMs),
+    exported: (file) => runOps(['export', 'cyborg', '--tables', file]),
     guide: (name, variables) => runGuide(cloud, layout, name, admin, variables, 'import.md'),
   };
 }
 
-async function runOps(words: readonly string[], killAfterMs: number | undefined): Promise<OpsRun> {
-  const child = spawn(process.execPath, [command, 'import', ...words], {
+async function runOps(words: readonly string[], killAfterMs?: number): Promise<OpsRun> {
+  const child = spawn(process.execPath, [command, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { out: '', err: '' };
