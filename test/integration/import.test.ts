@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { createStore } from '#core/deps.ts';
 import { handleStateOf } from '#core/domain/handle-state.ts';
-import type { ProviderUuid } from '#core/domain/ids.ts';
+import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -70,7 +70,8 @@ afterAll(() => world.stop());
 beforeEach(async () => {
   const { placement } = deps.clients;
   for (const id of [1, 2, 3]) await allocate(serverOf(id), 'DELETE');
-  for (const each of await placement.providersInTree(node)) {
+  // Regions are below devices.
+  for (const each of (await placement.providersInTree(node)).toReversed()) {
     if (each.uuid !== node) await placement.deleteProvider(each.uuid);
   }
   for (const name of names) {
@@ -208,6 +209,25 @@ describe('an import from Cyborg', () => {
     await allocate(serverOf(3), 'DELETE');
     await syncProviders(deps, provider, 1);
     expect(await states()).toEqual(['claimed', 'claimed', 'free', 'free']);
+  });
+
+  it('withholds all parts of a device while a server that was left out holds the whole', async () => {
+    await allocate(serverOf(3), 'PUT');
+    await importOnce();
+    for (const id of [1, 2]) await gone(serverOf(id));
+    await cleaned();
+    const { offers, ...bare } = fpga;
+    const region = { name: 'r0', kind: 'reconfigurable-region' as const, num_accelerators: 4 };
+    const regions = [{ ...(offers as NonNullable<typeof offers>), ...region }];
+    await expect(report({ ...bare, regions })).rejects.toThrow('still allocated');
+    const inRegion = async () =>
+      (await deps.store.inventory.provider(providerUuid(`${cyborgProviderName}_r0`)))?.handles.map(
+        (handle) => handleStateOf(handle),
+      );
+    expect(await inRegion()).toEqual(['restored', 'restored', 'restored', 'restored']);
+    await allocate(serverOf(3), 'DELETE');
+    await syncProviders(deps, provider, 1);
+    expect(await inRegion()).toEqual(['free', 'free', 'free', 'free']);
   });
 
   it('gives nothing of a device that the agent offers otherwise, until servers give it back', async () => {
