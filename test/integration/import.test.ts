@@ -201,6 +201,14 @@ describe('an import from Cyborg', () => {
     }
   });
 
+  it('goes on with a device that is larger than a transaction', async () => {
+    const dump = aCyborg({ handles: 120 });
+    await expect(importOnce(diesAt(60, 'after'), dump)).rejects.toThrow('died');
+    await leaseEnded();
+    expect(await importOnce(undefined, dump)).toEqual({ imported: 3, present: 1 });
+    expect((await states()).filter((state) => state === 'restored')).toHaveLength(118);
+  });
+
   it('withholds handles while Placement has an allocation that the tables lack', async () => {
     await allocate(serverOf(3), 'PUT');
     await importOnce();

@@ -192,8 +192,11 @@ export function moves(move: Move): readonly Scenario[] {
         assert.equal((await move.arqsOf(back)).length, 4);
         for (const { id } of move.servers) await remove(back, id);
         assert.deepEqual(await move.allocations(), {});
-        const used = await move.cyborg.sql('SELECT COUNT(*) FROM attach_handles WHERE in_use = 1');
-        assert.match(used, /\n0\n/);
+        const count = 'SELECT COUNT(*) FROM attach_handles WHERE in_use = 1';
+        await eventually(
+          () => move.cyborg.sql(count),
+          (printed) => printed.endsWith('\n0\n'),
+        );
         return err.trim();
       },
     },
