@@ -78,7 +78,8 @@ export async function prepareCyborg(cloud: Cloud, python: string): Promise<Cybor
   });
   const starts: Readonly<Record<Part, () => Promise<void>>> = {
     api: () => {
-      startWsgi(cloud, 'cyborg-api', port, wsgi, 2, { PYTHONPATH: sitePackages(python) });
+      // Several threads use up the connections to the database in this release.
+      startWsgi(cloud, 'cyborg-api', port, wsgi, 2, { PYTHONPATH: sitePackages(python) }, 1);
       return processes.listening('cyborg-api', port);
     },
     conductor: async () => start('conductor'),

@@ -6,9 +6,9 @@ import { checkVisibility } from '../release/visibility.ts';
 import { returnToPool } from './return-to-pool.ts';
 
 /**
- * Reinstates handles that were restored from a backup or imported, once their host has described the device
- * after the restore and Placement has no allocation of an unknown consumer on the provider: then
- * no other instance can hold a handle that is free.
+ * Reinstates handles that were restored from a backup or imported, once their host has described
+ * the device since and Placement has no allocation of an unknown consumer on the provider: then no
+ * other instance can hold a handle that is free.
  *
  * The caller has Placement reserve the whole provider first, so that nothing is allocated
  * meanwhile.
