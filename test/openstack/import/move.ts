@@ -9,7 +9,7 @@ import { acceleratorUrl, type Stage } from '../stage.ts';
 import type { Move } from './stage.ts';
 
 /** When the import is killed, in parts of the time of a dry run. */
-const killTimes = [0.6, 0.7, 0.8, 0.9, 1, 1.1];
+const killTimes = [0.8, 1, 1.1, 1.2, 1.3, 1.4];
 
 export function moves(move: Move): readonly Scenario[] {
   let allocations: unknown;
@@ -58,6 +58,7 @@ export function moves(move: Move): readonly Scenario[] {
             (await after.admin.placement.ask('GET', `/resource_providers/${provider.uuid}/traits`))
               .body.traits,
           (held) => held.includes('CUSTOM_FPGA_ABCD_ABCD'),
+          240,
         );
         // The handle of the server that was deleted meanwhile is free, too.
         const inventory = await eventually(
@@ -69,6 +70,7 @@ export function moves(move: Move): readonly Scenario[] {
               )
             ).body,
           ({ reserved }) => reserved === 0,
+          240,
         );
         assert.equal(inventory.total, 16);
         const now = await move.provider();
