@@ -106,6 +106,8 @@ export interface InstanceBinding {
   readonly failureCause?: BindFailureCause;
   /** When it was last bound or failed by a job or a deadline; ISO 8601. */
   readonly resolvedAt?: string;
+  /** It was made by another service, and its server has used it since before the import. */
+  readonly isImported?: true;
   /** Since when Nova has no host for the instance, or no longer has the instance; ISO 8601. */
   readonly unusedSince?: string;
 }

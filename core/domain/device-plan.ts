@@ -1,5 +1,11 @@
 // Compares the stored rows of a device with its host's report, and plans the changes. Pure.
 
+import {
+  type AdoptedProvider,
+  divideOffering,
+  wholeOf,
+  withholdUnlike,
+} from './adopted-providers.ts';
 import type { StoredProvider } from './bind-plan.ts';
 import type {
   AttachHandle,
@@ -7,12 +13,14 @@ import type {
   Deployable,
   Device,
   DiscoveredDevice,
+  DiscoveredHandle,
   DiscoveredRegion,
   HandleCare,
   Offering,
 } from './device.ts';
 import { placeOf } from './device.ts';
 import { factAttributes, factsOf, isUnhealthy } from './device-facts.ts';
+import { isUnheld } from './handle-state.ts';
 import {
   type DeployableUuid,
   type DeviceUuid,
@@ -38,14 +46,22 @@ export interface DevicePlan {
   readonly dropHandles: readonly AttachHandle[];
 }
 
+interface StoredDevice {
+  readonly device: Device;
+  readonly providers: readonly StoredProvider[];
+}
+
 export function planDevice(
   hostname: string,
-  stored: { readonly device: Device; readonly providers: readonly StoredProvider[] } | undefined,
-  discovered: DiscoveredDevice,
+  stored: StoredDevice | undefined,
+  reported: DiscoveredDevice,
   now: string,
   hostAttachTypes?: readonly AttachType[],
 ): DevicePlan {
   const was = stored?.device;
+  const discovered = stored?.device.adopted
+    ? withheldIfUnlike(hostname, stored, reported, now)
+    : reported;
   const { attributes: _attributes, ...facts } = factsOf(discovered);
   // A card whose serial number cannot be read for a while is still the same card.
   const identity = facts.identity ?? was?.identity;
@@ -66,6 +82,7 @@ export function planDevice(
     digest: discovered.digest,
     handleCount: handleCountOf(discovered),
     providers: [],
+    ...(was?.adopted && { adopted: was.adopted }),
     isGone: false,
     ...(hostAttachTypes && { hostAttachTypes }),
     createdAt: was?.createdAt ?? now,
@@ -115,10 +132,7 @@ export function planDevice(
 }
 
 /** The rows of a device that the host no longer reports. */
-export function planRetirement(
-  stored: { readonly device: Device; readonly providers: readonly StoredProvider[] },
-  now: string,
-): DevicePlan {
+export function planRetirement(stored: StoredDevice, now: string): DevicePlan {
   return {
     isNew: false,
     // No device has an empty digest, so a report of the device is applied when it returns.
@@ -158,35 +172,53 @@ interface WantedDeployable {
   readonly offering?: Offering;
 }
 
-/** A provider for the device and, below it, one for each region. */
+/**
+ * A provider for the device, one for each function that was imported as a provider, and, below the
+ * first, one for each region.
+ */
 function wantedDeployables(device: Device, discovered: DiscoveredDevice): WantedDeployable[] {
-  const name = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
-  const own = wantedDeployable(device, discovered, name);
-  const regions = discovered.regions.map((region) =>
-    wantedDeployable(
-      device,
-      discovered,
-      `${name}_${region.name}`,
-      region,
-      own.deployable.providerUuid,
-    ),
+  const whole = wholeOf(device.adopted);
+  const derived = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
+  const name = whole?.name ?? derived;
+  const { own: offers, parts } = divideOffering(discovered.offers, device.adopted);
+  const own = wantedDeployable(device, discovered, {
+    name,
+    ...(offers && { offering: offers }),
+    ...(whole && { adopted: whole }),
+  });
+  const ofFunctions = parts.map(({ provider, offering }) =>
+    wantedDeployable(device, discovered, { name: provider.name, offering, adopted: provider }),
   );
-  return [own, ...regions];
+  const regions = discovered.regions.map((region) =>
+    wantedDeployable(device, discovered, {
+      name: `${name}_${region.name}`,
+      offering: region,
+      region,
+      parent: own.deployable.providerUuid,
+    }),
+  );
+  return [own, ...ofFunctions, ...regions];
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly offering?: Offering;
+  readonly adopted?: AdoptedProvider;
+  readonly region?: DiscoveredRegion;
+  readonly parent?: ProviderUuid;
 }
 
 function wantedDeployable(
   device: Device,
   discovered: DiscoveredDevice,
-  name: string,
-  region?: DiscoveredRegion,
-  parent?: ProviderUuid,
+  { name, offering, adopted, region, parent }: Wanted,
 ): WantedDeployable {
-  const offering = region ?? discovered.offers;
   const reportedAttributes = factAttributes(discovered, offering?.pool);
+  const traits = [...traitsOf(discovered, region), ...(adopted?.traits ?? [])];
   return {
     deployable: {
       uuid: deployableUuid(name),
-      providerUuid: providerUuid(name),
+      providerUuid: adopted?.uuid ?? providerUuid(name),
       ...(parent && { parentProviderUuid: parent }),
       deviceUuid: device.uuid,
       hostname: device.hostname,
@@ -196,7 +228,7 @@ function wantedDeployable(
       ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
       ...(offering && { attachTypes: typesOf(offering) }),
-      traits: traitsOf(discovered, region),
+      traits: adopted ? [...new Set(traits)].sort() : traits,
       ...(region && { region: region.name, regionKind: region.kind }),
       ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
       ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
@@ -211,6 +243,24 @@ function wantedDeployable(
   };
 }
 
+/** The description of an imported device, with what servers have held since before the import. */
+function withheldIfUnlike(
+  hostname: string,
+  { device, providers }: StoredDevice,
+  discovered: DiscoveredDevice,
+  now: string,
+): DiscoveredDevice {
+  const wanted = wantedDeployables({ ...device, hostname }, discovered);
+  const reported = new Set(
+    wanted.flatMap(({ deployable, offering }) =>
+      (offering?.attachHandles ?? []).map((each) => wantedHandle(deployable, each, now).uuid),
+    ),
+  );
+  const held = providers.flatMap(({ handles }) => handles.filter((each) => !isUnheld(each)));
+  const isReported = ({ uuid }: AttachHandle) => reported.has(uuid);
+  return withholdUnlike(discovered, held, isReported, { now, was: device.health });
+}
+
 function typesOf({ attachHandles }: Offering): AttachType[] {
   return [...new Set(attachHandles.map(({ type }) => type))];
 }
@@ -221,10 +271,8 @@ function wantedHandle(
   now: string,
 ): AttachHandle {
   const { type, info, prepare, cleanSeconds } = handle;
-  const sorted = Object.entries(placeOf(info)).sort(([a], [b]) => (a < b ? -1 : 1));
-  const derived = derivedUuid('handle', deployable.providerUuid, type, ...sorted.flat());
   return {
-    uuid: (handle.uuid ?? derived) as HandleUuid,
+    uuid: handleUuid(deployable.providerUuid, handle),
     providerUuid: deployable.providerUuid,
     type,
     info,
@@ -235,4 +283,13 @@ function wantedHandle(
     epoch: Date.parse(now),
     isGone: false,
   };
+}
+
+/** Of the handle's place at its provider, unless the host has given it a uuid. */
+export function handleUuid(
+  provider: ProviderUuid,
+  { type, info, uuid }: Pick<DiscoveredHandle, 'type' | 'info' | 'uuid'>,
+): HandleUuid {
+  const sorted = Object.entries(placeOf(info)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return (uuid ?? derivedUuid('handle', provider, type, ...sorted.flat())) as HandleUuid;
 }

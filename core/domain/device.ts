@@ -1,6 +1,7 @@
 // Devices of a host, their deployables (resource providers in Placement) and their attach
 // handles, each of which gives a hypervisor one accelerator.
 
+import type { AdoptedProvider } from './adopted-providers.ts';
 import type { Attribute } from './attribute.ts';
 import type { ChangeNote } from './change-note.ts';
 import type { DeviceFacts } from './device-facts.ts';
@@ -135,6 +136,8 @@ export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly digest: string;
   /** Its providers in Placement, parents first, as they must be created. */
   readonly providers: readonly ProviderUuid[];
+  /** Those of them that an import took over from another service. */
+  readonly adopted?: readonly AdoptedProvider[];
   /** The host no longer reports it. The row stays until no claim and no allocation is left. */
   readonly isGone: boolean;
   /** Number of attach handles in the last report that described it. */

@@ -65,7 +65,8 @@ export function domainEventsOf(change: Change): DomainEvent[] {
 type InstanceChange = Extract<Change, { kind: 'instance' }>;
 
 function resolution({ before, after }: InstanceChange): DomainEvent[] {
-  if (!after) return [];
+  // An import is no bind.
+  if (!after || (!before && after.isImported)) return [];
   const earlier = before?.bindId === after.bindId ? before : undefined;
   if (earlier?.state === after.state) return [];
   if (after.state === 'BindFailed') {

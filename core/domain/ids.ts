@@ -56,6 +56,10 @@ export function timeOrderedUuid(milliseconds: number, random: Uint8Array): strin
   return formatUuid(bytes, 7);
 }
 
+export function isTimeOrdered(uuid: string): boolean {
+  return uuid[14] === '7';
+}
+
 /** When a time-ordered uuid was made; milliseconds since 1970. */
 export function timeOfUuid(uuid: string): number {
   return Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16);

@@ -98,6 +98,8 @@ function startOf(work: StartedWork): FollowUp[] {
 function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
   if (!after) return [];
   if (before?.bindId === after.bindId && before.state === after.state) return [];
+  // Nova heard of it from the service that made it.
+  if (!before && after.isImported) return [];
   switch (after.state) {
     case 'BindStarted': {
       const { instanceUuid, bindId, requestId } = after;

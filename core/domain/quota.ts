@@ -5,7 +5,7 @@
 import type { Arq } from './arq.ts';
 import { canonicalClass, type Group, groupResources } from './device-profile.ts';
 import { InvalidInput } from './errors.ts';
-import { type ArqUuid, timeOfUuid } from './ids.ts';
+import { type ArqUuid, isTimeOrdered, timeOfUuid } from './ids.ts';
 import type { QuotaShortage } from './quota-errors.ts';
 
 /** By resource class. A class without a limit is not counted. */
@@ -130,6 +130,11 @@ export function isJustBegun(uuid: string, nowMs: number): boolean {
   return nowMs - timeOfUuid(uuid) < recountPauseMs;
 }
 
+/** ARQs that were imported have uuids that say nothing of the time. */
+function createdAtMs({ uuid, createdAt }: Arq): number {
+  return isTimeOrdered(uuid) ? timeOfUuid(uuid) : Date.parse(createdAt);
+}
+
 export interface Count {
   /** By resource class, as far as the quota limits it. */
   readonly inUse: Readonly<Record<string, number>>;
@@ -155,7 +160,7 @@ export function countUse(
 ): Count {
   const { recent } = quota;
   const counted = arqs.filter(
-    ({ uuid }) => recent[uuid] !== undefined || timeOfUuid(uuid) < readAtMs,
+    (arq) => recent[arq.uuid] !== undefined || createdAtMs(arq) < readAtMs,
   );
   const classes = [
     ...counted.map(({ group }) => countedClass(group)),

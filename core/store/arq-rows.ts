@@ -57,6 +57,7 @@ const storedInstance = z.object({
   failure: z.string().exactOptional(),
   failure_cause: z.enum(bindFailureCauses).exactOptional(),
   resolved_at: z.string().exactOptional(),
+  is_imported: z.literal(true).exactOptional(),
   unused_since: z.string().exactOptional(),
 });
 

@@ -43,6 +43,16 @@ const storedDevice = z.object({
       .exactOptional(),
     digest: z.string(),
     providers: z.array(anId<ProviderUuid>()),
+    adopted: z
+      .array(
+        z.object({
+          uuid: anId<ProviderUuid>(),
+          name: z.string(),
+          traits: z.array(z.string()),
+          address: z.string().exactOptional(),
+        }),
+      )
+      .exactOptional(),
     is_gone: z.boolean(),
     handle_count: z.number().exactOptional(),
     host_attach_types: z.array(z.enum(attachTypes)).exactOptional(),

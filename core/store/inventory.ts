@@ -244,17 +244,19 @@ async function changeHandle(client: Documents, table: string, handle: AttachHand
   const long = isLong || undefined;
   const set = setting({ info, prepare, clean_seconds: cleanSeconds, takes_long: long });
   const absent = [
-    ...(prepare ? [] : ['prepare']),
+    // PREPARE is a reserved word of DynamoDB.
+    ...(prepare ? [] : ['#prepare']),
     ...(cleanSeconds === undefined ? ['clean_seconds'] : []),
     ...(isLong ? [] : ['takes_long']),
   ];
   const remove = absent.length > 0 ? `REMOVE ${absent.join(', ')}` : '';
+  const names = { ...set.names, '#prepare': 'prepare' };
   await updateIf(client, {
     TableName: table,
     Key: handleKey(handle.providerUuid, handle.uuid),
     UpdateExpression: `${set.expression} ${remove}`,
     ConditionExpression: 'attribute_exists(pk)',
-    ExpressionAttributeNames: set.names,
+    ExpressionAttributeNames: names,
     ExpressionAttributeValues: set.values,
   });
 }

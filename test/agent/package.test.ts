@@ -112,6 +112,8 @@ describe.skipIf(!(hasTools && isSupported))('the package of the agent, where dpk
     expect(installedVersion()).toBe(`${agentVersion}-1`);
     const unit = readFileSync(at('usr/lib/systemd/system/cyborg-agent.service'), 'utf8');
     expect(unit).toContain('ExecStart=/usr/bin/cyborg-agent\n');
+    // Never beside the agent of a Cyborg: docs/import.md.
+    expect(unit).toContain('\nConflicts=openstack-cyborg-agent.service ');
     const printed = execFileSync(at('usr/bin/cyborg-agent'), ['--version'], { encoding: 'utf8' });
     expect(printed.trim()).toBe(agentVersion);
   });

@@ -32,6 +32,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/host-races.test.ts', needs: everywhere },
   { file: 'test/integration/host-summary.test.ts', needs: everywhere },
   { file: 'test/integration/host-work.test.ts', needs: everywhere },
+  { file: 'test/integration/import.test.ts', needs: everywhere },
   { file: 'test/integration/inventory.test.ts', needs: withStreams },
   { file: 'test/integration/large-providers.test.ts', needs: everywhere },
   { file: 'test/integration/late-programs.test.ts', needs: [...everywhere, 's3'] },

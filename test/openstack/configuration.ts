@@ -17,6 +17,7 @@ export const portNames = [
   'glance',
   'nova',
   'network',
+  'cyborg',
 ] as const;
 export type Ports = Readonly<Record<(typeof portNames)[number], number>>;
 
@@ -49,7 +50,7 @@ export function configurationFile({ directory }: CloudPlan, name: string): strin
 }
 
 /** The credentials of a service, for logins and for validation. */
-function credentials(plan: CloudPlan, username: string) {
+export function credentials(plan: CloudPlan, username: string) {
   return {
     auth_url: keystoneUrl(plan),
     auth_type: 'password',
@@ -62,7 +63,7 @@ function credentials(plan: CloudPlan, username: string) {
   };
 }
 
-function tokenValidation(plan: CloudPlan, username: string) {
+export function tokenValidation(plan: CloudPlan, username: string) {
   return {
     www_authenticate_uri: keystoneUrl(plan),
     ...credentials(plan, username),
@@ -71,7 +72,7 @@ function tokenValidation(plan: CloudPlan, username: string) {
   };
 }
 
-function common(plan: CloudPlan, name: string) {
+export function common(plan: CloudPlan, name: string) {
   return {
     log_file: join(plan.directory, 'log', `${name}.log`),
     use_stderr: false,
@@ -238,7 +239,7 @@ function merge(one: Ini, other: Ini): Ini {
   );
 }
 
-function textOf(ini: Ini): string {
+export function textOf(ini: Ini): string {
   return Object.entries(ini)
     .map(([section, options]) => {
       const lines = Object.entries(options).map(([name, value]) => `${name} = ${value}`);

@@ -1,22 +1,22 @@
-// Reads docs/openstack.md, whose commands the suite runs as they are printed.
+// Reads docs/openstack.md and docs/import.md, whose commands the suite runs as they are printed.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Ini, parseIni } from './configuration.ts';
 
-const file = join(import.meta.dirname, '..', '..', 'docs', 'openstack.md');
+const documents = join(import.meta.dirname, '..', '..', 'docs');
 
 /** Blocks of code with a name, such as ```` ```sh register ````. */
-function blocks(): ReadonlyMap<string, string> {
-  const text = readFileSync(file, 'utf8');
-  const found = [...text.matchAll(/^```\w+ (\S+)\n(.*?)^```$/gms)];
-  return new Map(found.map(([, name = '', content = '']) => [name, content]));
+function blocks(document: string): ReadonlyMap<string, string> {
+  const text = readFileSync(join(documents, document), 'utf8');
+  const found = [...text.matchAll(/^( *)```\w+ (\S+)\n(.*?)^\1```$/gms)];
+  return new Map(found.map(([, , name = '', content = '']) => [name, content]));
 }
 
 /** @throws if the guide has no such block, so that a renamed block is found */
-export function block(name: string): string {
-  const content = blocks().get(name);
-  if (content === undefined) throw new Error(`docs/openstack.md has no block named ${name}.`);
+export function block(name: string, document = 'openstack.md'): string {
+  const content = blocks(document).get(name);
+  if (content === undefined) throw new Error(`docs/${document} has no block named ${name}.`);
   return content;
 }
 

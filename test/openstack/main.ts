@@ -5,6 +5,7 @@
 // --only <words>   plays the set-up and the scenarios with the words in their names
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
 //                  agent, which is a VM with a real kernel
+// --cyborg         plays the move from a real Cyborg to this service, and back
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import { skip } from '#test/kernel/packages.ts';
 import { isWanted, optionOf, ScenarioSuite } from '#test/support/scenario-suite.ts';
 import { type Cloud, planCloud, startCloud } from './cloud.ts';
 import { type CloudPlan, keystoneUrl } from './configuration.ts';
+import { installCyborg } from './cyborg.ts';
 import { novaConfiguration } from './guide.ts';
 import { CannotRun, ensurePackages } from './packages.ts';
 import { debian, installRelease, type Release } from './releases.ts';
@@ -23,6 +25,7 @@ import { failures } from './scenarios/failures.ts';
 import { ensureHardware, hardware, hardwareHost } from './scenarios/hardware.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
+import { importing } from './scenarios/import.ts';
 import { killed } from './scenarios/killed.ts';
 import { patches } from './scenarios/patches.ts';
 import { placement } from './scenarios/placement.ts';
@@ -38,6 +41,7 @@ const environments = join(directory, '..', 'openstack-releases');
 /** Names with a dot, as most hosts have. The second node joins in the scenarios of two nodes. */
 const computeHosts = ['compute-1.example', 'compute-2.example'] as const;
 const withHardware = process.argv.includes('--hardware');
+const withCyborg = process.argv.includes('--cyborg');
 
 const all = [
   ...setUp,
@@ -60,6 +64,8 @@ async function main(): Promise<void> {
   mkdirSync(directory, { recursive: true });
   ensurePackages();
   if (withHardware && !canHaveHardware()) return;
+  const python = withCyborg ? cyborgsPython() : undefined;
+  if (withCyborg && python === undefined) return;
   suite.step('the packages are installed');
   const release = wantedRelease();
   const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
@@ -68,31 +74,39 @@ async function main(): Promise<void> {
   const cloud = await startCloud(plan, novaConfiguration(variables));
   suite.closeAtEnd(cloud.stop);
   suite.step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
-  const stage = await startBeside(cloud);
+  const { stage, answers } = await startBeside(cloud);
   suite.step('the local system has started');
-  for (const scenario of chosen()) {
+  const scenarios = python === undefined ? chosen() : await importing(stage, answers, python);
+  for (const scenario of scenarios) {
     const outcome = await play(scenario, stage);
     suite.report(outcome);
     // Without a compute node no other scenario can pass.
-    if (!outcome.hasPassed && scenario === setUp[0]) break;
+    if (!outcome.hasPassed && scenario === scenarios[0]) break;
   }
   if (process.argv.includes('--stay')) await stay(stage);
 }
 
-async function startBeside(cloud: Cloud): Promise<Stage> {
+interface Beside {
+  readonly stage: Stage;
+  readonly answers: readonly ApiAnswer[];
+}
+
+async function startBeside(cloud: Cloud): Promise<Beside> {
   Object.assign(process.env, settingsFor(cloud.plan));
   const layout = await chooseLayout({
     stage: 'openstack',
     directory: join(directory, 'ours'),
     anyPorts: true,
   });
-  await runGuide(cloud, layout, 'register', admin);
+  // With a Cyborg, the catalog names Cyborg's API first.
+  const url = `http://127.0.0.1:${cloud.plan.ports.cyborg}/accelerator/v2`;
+  await runGuide(cloud, layout, 'register', admin, withCyborg ? { CYBORG_URL: url } : {});
   const answers: ApiAnswer[] = [];
   const system: System = await startSystem({
     layout,
     agents: (withHardware ? computeHosts.slice(0, 1) : computeHosts).map((hostname, index) => {
-      const drivers = 'fake,fake-gpu,fake-fpga';
-      return { hostname, drivers, intervalSeconds: 2, startsLater: index > 0 };
+      const drivers = withCyborg ? 'fake' : 'fake,fake-gpu,fake-fpga';
+      return { hostname, drivers, intervalSeconds: 2, startsLater: index > 0 || withCyborg };
     }),
     restart: false,
     onLine: (part, line) => {
@@ -100,7 +114,17 @@ async function startBeside(cloud: Cloud): Promise<Stage> {
     },
   });
   suite.closeAtEnd(system.stop);
-  return openStage(cloud, layout, system, answers);
+  return { stage: await openStage(cloud, layout, system, answers), answers };
+}
+
+function cyborgsPython(): string | undefined {
+  try {
+    return installCyborg(environments);
+  } catch (error) {
+    if (!(error instanceof CannotRun)) throw error;
+    console.log(`SKIPPED: test:openstack --cyborg cannot run on this machine: ${error.message}`);
+    return undefined;
+  }
 }
 
 function canHaveHardware(): boolean {

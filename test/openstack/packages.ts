@@ -30,9 +30,22 @@ export class CannotRun extends Error {
   override readonly name = 'CannotRun';
 }
 
+/** What Cyborg needs beside the others; Debian has no package of Cyborg itself. */
+export const packagesOfCyborg = [
+  'python3-pecan',
+  'python3-wsme',
+  'python3-cursive',
+  'python3-jsonpatch',
+  'python3-microversion-parse',
+  'python3-oslo.upgradecheck',
+  'python3-psutil',
+  'python3-pbr',
+  'python3-setuptools',
+];
+
 /** Installs the missing packages. @throws CannotRun */
-export function ensurePackages(): void {
-  const missing = missingPackages();
+export function ensurePackages(wanted: readonly string[] = packages): void {
+  const missing = missingPackages(wanted);
   if (missing.length === 0) return;
   if (!existsSync('/usr/bin/apt-get') || process.getuid?.() !== 0) {
     throw new CannotRun(
@@ -55,10 +68,10 @@ export function ensurePackages(): void {
   }
 }
 
-function missingPackages(): string[] {
+function missingPackages(wanted: readonly string[]): string[] {
   const query = spawnSync(
     '/usr/bin/dpkg-query',
-    ['-W', '-f', `\${binary:Package} \${db:Status-Abbrev}\n`, ...packages],
+    ['-W', '-f', `\${binary:Package} \${db:Status-Abbrev}\n`, ...wanted],
     { encoding: 'utf8' },
   );
   const installed = new Set(
@@ -67,7 +80,7 @@ function missingPackages(): string[] {
       .filter((line) => line.endsWith(' ii '))
       .map((line) => line.split(/[ :]/)[0]),
   );
-  return packages.filter((name) => !installed.has(name));
+  return wanted.filter((name) => !installed.has(name));
 }
 
 /**

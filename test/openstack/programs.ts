@@ -98,13 +98,15 @@ export function startWsgi(
   file: string,
   count: number,
   variables: Readonly<Record<string, string>>,
+  threads = 4,
 ): void {
   processes.start({
     name,
     variables,
     command: [
       ...['uwsgi', '--plugin', 'python3', '--http-socket', `127.0.0.1:${port}`],
-      ...['--wsgi-file', file, '--master', '--processes', String(count), '--threads', '4'],
+      ...['--wsgi-file', file, '--master', '--processes', String(count)],
+      ...['--threads', String(threads)],
       ...['--enable-threads', '--need-app', '--die-on-term', '--buffer-size', '65535'],
       // uWSGI closes connections; without this header clients that keep connections sometimes
       // fail.

@@ -51,11 +51,12 @@ export function runGuide(
   name: string,
   user: User,
   variables: Readonly<Record<string, string>> = {},
+  document?: string,
 ): Promise<string> {
   guideRuns++;
   return cloud.processes.run({
     name: `guide-${guideRuns}-${name}`,
-    command: ['/bin/bash', '-euo', 'pipefail', '-c', `${ownCommand}\n${block(name)}`],
+    command: ['/bin/bash', '-euo', 'pipefail', '-c', `${ownCommand}\n${block(name, document)}`],
     variables: {
       ...variablesOf(cloud.plan, user),
       CYBORG_URL: acceleratorUrl(layout),
@@ -70,13 +71,14 @@ let guideRuns = 0;
 /** `cyborg-ops` as it is called in a checkout, with the Node of the suite. */
 const ownCommand = `cyborg-ops() { '${process.execPath}' '${join(import.meta.dirname, '../../operate/cyborg-ops.ts')}' "$@"; }`;
 
+/** @param url of the accelerator service, if it is not ours */
 export async function openStage(
   cloud: Cloud,
   layout: Layout,
   system: System,
   answers: readonly ApiAnswer[],
+  url = acceleratorUrl(layout),
 ): Promise<Stage> {
-  const url = acceleratorUrl(layout);
   const hardware = cloud.plan.computeHosts.map((host) =>
     join(layout.directory, 'agents', host, 'drivers', 'fake-hardware'),
   );

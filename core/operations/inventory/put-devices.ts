@@ -24,7 +24,8 @@ export async function putDevices(
   await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
     const was = stored.get(discovered.address);
     const plan = await planOf(deps, hostname, was, discovered, hostAttachTypes);
-    const withheld = await withheldIfRestored(plan, restoredAt);
+    const now = new Date(deps.clock()).toISOString();
+    const withheld = await withheldIfUnknown(plan, now, restoredAt);
     if (plan.isNew) added.push(withheld);
     else await deps.store.inventory.putDevice(withheld);
   });
@@ -59,14 +60,15 @@ async function planOf(
 }
 
 /**
- * Withholds handles that a restored backup lacks: they may have been in use before the restore.
+ * Withholds handles that a restored backup or an import lacks: servers may have had them before.
  */
-async function withheldIfRestored(
+async function withheldIfUnknown(
   plan: DevicePlan,
+  now: string,
   lastRestore: () => Promise<string | undefined>,
 ): Promise<DevicePlan> {
   const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
-  const restoredAt = isAdding && (await lastRestore());
+  const restoredAt = isAdding && (plan.device.adopted ? now : await lastRestore());
   if (!restoredAt) return plan;
   const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, restoredAt });
   return {

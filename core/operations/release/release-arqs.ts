@@ -1,7 +1,8 @@
 import type { Deps } from '../../deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
+import { heldHandles, type InstanceBinding } from '../../domain/arq.ts';
 import { unboundUntil } from '../../domain/deadlines.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
+import type { BoundArq } from '../../store/binding-items.ts';
 import type { Release } from '../../store/bindings.ts';
 import { boundArqs } from '../bind/bound-arqs.ts';
 import { changeNoteOf } from '../change-note-of.ts';
@@ -43,9 +44,10 @@ async function releaseOnce(
   fate: Release['fate'],
 ): Promise<boolean | typeof contended> {
   const bound = await boundArqs(deps, binding);
-  const arqs = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
+  const named = which === 'all' ? bound : bound.filter((arq) => which.has(arq.uuid));
+  const arqs = binding.isImported ? await withCareNow(deps, named) : named;
   if (arqs.length === 0 && which !== 'all') return false;
-  const left = bound.filter((arq) => !arqs.includes(arq)).map((arq) => arq.uuid);
+  const left = bound.filter((arq) => !named.includes(arq)).map((arq) => arq.uuid);
   const plan = planCleaning({
     binding,
     arqs,
@@ -67,4 +69,27 @@ async function releaseOnce(
     bind: binding.bindId,
   });
   return true;
+}
+
+/**
+ * The ARQs with what the host does for their handles now. An ARQ keeps what its host declared at
+ * the bind; an imported one was bound before our agent was on its host.
+ */
+async function withCareNow(deps: Deps, arqs: readonly BoundArq[]): Promise<BoundArq[]> {
+  const providers = await deps.store.inventory.providersOf(heldHandles(arqs));
+  const byUuid = new Map(
+    providers.flatMap((each) => each.handles).map((handle) => [handle.uuid, handle]),
+  );
+  return arqs.map((arq) => {
+    const { attachment } = arq.binding;
+    const handle = attachment && byUuid.get(attachment.handleUuid);
+    if (!handle) return arq;
+    const { handleUuid, type, info } = attachment;
+    const { prepare, cleanSeconds } = handle;
+    const care = {
+      ...(prepare && { prepare }),
+      ...(cleanSeconds !== undefined && { cleanSeconds }),
+    };
+    return { ...arq, binding: { ...arq.binding, attachment: { handleUuid, type, info, ...care } } };
+  });
 }

@@ -36,8 +36,13 @@ export async function startRelease(
   }
   const steps = await stepsFor(deps, release, devices);
   const { bootId } = host;
-  if (bootId === undefined || steps.length === 0) {
+  if (steps.length === 0) {
     await deps.store.releases.confirm(release, changeNoteOf(deps));
+    return;
+  }
+  if (bootId === undefined) {
+    // The handles were imported. The agent's first report asks the host to clean them.
+    deps.log.info('Cleaning waits for the first report of the host.', { host: hostname });
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);

@@ -6,9 +6,9 @@ import { checkVisibility } from '../release/visibility.ts';
 import { returnToPool } from './return-to-pool.ts';
 
 /**
- * Reinstates handles that were restored from a backup, once their host has described the device
- * after the restore and Placement has no allocation of an unknown consumer on the provider: then
- * no other instance can hold a handle that is free.
+ * Reinstates handles that were restored from a backup or imported, once their host has described
+ * the device since and Placement has no allocation of an unknown consumer on the provider: then no
+ * other instance can hold a handle that is free.
  *
  * The caller has Placement reserve the whole provider first, so that nothing is allocated
  * meanwhile.
@@ -19,6 +19,8 @@ export async function reinstateHandles(
   providers: readonly StoredProvider[],
 ): Promise<void> {
   if (device.digest === '' || device.isGone) return;
+  // An imported device may be offered by other providers than those that servers got it from.
+  if (device.adopted && (await hasUnknown(deps, providers))) return;
   for (const { deployable, handles } of providers) {
     const restored = handles.filter(({ restoredAt }) => restoredAt !== undefined);
     if (restored.length === 0) continue;
@@ -35,6 +37,22 @@ export async function reinstateHandles(
     }
     await returnToPool(deps, device.hostname, restored);
   }
+}
+
+async function hasUnknown(
+  { clients: { placement }, log }: ConsumerDeps,
+  providers: readonly StoredProvider[],
+): Promise<boolean> {
+  const isWithheld = providers.some(({ handles }) => handles.some(({ restoredAt }) => restoredAt));
+  if (!isWithheld) return false;
+  for (const { deployable, handles } of providers) {
+    const { providerUuid: provider, hostname: host } = deployable;
+    const consumers = unknownConsumersOf(await placement.allocationsOf(provider), handles);
+    if (consumers.length === 0) continue;
+    log.warn('Handles not reinstated: unknown consumers.', { host, provider, consumers });
+    return true;
+  }
+  return false;
 }
 
 /**

@@ -50,6 +50,21 @@ const folderOptions: Options = {
 };
 const enrol = { usage: enrolUsage, load: async () => (await import('#operate/enrol.ts')).enrol };
 
+const importing = {
+  usage: `${asTyped('import')} cyborg --tables <file> [--skip <name>] [--apply] [--json] [--environment <file>]
+${asTyped('import')} queries
+
+Shows what of a Cyborg this stack would take over, and exits with 1 if something is refused.
+
+queries        prints the SQL statements; their answers are the file
+--tables       what "mysql --xml" prints for these statements
+--skip         leaves a refused profile, device or server out, by its name; repeatable
+--apply        write; without it, the plan is shown
+--json         the plan as JSON
+--environment  the settings of a function, as JSON; without it they come from the environment`,
+  load: async () => (await import('#operate/import.ts')).importCyborg,
+};
+
 export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['doctor'],
@@ -182,6 +197,43 @@ Renames traits and resource classes in stored device profiles.
 --apply        write; without it, what would change is shown
 --environment  the settings of a function, as JSON; without it they come from the environment`,
     load: async () => (await import('#operate/profiles.ts')).profiles,
+  },
+  {
+    path: ['import', 'cyborg'],
+    summary: 'takes over the profiles, devices and running servers of a Cyborg',
+    arguments: [],
+    options: {
+      tables: value('file', "Cyborg's tables, as mysql --xml prints them"),
+      skip: value('name', 'what to leave out of the import; repeatable'),
+      apply: { type: 'boolean', help: 'write; without it, the plan is shown' },
+      json: { type: 'boolean', help: 'the plan as JSON' },
+      ...environment,
+    },
+    example: 'cyborg-ops import cyborg --tables cyborg.xml --environment prod.json',
+    ...importing,
+  },
+  {
+    path: ['import', 'queries'],
+    summary: 'the SQL statements whose answers are imported',
+    arguments: [],
+    options: {},
+    example: 'cyborg-ops import queries',
+    ...importing,
+  },
+  {
+    path: ['export'],
+    summary: "SQL that brings Cyborg's tables to what servers have now",
+    arguments: [{ name: 'cyborg', help: 'the service to go back to', choices: ['cyborg'] }],
+    options: { tables: value('file', "Cyborg's tables of the import"), ...environment },
+    example: 'cyborg-ops export cyborg --tables cyborg.xml --environment prod.json',
+    usage: `${asTyped('export')} cyborg --tables <file> [--environment <file>]
+
+Prints the SQL statements that bring Cyborg's tables, from the time of the import, to what servers have now.
+It changes nothing.
+
+--tables       the file that was imported
+--environment  the settings of a function, as JSON; without it they come from the environment`,
+    load: async () => (await import('#operate/export.ts')).exportCyborg,
   },
   {
     path: ['cost'],

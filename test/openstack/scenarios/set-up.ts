@@ -49,7 +49,7 @@ export const setUp: readonly Scenario[] = [
 ];
 
 /** Waits until the scheduler has mapped the compute node; before that no server can be built. */
-async function mapHost({ admin }: Stage): Promise<void> {
+export async function mapHost({ admin }: Stage): Promise<void> {
   await eventually(
     () => admin.nova.try('GET', '/os-hypervisors'),
     ({ status, body }) => status === 200 && body.hypervisors.length === 1,

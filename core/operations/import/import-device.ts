@@ -1,0 +1,71 @@
+import type { Deps } from '../../deps.ts';
+import type { Device } from '../../domain/device.ts';
+import { type ImportedDevice, importer } from '../../domain/imports.ts';
+import { type Imported, ImportRefused } from './import-refused.ts';
+
+/** Longer than the writes of one device take; a report of the host waits for no longer. */
+const leaseSeconds = 60;
+
+/**
+ * Stores a device of another service, with its providers and all handles withheld. Repeatable: a
+ * device that an earlier attempt has stored stays as it is now. The lease keeps reports of the
+ * host away meanwhile.
+ *
+ * @throws ImportRefused where an agent has reported the device before, or reports at this moment
+ */
+export async function importDevice(deps: Deps, imported: ImportedDevice): Promise<Imported> {
+  const { inventory } = deps.store;
+  const { hostname } = imported.device;
+  const holder = deps.uuid();
+  const [now, until] = [0, leaseSeconds].map((seconds) =>
+    new Date(deps.clock() + seconds * 1000).toISOString(),
+  ) as [string, string];
+  if (!(await inventory.takeLease(hostname, holder, now, until))) {
+    throw new ImportRefused(
+      `Host ${hostname} is being changed now, by a report or by another import. Try again.`,
+    );
+  }
+  try {
+    return await importUnderLease(deps, imported);
+  } finally {
+    await inventory.endLease(hostname, holder);
+  }
+}
+
+async function importUnderLease(deps: Deps, imported: ImportedDevice): Promise<Imported> {
+  const { device, deployables, handles, attributes, maintenance } = imported;
+  const stored = await storedDevice(deps, device);
+  if (stored) checkImported(stored, device);
+  else {
+    const none = { reviveHandles: [], changeHandles: [], dropHandles: [] };
+    await deps.store.inventory.putNewDevices([
+      { isNew: true, device, deployables, addHandles: handles, ...none },
+    ]);
+  }
+  for (const attribute of attributes) {
+    const of = deployables.find(({ uuid }) => uuid === attribute.deployableUuid);
+    // False where an earlier attempt has added it, or an operator others since.
+    if (of) await deps.store.attributes.add(of, attribute);
+  }
+  const known = stored ?? (await storedDevice(deps, device));
+  if (maintenance !== undefined && known && !known.statusChange) {
+    const at = new Date(deps.clock()).toISOString();
+    const change = { status: device.status, by: importer, at, reason: maintenance };
+    await deps.store.inventory.putStatus(known, change);
+  }
+  return stored ? 'present' : 'imported';
+}
+
+async function storedDevice(deps: Deps, { hostname, uuid }: Device): Promise<Device | undefined> {
+  const { devices } = await deps.store.inventory.host(hostname);
+  return devices.find((each) => each.uuid === uuid);
+}
+
+function checkImported(stored: Device, { hostname, address, adopted = [] }: Device): void {
+  const known = new Set(stored.adopted?.map(({ uuid }) => uuid));
+  const isSame = known.size === adopted.length && adopted.every(({ uuid }) => known.has(uuid));
+  if (isSame && stored.adopted) return;
+  throw new ImportRefused(
+    `The device at ${address} on ${hostname} cannot be imported: an agent of this service has reported it already. Stop that agent, and forget the host.`,
+  );
+}

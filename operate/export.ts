@@ -1,0 +1,78 @@
+// `cyborg-ops export cyborg --tables <file>`: prints the SQL statements that bring Cyborg's
+// tables, from the time of the import, to what servers have now. It changes nothing.
+// docs/import.md has the steps before and after.
+
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { createDeps, type Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import { WrongArguments } from './arguments.ts';
+import { loadEnvironment } from './environment.ts';
+import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
+import { planReturn } from './import/plan-return.ts';
+import type { StackCommand } from './ops/verb.ts';
+
+const pageSize = 1000;
+
+async function main(words: string[]): Promise<void> {
+  const { values: given, positionals } = parseArgs({
+    args: words,
+    allowPositionals: true,
+    options: { tables: { type: 'string' }, environment: { type: 'string' } },
+  });
+  if (positionals.length !== 1 || positionals[0] !== 'cyborg') {
+    throw new WrongArguments('Where to export to must be cyborg.');
+  }
+  if (given.tables === undefined) throw new WrongArguments('--tables is missing.');
+  const tables = readTables(readFileSync(given.tables, 'utf8'));
+  if (given.environment !== undefined) loadEnvironment(given.environment);
+  const deps = createDeps('export');
+  const state = { profiles: await profilesOf(deps), arqs: await boundArqs(deps, tables) };
+  const { statements, refused, counts } = planReturn(tables, state);
+  const { ended, added, kept, profiles } = counts;
+  console.error(
+    `ARQs: ${kept} kept, ${ended} ended, ${added} added; profiles: ${profiles} changed`,
+  );
+  for (const sentence of refused) console.error(sentence);
+  if (refused.length > 0) {
+    console.error(`Nothing was printed: delete these ${refused.length} servers first.`);
+    process.exitCode = 1;
+    return;
+  }
+  console.log(statements.join('\n'));
+}
+
+async function profilesOf({ listings }: Deps): Promise<DeviceProfile[]> {
+  const found: DeviceProfile[] = [];
+  let marker: string | undefined;
+  do {
+    const page = await listings.profiles({
+      ...{ limit: pageSize, sortKey: 'uuid', sortDir: 'asc' },
+      ...(marker !== undefined && { marker }),
+    });
+    found.push(...page);
+    marker = page.length === pageSize ? page.at(-1)?.uuid : undefined;
+  } while (marker !== undefined);
+  return found;
+}
+
+/** The ARQs that hold handles of devices on Cyborg's hosts. */
+async function boundArqs({ store }: Deps, { devices }: CyborgTables): Promise<Arq[]> {
+  const found: Arq[] = [];
+  for (const hostname of new Set(devices.map((each) => each.hostname))) {
+    const host = await store.inventory.host(hostname);
+    const providers = await store.inventory.providers(
+      host.devices.flatMap((each) => each.providers),
+    );
+    const claims = providers.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
+    const arqs = await store.arqs.byUuids(claims.map(({ arqUuid }) => arqUuid));
+    found.push(...[...arqs.values()].filter(({ state }) => state === 'Bound'));
+  }
+  return found;
+}
+
+export const exportCyborg: StackCommand = {
+  main,
+  isRefusal: (error) => error instanceof TablesRefused,
+};

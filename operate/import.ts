@@ -1,0 +1,88 @@
+// `cyborg-ops import cyborg --tables <file>`: shows what of Cyborg's tables this stack would take
+// over; with `--apply` it takes it over. `cyborg-ops import queries` prints the statements whose
+// answers the file has. docs/import.md has the steps before and after.
+
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
+import { importAll } from '#core/operations/import/import-all.ts';
+import { ImportRefused } from '#core/operations/import/import-refused.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { importStore } from '#core/store/imports.ts';
+import { tableName } from '#core/store/tables.ts';
+import { WrongArguments } from './arguments.ts';
+import { loadEnvironment } from './environment.ts';
+import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
+import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
+import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
+import { countLine, linesOf } from './import/print-plan.ts';
+import type { StackCommand } from './ops/verb.ts';
+
+async function main(words: string[]): Promise<void> {
+  const { values: given, positionals } = parseArgs({
+    args: words,
+    allowPositionals: true,
+    options: {
+      tables: { type: 'string' },
+      skip: { type: 'string', multiple: true, default: [] },
+      apply: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      environment: { type: 'string' },
+    },
+  });
+  const [what, ...others] = positionals;
+  if (others.length > 0 || (what !== 'cyborg' && what !== 'queries')) {
+    throw new WrongArguments('What to import must be cyborg, or queries for the statements.');
+  }
+  if (what === 'queries') {
+    console.log(queries());
+    return;
+  }
+  if (given.tables === undefined) throw new WrongArguments('--tables is missing.');
+  const tables = tablesIn(given.tables);
+  if (given.environment !== undefined) loadEnvironment(given.environment);
+  const deps = createConsumerDeps('import');
+  const facts = await readCloudFacts(deps, tables);
+  const skipped = new Set(given.skip);
+  const plan = planImport(tables, facts, skipped, new Date(deps.clock()).toISOString());
+  const [unknown] = unknownSkips(plan, skipped);
+  if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
+  if (given.json) console.log(JSON.stringify(plan.rows, null, 2));
+  else for (const line of linesOf(plan)) console.log(line);
+  const refused = refusedRows(plan);
+  if (!given.json) console.log(countLine(plan));
+  if (refused.length > 0) {
+    process.exitCode = 1;
+    console.error(
+      `Nothing was written: ${refused.length} refused. Mend each, or leave it out by --skip <name>.`,
+    );
+    return;
+  }
+  if (given.apply) await apply(deps, plan);
+  else if (!given.json) console.log('Nothing was written. Repeat with --apply to write.');
+}
+
+function tablesIn(file: string) {
+  try {
+    return readTables(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error instanceof TablesRefused) throw new TablesRefused(`${file} ${error.message}.`);
+    throw error;
+  }
+}
+
+async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
+  const { strong } = createDocuments();
+  const [arqs, inventory] = (['arqs', 'inventory'] as const).map((name) =>
+    tableName(deps.settings.stage, name),
+  ) as [string, string];
+  const imports = importStore(strong, { arqs, inventory });
+  const { imported, present } = await importAll({ ...deps, imports }, plan);
+  console.log(`Imported ${imported}; ${present} were present already.`);
+}
+
+export const importCyborg: StackCommand = {
+  main,
+  isRefusal: (error) =>
+    error instanceof TablesRefused || error instanceof ImportRefused || error instanceof NotVisible,
+};

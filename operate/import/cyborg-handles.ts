@@ -1,0 +1,56 @@
+// Addresses and attach handles in Cyborg's texts. Pure.
+
+import * as z from 'zod';
+import { pciAddress, validInfo } from '#core/contracts/attach-handle.ts';
+import { attachTypes } from '#core/domain/device.ts';
+import type { CyborgHandle } from './cyborg-tables.ts';
+
+const texts = z.record(z.string(), z.string());
+const slot = z.object({
+  domain: z.string(),
+  bus: z.string(),
+  device: z.string(),
+  function: z.string(),
+});
+
+/** Of a device, by its control path; undefined if the text has no PCI address. */
+export function addressOf(cpidInfo: string): string | undefined {
+  const read = slot.safeParse(jsonOf(cpidInfo));
+  if (!read.success) return undefined;
+  const { domain, bus, device, function: fn } = read.data;
+  const text = `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`.toLowerCase();
+  return pciAddress.safeParse(text).success ? text : undefined;
+}
+
+export interface ReadHandle {
+  readonly type: (typeof attachTypes)[number];
+  readonly info: Readonly<Record<string, string>>;
+}
+
+/** The handle in our form, or why it has none. */
+export function handleOf({
+  uuid,
+  attach_type: named,
+  attach_info: text,
+}: CyborgHandle): ReadHandle | string {
+  const type = attachTypes.find((each) => each === named);
+  if (!type) return `attach handle ${uuid} has the unknown type ${named}`;
+  const info = texts.safeParse(jsonOf(text.toLowerCase() === text ? text : lowered(text, type)));
+  const valid = info.success ? validInfo({ type, info: info.data }) : undefined;
+  return valid
+    ? { type, info: valid }
+    : `attach handle ${uuid} has an invalid attach_info for its type ${type}: ${text}`;
+}
+
+/** Hexadecimal digits may be in upper case; names of mdev types and networks stay as they are. */
+function lowered(text: string, type: string): string {
+  return type === 'MDEV' || text.includes('physical_network') ? text : text.toLowerCase();
+}
+
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,189 @@
+// Devices of Cyborg with their providers in Placement, as rows of ours. Pure.
+
+import { isHostname } from '#core/contracts/topics.ts';
+import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/attribute.ts';
+import {
+  type Deployable,
+  type Device,
+  type DeviceStatus,
+  deviceTypes,
+} from '#core/domain/device.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
+import type { ImportedDevice } from '#core/domain/imports.ts';
+import { addressOf, jsonOf } from './cyborg-handles.ts';
+import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
+import type { CloudFacts, PlanRow } from './plan.ts';
+import { NotImportable, type PlannedHandle, planProvider, withheld } from './plan-providers.ts';
+
+export interface PlannedDevices {
+  readonly rows: readonly PlanRow[];
+  readonly devices: readonly ImportedDevice[];
+  /** By the id of Cyborg's attach handle. */
+  readonly handles: ReadonlyMap<number, PlannedHandle>;
+  /** By the id of Cyborg's attach handle: why its device is not imported, or not as a handle. */
+  readonly refusals: ReadonlyMap<number, string>;
+}
+
+export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string): PlannedDevices {
+  const rows: PlanRow[] = [];
+  const devices: ImportedDevice[] = [];
+  const handles = new Map<number, PlannedHandle>();
+  const refusals = new Map<number, string>();
+  const places = new Map<string, number>();
+  for (const each of tables.devices) {
+    const own = partsOf(tables, each);
+    const name = `${each.hostname}/${own.address ?? each.uuid}`;
+    try {
+      const other = places.get(name);
+      if (other !== undefined) throw new NotImportable(`device ${other} of Cyborg is there, too`);
+      places.set(name, each.id);
+      const planned = planDevice(each, own, facts, now);
+      const isPresent = facts.stored.devices.some(
+        ({ uuid }) => uuid === planned.imported.device.uuid,
+      );
+      rows.push(rowOf(name, planned, isPresent), ...attributeRows(name, own));
+      devices.push(planned.imported);
+      for (const [id, handle] of planned.handles) handles.set(id, handle);
+      for (const [id, reason] of planned.refusals) refusals.set(id, reason);
+    } catch (error) {
+      if (!(error instanceof NotImportable)) throw error;
+      // Left out, our agent would offer it while servers use it.
+      const isNeeded = own.handles.some(({ in_use }) => in_use);
+      rows.push({ what: 'device', name, verdict: 'refuse', note: error.message, isNeeded });
+      for (const { id } of own.handles) refusals.set(id, `its device ${name} cannot be imported`);
+    }
+  }
+  return { rows, devices, handles, refusals };
+}
+
+type Parts = ReturnType<typeof partsOf>;
+
+function partsOf(tables: CyborgTables, { id }: CyborgDevice) {
+  const paths = tables.controlPaths.filter((each) => each.device_id === id);
+  const deployables = tables.deployables.filter((each) => each.device_id === id);
+  const ids = new Set(deployables.map((each) => each.id));
+  const [path] = paths;
+  return {
+    address: paths.length === 1 && path ? addressOf(path.cpid_info) : undefined,
+    deployables,
+    handles: tables.handles.filter((each) => ids.has(each.deployable_id)),
+    attributes: tables.attributes.filter((each) => ids.has(each.deployable_id)),
+  };
+}
+
+interface PlannedDevice {
+  readonly imported: ImportedDevice;
+  readonly handles: ReadonlyMap<number, PlannedHandle>;
+  readonly refusals: ReadonlyMap<number, string>;
+}
+
+/** @throws NotImportable */
+function planDevice(row: CyborgDevice, own: Parts, facts: CloudFacts, now: string): PlannedDevice {
+  const { hostname, created_at: createdAt = now } = row;
+  const type = deviceTypes.find((each) => each === row.type);
+  if (!type) throw new NotImportable(`type ${row.type} is none of ${deviceTypes.join(', ')}`);
+  if (!isHostname(hostname)) throw new NotImportable(`${hostname} is not a valid name of a host`);
+  if (!facts.nodes.has(hostname)) {
+    throw new NotImportable(`Placement has no compute node named ${hostname}`);
+  }
+  const { address } = own;
+  if (!address) throw new NotImportable('it does not have exactly one PCI address');
+  const deployables = own.deployables.filter(({ rp_uuid }) => rp_uuid !== undefined);
+  if (deployables.length === 0) throw new NotImportable('it has no resource provider');
+  const uuid = deviceUuid(hostname, address);
+  const reported = facts.stored.devices.find((each) => each.uuid === uuid);
+  if (reported && !reported.adopted) {
+    throw new NotImportable(
+      'an agent of this service reports it already: stop the agent, and forget the host',
+    );
+  }
+  const status: DeviceStatus = row.status === 'maintaining' ? 'maintaining' : 'enabled';
+  const isDivided = deployables.length > 1;
+  const parts = deployables.map((each) => planProvider(each, own, facts, { isDivided, hostname }));
+  const device: Device = {
+    ...{ uuid, hostname, address, driver: driverOf(deployables[0]), type },
+    ...{ vendor: row.vendor, product: productOf(row), model: row.model },
+    ...(row.std_board_info !== undefined && { stdBoardInfo: row.std_board_info }),
+    ...(row.vendor_board_info !== undefined && { vendorBoardInfo: row.vendor_board_info }),
+    status,
+    digest: '',
+    handleCount: parts.reduce((sum, { handles }) => sum + handles.size, 0),
+    providers: parts.map(({ adopted }) => adopted.uuid),
+    adopted: parts.map(({ adopted }) => adopted),
+    isGone: false,
+    createdAt,
+  };
+  const rows = parts.map(({ deployable }): Deployable => {
+    const ofDevice = { deviceUuid: uuid, hostname, driver: device.driver, createdAt };
+    return { ...deployable, ...ofDevice, deviceStatus: status, isGone: false };
+  });
+  return {
+    imported: {
+      device,
+      deployables: rows,
+      handles: parts.flatMap(({ handles }) =>
+        [...handles.values()].map((each) => withheld(each, now)),
+      ),
+      attributes: parts.flatMap(({ deployable, cyborgId }) =>
+        addedOf(own, cyborgId).map((each) => ({
+          uuid: attributeUuid(deployable.uuid, Buffer.from(each.uuid.replaceAll('-', ''), 'hex')),
+          deployableUuid: deployable.uuid,
+          ...{ key: each.key, value: each.value, isReported: false },
+          createdAt: each.created_at ?? createdAt,
+        })),
+      ),
+      ...(status === 'maintaining' && { maintenance: 'it was in maintenance in Cyborg' }),
+    },
+    handles: new Map(parts.flatMap(({ handles }) => [...handles])),
+    refusals: new Map(parts.flatMap(({ refusals }) => [...refusals])),
+  };
+}
+
+/** Attributes that operators have added: the others follow from the reports of hosts. */
+function addedOf({ attributes }: Parts, deployable: number) {
+  return attributes.filter(
+    (each) => each.deployable_id === deployable && isAdded(each) && fits(each),
+  );
+}
+
+const isAdded = ({ key }: { key: string }) => key !== 'rc' && !key.startsWith('trait');
+const fits = ({ key, value }: { key: string; value: string }) =>
+  key.length > 0 && key.length <= keyLengthMax && value.length <= valueLengthMax;
+
+function attributeRows(device: string, { attributes }: Parts): PlanRow[] {
+  return attributes.filter(isAdded).map((each) => ({
+    what: 'attribute',
+    name: each.uuid,
+    verdict: fits(each) ? 'import' : 'skip',
+    note: fits(each) ? `${each.key} of ${device}` : `key or value of ${device} is too long`,
+  }));
+}
+
+function rowOf(
+  name: string,
+  { imported, handles, refusals }: PlannedDevice,
+  isPresent: boolean,
+): PlanRow {
+  const { device } = imported;
+  const providers = device.adopted?.map((each) => each.name).join(', ');
+  const notes = [
+    `${device.type}, provider ${providers}, ${handles.size} attach handles`,
+    ...(refusals.size > 0 ? [`${refusals.size} attach handles left out`] : []),
+    ...(imported.maintenance ? ['in maintenance'] : []),
+  ];
+  return {
+    what: 'device',
+    name,
+    verdict: isPresent ? 'present' : 'import',
+    note: notes.join('; '),
+  };
+}
+
+function driverOf(deployable: CyborgDeployable | undefined): string {
+  return (deployable?.driver_name ?? 'cyborg').toLowerCase();
+}
+
+function productOf({ std_board_info: text }: CyborgDevice): string {
+  const info = jsonOf(text ?? '') as Readonly<Record<string, unknown>> | undefined;
+  return String(info?.product_id ?? info?.device_id ?? '');
+}

@@ -1,0 +1,136 @@
+// The way back: statements that bring Cyborg's tables from the time of the import to what servers
+// have now. Pure. Cyborg's rows are found by their uuids and ids in the same tables.
+
+import { functionOf } from '#core/domain/adopted-providers.ts';
+import type { Arq } from '#core/domain/arq.ts';
+import { handleUuid } from '#core/domain/device-plan.ts';
+import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { handleOf } from './cyborg-handles.ts';
+import type { CyborgTables } from './cyborg-tables.ts';
+
+export interface ReturnedState {
+  readonly profiles: readonly DeviceProfile[];
+  /** Bound ARQs. */
+  readonly arqs: readonly Arq[];
+}
+
+export interface ReturnPlan {
+  readonly statements: readonly string[];
+  /** Sentences about what Cyborg's tables cannot have. */
+  readonly refused: readonly string[];
+  readonly counts: Readonly<Record<'ended' | 'added' | 'kept' | 'profiles', number>>;
+}
+
+export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedState): ReturnPlan {
+  const known = new Map(tables.arqs.map((each) => [each.uuid.toLowerCase(), each]));
+  const held = new Set(arqs.map(({ uuid }) => uuid as string));
+  const ended = tables.arqs.filter(({ uuid }) => !held.has(uuid.toLowerCase()));
+  const added = arqs.filter(({ uuid }) => !known.has(uuid));
+  const newProfiles = profiles.filter(
+    ({ uuid }) => !tables.profiles.some((each) => same(each.uuid, uuid)),
+  );
+  const gone = tables.profiles.filter(
+    ({ uuid }) => !profiles.some((each) => same(each.uuid, uuid)),
+  );
+  const handles = handlesOf(tables);
+  const refused: string[] = [];
+  const inserts = added.flatMap((arq) => {
+    const { binding } = arq;
+    const handle = binding?.attachment && handles.get(binding.attachment.handleUuid);
+    if (binding && handle) return insertArq(arq, binding, handle);
+    const at = binding?.attachment ? functionOf(binding.attachment) : undefined;
+    refused.push(
+      `ARQ ${arq.uuid} of server ${binding?.instanceUuid ?? 'none'} has an attach handle that Cyborg does not know (${at ?? 'no address'}).`,
+    );
+    return [];
+  });
+  // First what ended: a handle may have another server since then.
+  const statements = [
+    ...newProfiles.map(insertProfile),
+    ...ended.flatMap(({ uuid, attach_handle_id: id }) => [
+      `DELETE FROM extended_accelerator_requests WHERE uuid = ${text(uuid)};`,
+      ...(id === undefined ? [] : [`UPDATE attach_handles SET in_use = 0 WHERE id = ${id};`]),
+    ]),
+    ...inserts,
+    ...gone.map(
+      ({ id }) =>
+        `DELETE FROM device_profiles WHERE id = ${id} AND id NOT IN (SELECT device_profile_id FROM extended_accelerator_requests);`,
+    ),
+  ];
+  return {
+    statements: ['START TRANSACTION;', ...statements, 'COMMIT;'],
+    refused,
+    counts: {
+      ended: ended.length,
+      added: added.length - refused.length,
+      kept: tables.arqs.length - ended.length,
+      profiles: newProfiles.length + gone.length,
+    },
+  };
+}
+
+const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+
+interface KnownHandle {
+  readonly id: number;
+  readonly deployableId: number;
+}
+
+/** Our uuid of each attach handle of Cyborg. */
+function handlesOf({ handles, deployables }: CyborgTables): Map<string, KnownHandle> {
+  const known = new Map<string, KnownHandle>();
+  for (const row of handles) {
+    const provider = deployables.find(({ id }) => id === row.deployable_id)?.rp_uuid;
+    const read = handleOf(row);
+    if (provider === undefined || typeof read === 'string') continue;
+    const uuid = handleUuid(provider.toLowerCase() as ProviderUuid, read);
+    known.set(uuid, { id: row.id, deployableId: row.deployable_id });
+  }
+  return known;
+}
+
+function insertProfile({ uuid, name, description, groups, createdAt }: DeviceProfile): string {
+  const values = [
+    ...[text(time(createdAt)), text(uuid), text(name), text(JSON.stringify({ groups }))],
+    description === undefined ? 'NULL' : text(description),
+  ];
+  return `INSERT INTO device_profiles (created_at, uuid, name, profile_json, description) VALUES (${values.join(', ')});`;
+}
+
+function insertArq(
+  arq: Arq,
+  binding: NonNullable<Arq['binding']>,
+  { id, deployableId }: KnownHandle,
+): string[] {
+  const columns = {
+    created_at: text(time(arq.createdAt)),
+    uuid: text(arq.uuid),
+    project_id: text(arq.projectId),
+    state: text('Bound'),
+    device_profile_group_id: String(arq.groupId),
+    hostname: text(binding.hostname),
+    device_rp_uuid: text(binding.providerUuid),
+    instance_uuid: text(binding.instanceUuid),
+    attach_handle_id: String(id),
+    deployable_id: String(deployableId),
+    substate: text('Initial'),
+  };
+  const names = Object.keys(columns).join(', ');
+  const values = Object.values(columns).join(', ');
+  return [
+    `INSERT INTO extended_accelerator_requests (${names}, device_profile_id) SELECT ${values}, id FROM device_profiles WHERE name = ${text(arq.deviceProfileName)};`,
+    `UPDATE attach_handles SET in_use = 1 WHERE id = ${id};`,
+  ];
+}
+
+/** MySQL's form of a time in UTC. */
+function time(iso: string): string {
+  return iso.slice(0, 19).replace('T', ' ');
+}
+
+/** As hexadecimal digits, whatever the text has and however the server reads backslashes. */
+function text(value: string): string {
+  const plain = /^[A-Za-z0-9 :._-]*$/.test(value);
+  return plain ? `'${value}'` : `CONVERT(X'${Buffer.from(value).toString('hex')}' USING utf8mb4)`;
+}

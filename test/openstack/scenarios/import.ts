@@ -1,0 +1,70 @@
+// The move from a real Cyborg to this service: servers that were made with Cyborg keep their
+// accelerators, and give them back exactly once.
+
+import assert from 'node:assert/strict';
+import { prepareCyborg } from '../cyborg.ts';
+import { dryRuns } from '../import/dry-runs.ts';
+import { moves } from '../import/move.ts';
+import { openMove } from '../import/stage.ts';
+import { eventually } from '../rest.ts';
+import type { Scenario } from '../scenario.ts';
+import { build, offer } from '../servers.ts';
+import type { ApiAnswer, Stage } from '../stage.ts';
+import { mapHost } from './set-up.ts';
+
+const group = (count: number) => ({
+  'resources:FPGA': String(count),
+  'trait:CUSTOM_FAKE_DEVICE': 'required',
+});
+
+/** Ten servers with one accelerator and two with two: 14 of the 16 handles. */
+const flavors = [...Array.from({ length: 10 }, () => 'one'), 'two', 'two'];
+
+export async function importing(
+  stage: Stage,
+  answers: readonly ApiAnswer[],
+  python: string,
+): Promise<readonly Scenario[]> {
+  const cyborg = await prepareCyborg(stage.cloud, python);
+  const move = await openMove(stage, answers, cyborg);
+  return [
+    {
+      name: 'Cyborg: its agent reports a device of the compute node',
+      run: async () => {
+        await stage.cloud.startCompute();
+        await mapHost(stage);
+        // Nova's own quota is ten servers.
+        const [{ id }] = (await stage.demo.keystone.ask('GET', '/auth/projects')).body.projects;
+        const quota_set = { instances: 30, cores: 30 };
+        await stage.admin.nova.ask('PUT', `/os-quota-sets/${id}`, { quota_set });
+        await cyborg.start('conductor', 'api', 'agent');
+        const { name } = await eventually(
+          () => move.provider().catch(() => undefined),
+          (found) => found !== undefined,
+          240,
+        ).then((found) => found ?? { name: '' });
+        return `its provider is ${name}`;
+      },
+    },
+    {
+      name: 'Cyborg: twelve servers get their accelerators from it',
+      run: async () => {
+        await offer(move.before, 'one', [group(1)]);
+        await offer(move.before, 'two', [group(2)]);
+        for (const flavor of flavors) {
+          const built = await build(move.before, flavor);
+          assert.equal(built.status, 'ACTIVE', built.fault);
+          move.servers.push({ id: built.id, count: flavor === 'one' ? 1 : 2 });
+        }
+        // Cyborg 9.0.0 shows no uuids of handles.
+        const arqs = await move.arqsOf(move.before);
+        assert.ok(arqs.every(({ state }) => state === 'Bound'));
+        const handles = arqs.map((arq) => arq.attach_handle_info);
+        assert.equal(new Set(handles.map((info) => JSON.stringify(info))).size, 14);
+        return `${move.servers.length} servers, ${handles.length} ARQs`;
+      },
+    },
+    ...dryRuns(move),
+    ...moves(move),
+  ];
+}
