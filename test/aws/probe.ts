@@ -22,6 +22,7 @@ export async function missingAt(endpoint: string): Promise<Map<Service, string>>
       new S3Client({ ...config, forcePathStyle: true }).send(
         new GetObjectCommand({ Bucket: none, Key: none }),
       ),
+    's3-signatures': () => refusesUnsigned(`${endpoint}/${none}/${none}`),
     iot: () => new IoTClient(config).send(new DescribeJobCommand({ jobId: none })),
   };
   const missing = new Map<Service, string>();
@@ -31,4 +32,18 @@ export async function missingAt(endpoint: string): Promise<Map<Service, string>>
     });
   }
   return missing;
+}
+
+/** @throws Error if S3 looks for an object of a request whose signature is wrong */
+async function refusesUnsigned(url: string): Promise<void> {
+  const signature = new URLSearchParams({
+    'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
+    'X-Amz-Credential': 'none/20200101/us-east-1/s3/aws4_request',
+    'X-Amz-Date': '20200101T000000Z',
+    'X-Amz-Expires': '60',
+    'X-Amz-SignedHeaders': 'host',
+    'X-Amz-Signature': '0'.repeat(64),
+  });
+  const { status } = await fetch(`${url}?${signature}`);
+  if (status !== 403) throw new Error(`answers ${status}, not 403, to a wrong signature`);
 }
