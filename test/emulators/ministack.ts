@@ -41,7 +41,7 @@ export async function startMinistack(directory: string): Promise<Ministack> {
   const mqttPort = await freePort({ host, port: 0 });
   processes.start({
     name: 'ministack',
-    command: [join(programs, 'python'), join(import.meta.dirname, 'ministack.py')],
+    command: [join(programs, 'python'), join(import.meta.dirname, 'start-ministack.py')],
     variables: {
       // Its functions run on this Node, and find the SDK there, as in Lambda's own runtime.
       PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
