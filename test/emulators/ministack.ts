@@ -47,7 +47,8 @@ export async function startMinistack(directory: string): Promise<Ministack> {
       PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
       NODE_PATH: join(root, 'node_modules'),
       BIND_HOST: host,
-      MINISTACK_HOST: host,
+      // In the addresses that it gives: names before an IP address are no URLs.
+      MINISTACK_HOST: 'localhost',
       GATEWAY_PORT: String(port),
       IOT_MTLS_PORT: String(mqttPort),
       ...emulatorVariables,
