@@ -113,3 +113,10 @@ it('names the permission if the secret cannot be read', async () => {
     remedy: expect.stringContaining('secretsmanager:GetSecretValue'),
   });
 });
+
+it('does not take a Keystone that cannot be asked for one that refuses', async () => {
+  secret = { AWSCURRENT: password };
+  const finding = await compare({ KEYSTONE_URL: 'http://127.0.0.1:1/v3' });
+  expect(finding).toMatchObject({ wrong: expect.stringContaining('ServiceUnavailable') });
+  expect(finding).not.toMatchObject({ wrong: expect.stringContaining('refuses') });
+});
