@@ -1,8 +1,8 @@
 // `npm run test:deploy`: the synthesised template, deployed by the CDK into an emulator's
 // CloudFormation, with the unmodified functions behind its gateway and event sources.
 //
-// --only <words>   plays the scenarios up to the last one with one of the words, separated by |, in
-//                  its name: each needs what the earlier ones have left
+// --only <words>   plays the scenarios up to the last one with one of the words, separated by |,
+//                  in its name: each needs what the earlier ones have left
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +10,14 @@ import { noteProgress } from '#local/demo/demo-client.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { CannotRun } from '../emulators/install.ts';
 import type { Scenario } from './scenario.ts';
+import { changes } from './scenarios/changes.ts';
 import { firstDeployment } from './scenarios/first-deployment.ts';
+import { removal } from './scenarios/removal.ts';
 import { use } from './scenarios/use.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../..', '.local', 'deploy-suite');
-const all: readonly Scenario[] = [...firstDeployment, ...use];
+const all: readonly Scenario[] = [...firstDeployment, ...use, ...changes, ...removal];
 
 const startedAt = performance.now();
 const counts = { passed: 0, failed: 0 };

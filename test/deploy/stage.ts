@@ -8,10 +8,9 @@ import { promisify } from 'node:util';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
-import { password } from '#local/openstack/catalog.ts';
 import { startOpenStack } from '#local/openstack/start.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
-import { type AgentProcess, run as runAgent } from '../agent/agent-process.ts';
+import { type AgentProcess, run as runProgram } from '../agent/agent-process.ts';
 import { emulatorVariables, type Ministack, startMinistack } from '../emulators/ministack.ts';
 import { type Cdk, cdkAt } from './cdk.ts';
 import { openDoor } from './gateway.ts';
@@ -39,6 +38,8 @@ export interface Stage {
   ask<T>(service: string, target: string, body: unknown): Promise<T>;
   /** Runs `cyborg-ops`. @throws Error with its output if it fails */
   ops(...words: readonly string[]): Promise<string>;
+  /** What `npm run preflight` prints, whatever its exit code. */
+  preflight(): Promise<string>;
   startHost(): Promise<void>;
   stopHost(): Promise<void>;
 }
@@ -76,10 +77,15 @@ export async function openStage(
     const options = { cwd: root, env };
     return (await promisify(execFile)(process.execPath, [program, ...words], options)).stdout;
   };
-  await ask('secretsmanager', 'secretsmanager.CreateSecret', {
-    Name: secretName,
-    SecretString: password,
-  });
+  const preflight = async () => {
+    const options = Object.entries(stage.settings).flatMap(([name, value]) => {
+      return ['-c', `${name}=${value}`];
+    });
+    const env = { ...process.env, ...variables } as Record<string, string>;
+    const program = runProgram('infra/preflight/main.ts', env, options);
+    await program.exited();
+    return program.output();
+  };
   let agent: AgentProcess | undefined;
   closing.push(async () => void (await agent?.stop()));
   const stage: Stage = {
@@ -100,6 +106,7 @@ export async function openStage(
     glance: client(urlOf(layout, 'glance')),
     ask,
     ops,
+    preflight,
     startHost: async () => {
       await announceHost(layout, demoHostname);
       agent = await startAgent(stage);
@@ -136,5 +143,5 @@ async function startAgent({ directory, emulator, ops }: Stage): Promise<AgentPro
     ...['enrol', 'add', demoHostname, '--stage', stackStage, '--settings', settingsFile],
     ...['--out', folder, '--at', folder, '--ca', authorities, '--images', `${emulator.url}/`],
   );
-  return runAgent('dist/cyborg-agent.mjs', { CYBORG_AGENT_CONFIG: join(folder, 'agent.json') });
+  return runProgram('dist/cyborg-agent.mjs', { CYBORG_AGENT_CONFIG: join(folder, 'agent.json') });
 }

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { password } from '#local/openstack/catalog.ts';
 import { adapt, type Template } from '../adaptations.ts';
 import { lastOf, outputsOf } from '../cdk.ts';
 import { leftOf, resourcesOf } from '../resources.ts';
 import type { Scenario } from '../scenario.ts';
-import { type Stage, stackName } from '../stage.ts';
+import { type Stage, secretName, stackName } from '../stage.ts';
 
 /** Synthesises with these settings and adapts the template. Returns the assembly's folder. */
 export async function synthesise(
@@ -41,8 +42,8 @@ export async function deploy(stage: Stage, folder: string, ...options: readonly 
   return outputs;
 }
 
-/** A resource that the emulator refuses, made after everything else, the tables' protection too. */
-function failLast(template: Template): void {
+/** Adds a resource that the emulator refuses, made last: the tables are protected by then. */
+export function failLast(template: Template): void {
   const others = Object.keys(template.Resources);
   template.Resources.Refused = {
     Type: 'AWS::CloudWatch::Alarm',
@@ -53,16 +54,33 @@ function failLast(template: Template): void {
 
 export const firstDeployment: readonly Scenario[] = [
   {
-    name: 'a first deployment that fails at its end leaves nothing behind',
+    name: 'the preflight says what a new account lacks, until it is there',
     run: async (stage) => {
+      const before = await stage.preflight();
+      assert.match(before, /npx cdk bootstrap aws:\/\/000000000000\/us-east-1/);
+      assert.match(before, /aws secretsmanager create-secret --region us-east-1 --name cyborg/);
+      assert.match(before, / 2 wrong, /);
       const bootstrap = await stage.cdk.bootstrap();
       assert.equal(bootstrap.code, 0, lastOf(bootstrap));
+      await stage.ask('secretsmanager', 'secretsmanager.CreateSecret', {
+        Name: secretName,
+        SecretString: password,
+      });
+      const after = await stage.preflight();
+      assert.match(after, / 0 wrong, /);
+      return after.trim();
+    },
+  },
+  {
+    name: 'a first deployment that fails at its end leaves nothing behind',
+    run: async (stage) => {
       const { folder } = await synthesise(stage, 'failing', {}, failLast);
       const ran = await stage.cdk.deploy(folder);
       assert.notEqual(ran.code, 0);
       assert.match(ran.output, /Refused/);
       assert.match(ran.output, /TableProtection.*CREATE_COMPLETE|CREATE_COMPLETE.*TableProtection/);
       assert.equal(await leftOf(stage), '');
+      assert.match(await stage.preflight(), /ROLLBACK_COMPLETE[^→]*→ npx cdk destroy --force/);
       return 'the tables were protected by then; the rollback has removed them all the same';
     },
   },
