@@ -20,6 +20,8 @@ const directory = join(import.meta.dirname, '../..', '.local', 'deploy-suite');
 const all: readonly Scenario[] = [...firstDeployment, ...use, ...changes, ...removal];
 
 const startedAt = performance.now();
+/** The transcript has the rest. */
+const noteMax = 2000;
 const counts = { passed: 0, failed: 0 };
 const closing: (() => Promise<void>)[] = [];
 
@@ -60,7 +62,7 @@ async function play({ name, run }: Scenario, stage: Stage): Promise<boolean> {
     note = await run(stage);
   } catch (error) {
     hasPassed = false;
-    note = error instanceof Error ? error.message : String(error);
+    note = (error instanceof Error ? error.message : String(error)).slice(0, noteMax);
   }
   const seconds = `${((performance.now() - from) / 1000).toFixed(1)} s`;
   console.log(`${hasPassed ? 'ok    ' : 'FAILED'} ${seconds.padStart(7)}  ${name}`);
