@@ -34,17 +34,8 @@ export async function missingAt(endpoint: string): Promise<Map<Service, string>>
   return missing;
 }
 
-/** @throws Error if S3 looks for an object of a request whose signature is wrong */
+/** @throws Error if S3 looks for the object of a request without a signature */
 async function refusesUnsigned(url: string): Promise<void> {
-  const now = new Date().toISOString().replaceAll(/[:-]|\.\d{3}/g, '');
-  const signature = new URLSearchParams({
-    'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
-    'X-Amz-Credential': `test/${now.slice(0, 8)}/us-east-1/s3/aws4_request`,
-    'X-Amz-Date': now,
-    'X-Amz-Expires': '60',
-    'X-Amz-SignedHeaders': 'host',
-    'X-Amz-Signature': '0'.repeat(64),
-  });
-  const { status } = await fetch(`${url}?${signature}`);
-  if (status !== 403) throw new Error(`answers ${status}, not 403, to a wrong signature`);
+  const { status } = await fetch(url);
+  if (status !== 403) throw new Error(`answers ${status}, not 403, to a request without one`);
 }
