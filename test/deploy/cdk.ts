@@ -1,6 +1,7 @@
 // The CDK's own command line against the emulator: bootstrap, synth, deploy, destroy.
 
-import { execFile } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { emulatorVariables } from '../emulators/ministack.ts';
@@ -20,28 +21,36 @@ export interface Cdk {
   synth(folder: string, settings: Readonly<Record<string, string>>): Promise<Ran>;
   deploy(folder: string, ...options: readonly string[]): Promise<Ran>;
   destroy(folder: string): Promise<Ran>;
+  /** Ends a command that runs. */
+  stop(): Promise<void>;
 }
 
 /** @param transcript file that gets each command and what it printed */
 export function cdkAt(endpoint: string, transcript: string): Cdk {
-  const run = (...args: string[]): Promise<Ran> =>
-    new Promise((resolve) => {
-      const env = {
-        ...emulatorVariables,
-        HOME: process.env.HOME,
-        PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-        AWS_ENDPOINT_URL: endpoint,
-        CDK_DISABLE_LEGACY_EXPORT_WARNING: '1',
-        NO_COLOR: '1',
-        CI: 'true',
-      };
-      const options = { cwd: root, env, maxBuffer: 64 * 1024 * 1024 };
-      execFile(program, args, options, (error, stdout, stderr) => {
-        const output = `${stdout}${stderr}`;
-        appendFileSync(transcript, `$ cdk ${args.join(' ')}\n${output}\n`);
-        resolve({ code: error === null ? 0 : Number(error.code ?? 1), output });
+  const running = new Set<ChildProcess>();
+  const run = async (...args: string[]): Promise<Ran> => {
+    const env = {
+      ...emulatorVariables,
+      HOME: process.env.HOME,
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      AWS_ENDPOINT_URL: endpoint,
+      NO_COLOR: '1',
+      CI: 'true',
+    };
+    // In a process group of its own, which ends as a whole: a synthesis starts bundlers.
+    const child = spawn(program, args, { cwd: root, env, detached: true });
+    running.add(child);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
       });
-    });
+    }
+    const [code] = await once(child, 'close');
+    running.delete(child);
+    appendFileSync(transcript, `$ cdk ${args.join(' ')}\n${output}\n`);
+    return { code: code ?? 1, output };
+  };
   return {
     bootstrap: () => run('bootstrap', `aws://${account}/${emulatorVariables.AWS_REGION}`),
     synth: (folder, settings) => {
@@ -54,6 +63,9 @@ export function cdkAt(endpoint: string, transcript: string): Cdk {
     deploy: (folder, ...options) =>
       run('deploy', '--app', folder, '--require-approval', 'never', ...options),
     destroy: (folder) => run('destroy', '--app', folder, '--force'),
+    stop: async () => {
+      for (const { pid } of running) if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    },
   };
 }
 

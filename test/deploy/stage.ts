@@ -86,13 +86,15 @@ export async function openStage(
     await program.exited();
     return program.output();
   };
+  const cdk = cdkAt(emulator.url, join(directory, 'transcript.txt'));
+  closing.push(cdk.stop);
   let agent: AgentProcess | undefined;
   closing.push(async () => void (await agent?.stop()));
   const stage: Stage = {
     directory,
     layout,
     emulator,
-    cdk: cdkAt(emulator.url, join(directory, 'transcript.txt')),
+    cdk,
     settings: {
       stage: stackStage,
       keystoneUrl: `${urlOf(layout, 'keystone')}/v3`,
