@@ -10,7 +10,7 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from './http.ts';
-import { createServiceCalls, type ServiceIdentity } from './service-calls.ts';
+import { createServiceCalls, renewalsMax, type ServiceIdentity } from './service-calls.ts';
 
 /** The image cannot be used, and a retry does not help; the message is for the caller. */
 export class ImageUnusable extends Error {
@@ -110,12 +110,15 @@ export function createGlance(options: {
         // fetch would send our token to the redirect's target.
         redirect: 'manual',
       });
-    const token = await identity.ownToken();
-    const response = await ask(token);
-    if (response.status !== 401) return response;
-    await response.body?.cancel();
-    identity.dropOwnToken(token);
-    return ask(await identity.ownToken());
+    let token = await identity.ownToken();
+    let response = await ask(token);
+    for (let renewals = 0; response.status === 401 && renewals < renewalsMax; renewals += 1) {
+      await response.body?.cancel();
+      identity.dropOwnToken(token);
+      token = await identity.ownToken();
+      response = await ask(token);
+    }
+    return response;
   }
 
   return {

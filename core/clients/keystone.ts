@@ -19,7 +19,7 @@ import {
 } from './http.ts';
 import type { Credentials } from './keystone-credentials.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
-import type { ServiceIdentity } from './service-calls.ts';
+import { renewalsMax, type ServiceIdentity } from './service-calls.ts';
 import { type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
@@ -130,13 +130,13 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
   async function askKeystone(token: string, allowExpired: boolean) {
     const endsAt = clock() + validationMs;
     const leftMs = () => Math.max(endsAt - clock(), 1);
-    const ownToken = await own.ownToken(leftMs());
+    let ownToken = await own.ownToken(leftMs());
     let [request, answer] = await call(ownToken, token, allowExpired, leftMs());
-    if (answer.status === 401) {
-      // 401 refuses our token, 404 the caller's token.
+    // 401 refuses our token, 404 the caller's token.
+    for (let renewals = 0; answer.status === 401 && renewals < renewalsMax; renewals += 1) {
       own.dropOwnToken(ownToken);
-      const renewed = await own.ownToken(leftMs());
-      [request, answer] = await call(renewed, token, allowExpired, leftMs());
+      ownToken = await own.ownToken(leftMs());
+      [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     }
     if (saysAbsent(answer, 'error')) return undefined;
     if (answer.status !== 200) {

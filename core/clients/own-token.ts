@@ -157,7 +157,7 @@ const tokenBody = z.object({
 });
 
 /** Keystone knows another password of ours, or another secret. */
-class LoginRefused extends ServiceUnavailable {}
+export class LoginRefused extends ServiceUnavailable {}
 
 /**
  * A refused password may have been rotated: the others are asked for, and the first that holds is

@@ -14,7 +14,8 @@ export function givenPassword(password: string): PasswordSource {
   };
 }
 
-const stages: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING'];
+/** The current version again: a rotation may end after its first read. */
+const stages: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING', 'AWSCURRENT'];
 
 /**
  * @param read a version of the secret; undefined if there is none of that stage

@@ -99,24 +99,42 @@ interface Unsigned {
   readonly region: string;
   readonly credentials: Credentials;
   readonly now: Date;
+  /** Of another service than Secrets Manager. */
+  readonly call?: Call;
 }
 
-/** Signature version 4 of a POST to the root path. */
-export function signedHeaders(unsigned: Unsigned): Record<string, string> {
-  const { url, body, region, credentials, now } = unsigned;
-  const time = now.toISOString().replaceAll(/[:-]|\.\d{3}/g, '');
-  const scope = `${time.slice(0, 8)}/${region}/${service}/aws4_request`;
-  const signed: Record<string, string> = {
+export interface Call {
+  readonly service: string;
+  readonly method: 'GET' | 'POST';
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const getSecretValue: Call = {
+  service,
+  method: 'POST',
+  headers: {
     'content-type': 'application/x-amz-json-1.1',
+    'x-amz-target': 'secretsmanager.GetSecretValue',
+  },
+};
+
+/** Signature version 4 of a request without a query. */
+export function signedHeaders(unsigned: Unsigned): Record<string, string> {
+  const { url, body, region, credentials, now, call = getSecretValue } = unsigned;
+  const time = now.toISOString().replaceAll(/[:-]|\.\d{3}/g, '');
+  const scope = `${time.slice(0, 8)}/${region}/${call.service}/aws4_request`;
+  const given: Record<string, string> = {
+    ...call.headers,
     host: url.host,
     'x-amz-content-sha256': hashOf(body),
     'x-amz-date': time,
     ...(credentials.sessionToken && { 'x-amz-security-token': credentials.sessionToken }),
-    'x-amz-target': 'secretsmanager.GetSecretValue',
   };
+  const signed = Object.fromEntries(Object.entries(given).sort(([a], [b]) => (a < b ? -1 : 1)));
   const names = Object.keys(signed).join(';');
   const lines = Object.entries(signed).map(([name, value]) => `${name}:${value}\n`);
-  const request = ['POST', url.pathname, '', lines.join(''), names, hashOf(body)].join('\n');
+  const request = [call.method, url.pathname, '', lines.join(''), names, hashOf(body)].join('\n');
   const toSign = ['AWS4-HMAC-SHA256', time, scope, hashOf(request)].join('\n');
   const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${credentials.secretAccessKey}`);
   const signature = createHmac('sha256', key).update(toSign).digest('hex');

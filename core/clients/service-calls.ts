@@ -18,6 +18,12 @@ export interface ServiceCall {
   readonly answer: HttpAnswer;
 }
 
+/**
+ * How often a call takes another token when Keystone refuses ours: first the one that another
+ * container has stored, which may have ended with ours when the password changed, then a new one.
+ */
+export const renewalsMax = 2;
+
 export type CallService = (method: Method, path: string, body?: unknown) => Promise<ServiceCall>;
 
 export function createServiceCalls(
@@ -32,10 +38,13 @@ export function createServiceCalls(
       const request: HttpRequest = { service: service.type, method, url, headers, body };
       return { request, answer: await http(request) };
     };
-    const token = await identity.ownToken();
-    const call = await send(token);
-    if (call.answer.status !== 401) return call;
-    identity.dropOwnToken(token);
-    return send(await identity.ownToken());
+    let token = await identity.ownToken();
+    let call = await send(token);
+    for (let renewals = 0; call.answer.status === 401 && renewals < renewalsMax; renewals += 1) {
+      identity.dropOwnToken(token);
+      token = await identity.ownToken();
+      call = await send(token);
+    }
+    return call;
   };
 }

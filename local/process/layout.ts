@@ -142,12 +142,14 @@ export function consoleDirectory(layout: Layout): string {
 
 /** The same without the caller's environment: operators' commands get it, too. */
 export function settingsOf(layout: Layout): Readonly<Record<string, string>> {
+  // Another service has other addresses, too: the streams are where the tables are.
+  const engineOf = (name: PortName) => process.env[replacedBy[name] ?? ''] ?? urlOf(layout, name);
   return environmentFor(layout.stage, {
-    dynamoDb: urlOf(layout, 'dynamodb'),
-    sqs: process.env.AWS_ENDPOINT_URL_SQS ?? urlOf(layout, 'sqs'),
+    dynamoDb: engineOf('dynamodb'),
+    sqs: engineOf('sqs'),
     iot: urlOf(layout, 'iot'),
-    s3: urlOf(layout, 's3'),
-    events: urlOf(layout, 'events'),
+    s3: engineOf('s3'),
+    events: engineOf('events'),
     keystone: `${urlOf(layout, 'keystone')}/v3`,
   });
 }

@@ -1,7 +1,8 @@
 // Checks Keystone, its catalog, and the OpenStack services that the stack calls.
 
-import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import { RequestRefused } from '#core/clients/http.ts';
 import { createKeystone, ownIdentity } from '#core/clients/keystone.ts';
+import { LoginRefused } from '#core/clients/own-token.ts';
 import { givenPassword } from '#core/clients/password.ts';
 import { readSecret, type SecretStage } from '#core/clients/secrets.ts';
 import { silentLog } from '#core/log.ts';
@@ -134,7 +135,7 @@ async function isAccepted({ deps, aws }: CheckContext, stage: SecretStage): Prom
     await createKeystone({ settings: keystone, passwords, clock, log: silentLog }).ownToken();
     return true;
   } catch (error) {
-    if (error instanceof ServiceUnavailable && !error.isWorthRetrying) return false;
+    if (error instanceof LoginRefused) return false;
     throw error;
   }
 }

@@ -1,26 +1,20 @@
 // `npm run test:aws -- --endpoint URL`: the integration suite against another implementation of
 // AWS. What it makes there is named by the run and removed at the end; files that need a missing
-// service are skipped by name. `--local` puts the local engines behind one endpoint, which tests
-// this program.
+// service are skipped by name. `--engine` installs an emulator and starts it for the run.
+// `--local` puts the local engines behind one endpoint, which tests this program.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startDynamoDb } from '#local/aws/dynamodb.ts';
-import { startQueues } from '#local/aws/queues.ts';
-import { startS3 } from '#local/aws/s3.ts';
-import type { Running } from '#local/process/ports.ts';
 import { endpointVariable, lacksVariable, runVariable } from '#test/support/engines.ts';
-import { startIotCore } from '#test/support/iot-core.ts';
-import { startFrontDoor } from './front-door.ts';
+import { CannotRun } from '../emulators/install.ts';
+import { type AwsEngine, engines, startLocal } from './aws-engines.ts';
 import { missingAt } from './probe.ts';
-import { leftOut, type Service, services, suite } from './suite.ts';
+import { leftOut, type Service, suite } from './suite.ts';
 import { tidy } from './tidy.ts';
 
 const usage = `npm run test:aws -- --endpoint <URL> [--only <pattern>]
+npm run test:aws -- --engine ${Object.keys(engines).join('|')} [--only <pattern>]
 npm run test:aws -- --local [--without <service>] [--only <pattern>]
 
 Region and credentials are those of AWS's own environment; an emulator takes any.`;
@@ -28,21 +22,25 @@ Region and credentials are those of AWS's own environment; an emulator takes any
 const { values: given } = parseArgs({
   options: {
     endpoint: { type: 'string' },
+    engine: { type: 'string' },
     local: { type: 'boolean', default: false },
     without: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', default: '' },
   },
 });
 
+const closing: (() => Promise<void>)[] = [];
+
 async function main(): Promise<void> {
   process.env.AWS_REGION ??= 'us-east-1';
   process.env.AWS_ACCESS_KEY_ID ??= 'test';
   process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
-  const own = given.local ? await startLocal(given.without) : undefined;
+  const own = await startOwn();
   const endpoint = own?.url ?? given.endpoint;
   if (endpoint === undefined) throw new Error(usage);
+  if (own) closing.push(own.stop);
   const run = `t${randomBytes(3).toString('hex')}`;
-  console.log(`${endpoint}, as ${run}`);
+  console.log(`${own?.name ?? endpoint}, as ${run}`);
   const missing = await missingAt(endpoint);
   try {
     process.exitCode = await runSuite(endpoint, run, missing);
@@ -50,8 +48,17 @@ async function main(): Promise<void> {
     const removed = await tidy(endpoint, run, missing);
     const counts = Object.entries(removed).map(([what, count]) => `${count} ${what}`);
     console.log(`removed ${counts.join(', ')}`);
-    await own?.stop();
+    await end();
   }
+}
+
+/** @throws CannotRun */
+async function startOwn(): Promise<AwsEngine | undefined> {
+  if (given.local) return startLocal(given.without);
+  if (given.engine === undefined) return undefined;
+  const start = engines[given.engine];
+  if (!start) throw new Error(`Unknown engine ${given.engine}.\n${usage}`);
+  return start();
 }
 
 async function runSuite(
@@ -98,36 +105,19 @@ function vitest(files: readonly string[], variables: Record<string, string>): Pr
   });
 }
 
-async function startLocal(without: readonly string[]): Promise<Running & { url: string }> {
-  const unknown = without.filter((name) => !services.includes(name as Service));
-  if (unknown.length > 0)
-    throw new Error(`Unknown service ${unknown.join(', ')}: must be of ${services.join(', ')}`);
-  const directory = mkdtempSync(join(tmpdir(), 'aws-'));
-  const iot = await startIotCore('local');
-  const [dynamoDb, sqs, s3] = await Promise.all([
-    startDynamoDb(),
-    startQueues(),
-    startS3({ host: '127.0.0.1', port: 0, directory }),
-  ]);
-  const all = {
-    dynamodb: dynamoDb.url,
-    'dynamodb-streams': dynamoDb.url,
-    sqs: sqs.url,
-    s3: s3.url,
-    iot: iot.url,
-  };
-  const behind = Object.entries(all).filter(([service]) => !without.includes(service));
-  const door = await startFrontDoor(Object.fromEntries(behind));
-  return {
-    url: door.url,
-    stop: async () => {
-      for (const part of [door, s3, sqs, dynamoDb, iot]) await part.stop();
-      rmSync(directory, { recursive: true });
-    },
-  };
+async function end(): Promise<void> {
+  for (const close of closing.splice(0)) await close();
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => void end().finally(() => process.exit(1)));
 }
 
 main().catch((error: Error) => {
+  if (error instanceof CannotRun) {
+    console.log(`SKIPPED: test:aws --engine ${given.engine} cannot run here: ${error.message}.`);
+    return;
+  }
   console.error(error.message);
   process.exitCode = 2;
 });

@@ -22,6 +22,7 @@ export async function missingAt(endpoint: string): Promise<Map<Service, string>>
       new S3Client({ ...config, forcePathStyle: true }).send(
         new GetObjectCommand({ Bucket: none, Key: none }),
       ),
+    's3-signatures': () => refusesUnsigned(`${endpoint}/${none}/${none}`),
     iot: () => new IoTClient(config).send(new DescribeJobCommand({ jobId: none })),
   };
   const missing = new Map<Service, string>();
@@ -31,4 +32,10 @@ export async function missingAt(endpoint: string): Promise<Map<Service, string>>
     });
   }
   return missing;
+}
+
+/** @throws Error if S3 looks for the object of a request without a signature */
+async function refusesUnsigned(url: string): Promise<void> {
+  const { status } = await fetch(url);
+  if (status !== 403) throw new Error(`answers ${status}, not 403, to a request without one`);
 }

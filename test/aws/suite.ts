@@ -1,7 +1,15 @@
 // Which test files run against an endpoint of AWS's services, and what each needs: the one place
 // that says which files a missing service costs.
 
-export const services = ['dynamodb', 'dynamodb-streams', 'sqs', 's3', 'iot'] as const;
+/** `s3-signatures`: S3 checks them, which tests of signed URLs ask for. */
+export const services = [
+  'dynamodb',
+  'dynamodb-streams',
+  'sqs',
+  's3',
+  's3-signatures',
+  'iot',
+] as const;
 export type Service = (typeof services)[number];
 
 export interface SuiteFile {

@@ -1,4 +1,4 @@
-// The recorded demo has the steps of local/demo/main.ts, in their order.
+// The recorded demo has the steps of local/demo/main.ts and steps.ts, in their order.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -6,14 +6,14 @@ import { expect, it } from 'vitest';
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** Log lines of the demo's steps; the values that they fill in may be anything. */
-const steps = [...textOf('local/demo/main.ts').matchAll(/^ +done\(([`'])(.+)\1\);$/gm)].map(
-  ([, , sentence = '']) => {
-    const fixed = fixedParts(sentence).map((part) =>
-      part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'),
-    );
-    return new RegExp(`^${fixed.join('.+')}$`);
-  },
-);
+const steps = [
+  ...`${textOf('local/demo/main.ts')}${textOf('local/demo/steps.ts')}`.matchAll(
+    /^ +done\(([`'])(.+)\1\);$/gm,
+  ),
+].map(([, , sentence = '']) => {
+  const fixed = fixedParts(sentence).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${fixed.join('.+')}$`);
+});
 
 /** A template's text around its `${...}`, which may contain braces of its own. */
 function fixedParts(template: string): string[] {

@@ -154,7 +154,7 @@ describe('every file', () => {
     const entries = [
       // Bundles take the last two of these in place of packages.
       /^infra\/(app|biome|build-helper|bundle-agent|bundle-console|bundle-ops|lambda-credentials|unneeded-clients)\.ts$/,
-      /^infra\/agent-package\/main\.ts$/,
+      /^infra\/(agent-package|preflight)\/main\.ts$/,
       /^infra\/privileges\/print\.ts$/,
       /^infra\/print-[a-z-]+\.ts$/,
       /^local\/(main|demo\/main|demo\/record|process\/part)\.ts$/,

@@ -5,10 +5,11 @@ import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { digestOf } from '#core/contracts/device-digest.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer } from '#functions/consumers/inventory-reports.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const [goodAddress, badAddress] = ['0000:0c:00.0', '0000:0d:00.0'];
 const good = aDevice({ address: goodAddress, provider_suffix: undefined });
@@ -44,7 +45,7 @@ async function deliver(
   sequence += 1;
   const report = aReport(devices, { sequence, ...given });
   const body = {
-    thing: `test:${host}`,
+    thing: thingName(stage, host),
     topic: 'any',
     received_at: Date.now(),
     payload: Buffer.from(JSON.stringify(report)).toString('base64'),

@@ -13,6 +13,8 @@ it.each([
   ['what takes nothing', [program, 'scale', '5'], "Unexpected argument '5'."],
   ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
   ['what takes nothing', ['infra/privileges/print.ts', 'x'], "Unexpected argument 'x'."],
+  ['a value', ['infra/preflight/main.ts', '-c', 'stage'], '-c stage must be <name>=<value>.'],
+  ['an option', ['infra/preflight/main.ts', '--stage', 'prod'], "Unknown option '--stage'."],
   ['an option', ['local/main.ts', '--frseh'], "Unknown option '--frseh'."],
   ['settings', [program, 'doctor'], 'CYBORG_STAGE: missing'],
   ['settings', [program, 'doctor'], '--environment <file>'],
@@ -54,6 +56,7 @@ it.each([
   ...commands.map((name) => [program, name]),
   ['local/main.ts'],
   ['local/demo/main.ts'],
+  ['infra/preflight/main.ts'],
   ['simulation/main.ts'],
 ])('%s %s prints its usage with --help and exits with 0', async (file, ...words) => {
   const command = run(file, { PATH: process.env.PATH ?? '' }, [...words, '--help']);

@@ -24,8 +24,10 @@ const blocks = namedBlocks('deploy.md');
 /** Blocks for AWS and for hosts that the test does not run, each with its reason. */
 const notRun: Readonly<Record<string, string>> = {
   'aws:secret': 'Secrets Manager: only CloudFormation reads it',
+  'aws:preflight': 'STS and others; test/infra/preflight.test.ts plays them',
   'aws:deploy': 'CloudFormation; its line is synthesised below',
   'aws:retry': 'CloudFormation; its lines are those of aws:remove and aws:deploy',
+  'aws:take-back': 'CloudFormation; test/deploy plays it in an emulator',
   'aws:rotate': 'Secrets Manager; test/integration/password-rotation.test.ts rotates',
   'aws:environment': 'Lambda; the same settings are written by the test',
   'aws:upgrade': 'git and CloudFormation; its lines are those of aws:deploy',
@@ -117,9 +119,7 @@ it('has no block that is neither run nor listed as not run', () => {
   ];
   expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
   for (const [name, content] of blocks) {
-    expect(content.includes('aws ') || content.includes('cdk d'), name).toBe(
-      name.startsWith('aws:'),
-    );
+    expect(/aws |cdk d|preflight/.test(content), name).toBe(name.startsWith('aws:'));
     expect(content.includes('root@'), name).toBe(name.startsWith('host:'));
   }
 });
@@ -127,9 +127,14 @@ it('has no block that is neither run nor listed as not run', () => {
 it('deploys a stack that can be synthesised, with the same options everywhere', async () => {
   await runBlock('synth');
   const options = (text: string) =>
-    [...text.matchAll(/^npx cdk \w+ (?:--quiet |--force )?(.*)$/gm)].map(([, given]) => given);
+    [
+      ...text.matchAll(
+        /^n\w+ .*?(?:cdk \w+|preflight --) (?:--quiet |--force |--import-existing-resources )?(.*)$/gm,
+      ),
+    ].map(([, given]) => given);
   const [expected] = options(block('synth'));
-  for (const name of ['aws:deploy', 'aws:retry', 'aws:upgrade', 'aws:rollback', 'aws:remove']) {
+  const deploying = ['preflight', 'deploy', 'retry', 'upgrade', 'rollback', 'take-back', 'remove'];
+  for (const name of deploying.map((each) => `aws:${each}`)) {
     expect([name, ...new Set(options(block(name)))]).toEqual([name, expected]);
   }
 });

@@ -20,10 +20,18 @@ export const lacksVariable = 'TEST_AWS_LACKS';
 
 const endpoint = process.env[endpointVariable];
 
-export const stage =
-  endpoint === undefined
-    ? 'test'
-    : `${process.env[runVariable] ?? 'run'}-${randomBytes(3).toString('hex')}`;
+/** The stage of the latest engines: at another endpoint each have their own names. */
+export let stage = endpoint === undefined ? 'test' : nextStage();
+let started = 0;
+
+function nextStage(): string {
+  return `${process.env[runVariable] ?? 'run'}-${randomBytes(3).toString('hex')}`;
+}
+
+/** Whether the endpoint lacks a service of test/aws/suite.ts. */
+export function lacks(service: string): boolean {
+  return (process.env[lacksVariable] ?? '').split(',').includes(service);
+}
 
 export interface Engines {
   readonly dynamoDb: string;
@@ -58,12 +66,14 @@ export async function startEngines(): Promise<Engines> {
 
 /** test/aws/tidy.ts removes the tables, queues and buckets after all files have ended. */
 async function useEndpoint(url: string): Promise<Engines> {
+  // The world before has left its rows, since its tables are removed when all files have ended.
+  if (started > 0) stage = nextStage();
+  started += 1;
   const own = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
   const variables = Object.fromEntries(
     own.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
   );
-  const hasS3 = !process.env[lacksVariable]?.split(',').includes('s3');
-  if (hasS3) await createBucket(url);
+  if (!lacks('s3')) await createBucket(url);
   return { dynamoDb: url, sqs: url, s3: url, variables, stop: async () => {} };
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createHttp, ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clients/keystone.ts';
+import type { OwnTokenStore } from '#core/clients/own-token.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
@@ -177,7 +178,28 @@ describe('our own token', () => {
     interfere = (ask) => (isValidation(ask) ? { status: 401 } : undefined);
     const asked = keystone().validateToken('demo-token', { allowExpired: false });
     await expect(asked).rejects.toThrow(ServiceUnavailable);
-    expect(logins()).toBe(2);
+    expect(logins()).toBe(3);
+  });
+
+  it('is issued anew if another container has stored one that has ended with ours', async () => {
+    let stored: OwnToken | undefined;
+    const ownTokenStore: OwnTokenStore = {
+      read: async () => stored,
+      write: async (token) => {
+        stored = token;
+      },
+    };
+    const idle = keystone({ ownTokenStore });
+    const busy = keystone({ ownTokenStore });
+    const first = await idle.ownToken();
+    // The password changes twice; the idle container is asked only afterwards.
+    await revoke(first);
+    await busy.validateToken('demo-token', { allowExpired: false });
+    const second = await busy.ownToken();
+    expect(second).not.toBe(first);
+    await revoke(second);
+    const identity = await idle.validateToken('admin-token', { allowExpired: false });
+    expect(identity?.roles).toContain('admin');
   });
 
   it('is refused for a wrong password, and Keystone is not asked again for a while', async () => {

@@ -1,0 +1,88 @@
+// Calls of AWS services that the project has no client of, for a few answers before a deployment.
+
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { type Call, signedHeaders } from '#core/clients/secrets.ts';
+
+/** A service has refused the call. */
+export class CallRefused extends Error {
+  override readonly name = 'CallRefused';
+  /** The service's own name of the error, such as `ResourceNotFoundException`. */
+  readonly code: string;
+
+  constructor(service: string, code: string, message: string) {
+    super(`${service} answers ${code}: ${message}`);
+    this.code = code;
+  }
+}
+
+export interface Aws {
+  readonly region: string;
+  /** A call of the JSON protocol. */
+  json(service: string, target: string, body: unknown): Promise<Record<string, unknown>>;
+  /** A call of the older query protocol; resolves to the XML. */
+  query(service: string, parameters: Readonly<Record<string, string>>): Promise<string>;
+  get(service: string, path: string): Promise<Record<string, unknown>>;
+  /** Finds credentials and region as the SDK does. */
+  readonly dynamoDb: DynamoDBClient;
+}
+
+const timeoutMs = 10_000;
+
+/** @throws Error if no region is set */
+export async function openAws(): Promise<Aws> {
+  const dynamoDb = new DynamoDBClient({ maxAttempts: 1 });
+  const region = await dynamoDb.config.region();
+
+  async function send(call: Call, path: string, body: string): Promise<string> {
+    const url = new URL(path, endpointOf(call.service, region));
+    const credentials = await dynamoDb.config.credentials();
+    const headers = signedHeaders({ url, body, region, credentials, now: new Date(), call });
+    const response = await fetch(url, {
+      method: call.method,
+      headers,
+      ...(call.method === 'POST' && { body }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const text = await response.text();
+    if (!response.ok) throw refusalOf(call.service, response.status, text);
+    return text;
+  }
+
+  const post = (service: string, headers: Record<string, string>): Call => {
+    return { service, method: 'POST', headers };
+  };
+  return {
+    region,
+    dynamoDb,
+    json: async (service, target, body) => {
+      const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target };
+      return JSON.parse(await send(post(service, headers), '/', JSON.stringify(body)));
+    },
+    query: (service, parameters) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      return send(post(service, headers), '/', String(new URLSearchParams(parameters)));
+    },
+    get: async (service, path) =>
+      JSON.parse(await send({ service, method: 'GET', headers: {} }, path, '')),
+  };
+}
+
+function refusalOf(service: string, status: number, text: string): CallRefused {
+  const code = /<Code>(.*?)<\/Code>/.exec(text)?.[1] ?? /"__type":\s*"([^"]*)"/.exec(text)?.[1];
+  const message = /<Message>(.*?)<\/Message>/s.exec(text)?.[1];
+  const told = message ?? /"[mM]essage":\s*"([^"]*)"/.exec(text)?.[1] ?? '';
+  return new CallRefused(service, code?.replace(/^.*#/, '') ?? String(status), told);
+}
+
+function endpointOf(service: string, region: string): string {
+  const variable = `AWS_ENDPOINT_URL_${service.toUpperCase()}`;
+  const given = process.env[variable] ?? process.env.AWS_ENDPOINT_URL;
+  if (given) return given;
+  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+  return `https://${service}.${region}.${suffix}/`;
+}
+
+/** The text of the first such element of the XML. */
+export function elementOf(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(xml)?.[1];
+}

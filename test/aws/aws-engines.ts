@@ -1,0 +1,84 @@
+// The AWS that `npm run test:aws` starts itself, each behind one endpoint: the local engines, the
+// same with Amazon's DynamoDB Local in place of ours, and ministack.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDynamoDb } from '#local/aws/dynamodb.ts';
+import { startQueues } from '#local/aws/queues.ts';
+import { startS3 } from '#local/aws/s3.ts';
+import type { Running } from '#local/process/ports.ts';
+import { startIotCore } from '#test/support/iot-core.ts';
+import { startDynamoDbLocal } from '../emulators/dynamodb-local.ts';
+import { startMinistack } from '../emulators/ministack.ts';
+import { startFrontDoor } from './front-door.ts';
+import { type Service, services } from './suite.ts';
+
+export interface AwsEngine extends Running {
+  readonly name: string;
+  readonly url: string;
+}
+
+/** By the name in `--engine`. Each throws CannotRun where it cannot be installed. */
+export const engines: Readonly<Record<string, () => Promise<AwsEngine>>> = {
+  'dynamodb-local': () =>
+    inFolder(async (directory) => {
+      const dynamoDb = await startDynamoDbLocal(directory);
+      const local = await startLocal([], dynamoDb);
+      return { ...local, name: `${dynamoDb.name}, and our other engines` };
+    }),
+  ministack: () => inFolder(startMinistack),
+};
+
+/** @param dynamoDb in place of ours; it is stopped with the others */
+export async function startLocal(
+  without: readonly string[],
+  dynamoDb?: Running & { readonly url: string },
+): Promise<AwsEngine> {
+  const unknown = without.filter((name) => !services.includes(name as Service));
+  if (unknown.length > 0)
+    throw new Error(`Unknown service ${unknown.join(', ')}: must be of ${services.join(', ')}`);
+  const directory = mkdtempSync(join(tmpdir(), 'aws-'));
+  const iot = await startIotCore('local');
+  const [tables, sqs, s3] = await Promise.all([
+    dynamoDb ?? startDynamoDb(),
+    startQueues(),
+    startS3({ host: '127.0.0.1', port: 0, directory }),
+  ]);
+  const all = {
+    dynamodb: tables.url,
+    'dynamodb-streams': tables.url,
+    sqs: sqs.url,
+    s3: s3.url,
+    iot: iot.url,
+  };
+  const behind = Object.entries(all).filter(([service]) => !without.includes(service));
+  const door = await startFrontDoor(Object.fromEntries(behind));
+  return {
+    name: `our engines at ${door.url}`,
+    url: door.url,
+    stop: async () => {
+      for (const part of [door, s3, sqs, tables, iot]) await part.stop();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** The engine's logs go with it. */
+async function inFolder(start: (directory: string) => Promise<AwsEngine>): Promise<AwsEngine> {
+  const directory = mkdtempSync(join(tmpdir(), 'aws-engine-'));
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  try {
+    const engine = await start(directory);
+    return {
+      ...engine,
+      stop: async () => {
+        await engine.stop();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

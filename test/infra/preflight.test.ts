@@ -1,0 +1,304 @@
+// `npm run preflight` names what would make a deployment fail, and the command that mends it.
+
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { password } from '#local/openstack/catalog.ts';
+import { startKeystone } from '#local/openstack/keystone.ts';
+import { run } from '../agent/agent-process.ts';
+
+type Answer = readonly [status: number, body: string];
+
+/** What the account of the test has; each test changes what it is about. */
+interface Account {
+  stacks: Record<string, string>;
+  tables: string[];
+  secret: string | undefined;
+  executions: number;
+  certificate: Record<string, unknown>;
+  refused: string[];
+}
+
+const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/abc';
+const day = 86_400;
+const now = Math.floor(Date.now() / 1000);
+let account: Account;
+let aws: Server;
+let keystone: Awaited<ReturnType<typeof startKeystone>>;
+
+beforeAll(async () => {
+  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
+  aws = createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    const [status, text] = answer(request, body);
+    response.writeHead(status, { 'content-type': 'application/x-amz-json-1.0' }).end(text);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => aws.once('listening', resolve));
+});
+afterAll(async () => {
+  aws.close();
+  await keystone.stop();
+});
+beforeEach(() => {
+  account = {
+    stacks: { CDKToolkit: 'CREATE_COMPLETE' },
+    tables: [],
+    secret: password,
+    executions: 1000,
+    certificate: { Status: 'ISSUED', DomainName: 'api.example.org', NotAfter: now + day },
+    refused: [],
+  };
+});
+
+function answer({ url = '', headers }: IncomingMessage, body: string): Answer {
+  const service = /\/([a-z]+)\/aws4_request/.exec(headers.authorization ?? '')?.[1] ?? '';
+  if (account.refused.includes(service)) {
+    return [403, '{"__type":"AccessDeniedException","message":"not allowed"}'];
+  }
+  const stack = new URLSearchParams(body).get('StackName') ?? '';
+  const answers: Readonly<Record<string, () => Answer>> = {
+    sts: () => [200, '<Arn>arn:aws:iam::123456789012:user/op</Arn><Account>123456789012</Account>'],
+    cloudformation: () => {
+      const status = account.stacks[stack];
+      return status === undefined
+        ? [400, '<Error><Code>ValidationError</Code><Message>no stack</Message></Error>']
+        : [200, `<StackStatus>${status}</StackStatus>`];
+    },
+    secretsmanager: () =>
+      account.secret === undefined
+        ? [400, '{"__type":"ResourceNotFoundException"}']
+        : [200, JSON.stringify({ SecretString: account.secret })],
+    dynamodb: () =>
+      account.tables.includes(JSON.parse(body).TableName)
+        ? [200, '{"Table":{}}']
+        : [400, '{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}'],
+    lambda: () => [200, `{"AccountLimit":{"ConcurrentExecutions":${account.executions}}}`],
+    acm: () => [200, JSON.stringify({ Certificate: account.certificate })],
+    iot: () => [200, '{"endpointAddress":"a.iot.eu-west-1.amazonaws.com"}'],
+  };
+  return answers[service]?.() ?? [404, `{"message":"${service} ${url} is not played"}`];
+}
+
+interface Told {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+async function preflight(
+  settings: Readonly<Record<string, string>> = {},
+  variables: Readonly<Record<string, string | undefined>> = {},
+): Promise<Told> {
+  const given = { stage: 'pre', keystoneUrl: keystone.url, ...settings };
+  const options = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: '/nonexistent',
+    AWS_ENDPOINT_URL: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`,
+    AWS_REGION: 'eu-west-1',
+    AWS_ACCESS_KEY_ID: 'a',
+    AWS_SECRET_ACCESS_KEY: 'b',
+    ...variables,
+  };
+  const set = Object.entries(environment).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  const program = run('infra/preflight/main.ts', Object.fromEntries(set), options);
+  const code = await program.exited();
+  return { code, output: program.output() };
+}
+
+/** The fault of that check and the command that mends it. */
+function fault({ output }: Told, check: string): [string, string] {
+  const lines = output.split('\n');
+  const at = lines.findIndex((line) => line.startsWith(`WRONG  ${check}: `));
+  return [lines[at] ?? output, lines[at + 1] ?? ''];
+}
+
+const domain = { domainName: 'api.example.org', certificateArn };
+
+it('finds nothing wrong in an account that is ready', async () => {
+  const told = await preflight(domain);
+  expect(told.output).toContain('9 ok, 0 wrong, 0 undetermined');
+  expect(told.code).toBe(0);
+});
+
+describe('it says, with the command that mends it, that', () => {
+  const cases: readonly [
+    fault: string,
+    check: string,
+    change: () => Readonly<Record<string, string>>,
+    said: string,
+    command: string,
+  ][] = [
+    [
+      'the secret is missing',
+      'secret of the password',
+      () => {
+        account.secret = undefined;
+        return {};
+      },
+      'Secret cyborg/keystone-password does not exist in eu-west-1.',
+      'aws secretsmanager create-secret --region eu-west-1 --name cyborg/keystone-password',
+    ],
+    [
+      'the secret has no such key',
+      'secret of the password',
+      () => ({ passwordField: 'password' }),
+      'has no text in the key password',
+      `put-secret-value --secret-id cyborg/keystone-password --secret-string '{"password":"..."}'`,
+    ],
+    [
+      'Keystone refuses the password',
+      'Keystone accepts the password',
+      () => {
+        account.secret = 'of last year';
+        return {};
+      },
+      'refuses cyborg with the secret',
+      'aws secretsmanager put-secret-value',
+    ],
+    [
+      'a certificate is in another region',
+      'region',
+      () => ({ ...domain, certificateArn: certificateArn.replace('eu-west-1', 'us-east-1') }),
+      'certificateArn is in us-east-1, and the stack would be in eu-west-1.',
+      'export AWS_REGION=us-east-1',
+    ],
+    [
+      'the region has no CDK resources',
+      'CDK resources',
+      () => {
+        account.stacks = {};
+        return {};
+      },
+      'Account 123456789012 has no CDK resources in eu-west-1.',
+      'npx cdk bootstrap aws://123456789012/eu-west-1',
+    ],
+    [
+      'the first deployment has failed',
+      'the stack',
+      () => {
+        account.stacks['cyborg-pre'] = 'ROLLBACK_COMPLETE';
+        return {};
+      },
+      'cyborg-pre is ROLLBACK_COMPLETE',
+      'npx cdk destroy --force -c stage=pre',
+    ],
+    [
+      'names are taken by kept tables',
+      'names of tables',
+      () => {
+        account.tables = ['pre-arqs', 'pre-inventory'];
+        return {};
+      },
+      'exist without a stack: pre-arqs, pre-inventory',
+      'npx cdk deploy --import-existing-resources -c stage=pre',
+    ],
+    [
+      'names are taken, and nothing is to be kept',
+      'names of tables',
+      () => {
+        account.tables = ['pre-arqs'];
+        return { keepData: 'false' };
+      },
+      'exist without a stack: pre-arqs',
+      'aws dynamodb delete-table --table-name',
+    ],
+    [
+      'the quota is that of a new account',
+      'concurrent executions of Lambda',
+      () => {
+        account.executions = 10;
+        return {};
+      },
+      'The account has 10 concurrent executions in eu-west-1, and the stack needs 100.',
+      'aws service-quotas request-service-quota-increase --region eu-west-1 --service-code lambda',
+    ],
+    [
+      'the quota is too small for the reservations',
+      'concurrent executions of Lambda',
+      () => {
+        account.executions = 300;
+        return { reservedConcurrency: '{"accelerator-requests":300}' };
+      },
+      'The account has 300 concurrent executions in eu-west-1, and the stack needs 400.',
+      '--quota-code L-B99A9384 --desired-value 1000',
+    ],
+    [
+      'the certificate has expired',
+      'certificate of the domain name',
+      () => {
+        account.certificate = { ...account.certificate, NotAfter: now - day, Status: 'EXPIRED' };
+        return domain;
+      },
+      'The certificate has expired on ',
+      'aws acm request-certificate --region eu-west-1 --domain-name api.example.org',
+    ],
+    [
+      'the certificate is for another name',
+      'certificate of the domain name',
+      () => ({ ...domain, domainName: 'a.b.example.org' }),
+      'The certificate is for api.example.org, not a.b.example.org.',
+      'aws acm request-certificate',
+    ],
+    [
+      'the certificate is not validated yet',
+      'certificate of the domain name',
+      () => {
+        account.certificate = { DomainName: '*.example.org', Status: 'PENDING_VALIDATION' };
+        return domain;
+      },
+      'The certificate is PENDING_VALIDATION.',
+      'aws acm wait certificate-validated',
+    ],
+    [
+      'a call is not allowed',
+      'concurrent executions of Lambda',
+      () => {
+        account.refused = ['lambda'];
+        return {};
+      },
+      'lambda answers AccessDeniedException: not allowed',
+      'Check the permission lambda:GetAccountSettings.',
+    ],
+  ];
+
+  it.each(cases)('%s', async (_fault, check, change, said, command) => {
+    const told = await preflight(change());
+    const [line, remedy] = fault(told, check);
+    expect(line).toContain(said);
+    expect(remedy).toContain(command);
+    expect(told.code).toBe(1);
+    expect(told.output).not.toMatch(/\n {4}at /);
+    expect(told.output).not.toContain(password);
+  });
+});
+
+it('does not mind tables of a stack that exists', async () => {
+  account.stacks['cyborg-pre'] = 'UPDATE_COMPLETE';
+  account.tables = ['pre-arqs'];
+  expect((await preflight()).output).toContain('ok     names of tables: they belong to the stack');
+});
+
+it('tells a region without AWS from a fault of the settings', async () => {
+  const told = await preflight({}, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' });
+  expect(fault(told, 'region')[1]).toContain('export AWS_REGION=<region with AWS IoT Core>');
+  expect(told.output).not.toMatch(/\n {4}at /);
+});
+
+it('is silent about a Keystone that cannot be reached from here', async () => {
+  const told = await preflight({ keystoneUrl: 'http://127.0.0.1:1/v3' });
+  expect(told.output).toContain('--   Keystone accepts the password: it does not answer here: ');
+});
+
+it('names settings that are wrong, and a region that is not set', async () => {
+  const wrong = await preflight({ keepdata: 'false' });
+  expect(wrong.output).toContain('keepdata: unknown setting; did you mean keepData?');
+  expect(wrong.code).toBe(1);
+  const nowhere = await preflight({}, { AWS_REGION: undefined });
+  expect([nowhere.code, nowhere.output.trim()]).toEqual([
+    2,
+    'AWS_REGION is not set: set it to the region of the stack.',
+  ]);
+});
