@@ -145,7 +145,12 @@ describe('the roles of the functions', () => {
       actions.flatMap((action) =>
         resources
           .map((resource) => resource.replace(/^arn:aws:[a-z]+:us-east-1:0{12}:/, ''))
-          .filter((resource) => resource.startsWith('table/') || isSending(name, resource))
+          .filter(
+            (resource) =>
+              resource.startsWith('table/') ||
+              // A consumer that sends to its own queue also takes from it.
+              (action === 'sqs:SendMessage' && isSending(name, resource)),
+          )
           .map((resource) => `${name} ${action.replace(/^(dynamodb|sqs):/, '')} ${resource}`),
       ),
     );

@@ -162,12 +162,13 @@ async function novasInstance() {
   await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${unbound},${uuids[0]}`);
 }
 
-/** Instances with host work: one succeeds, one fails, one gets no answer. */
+/** Instances with host work: one succeeds, one fails, one ends before, one gets no answer. */
 async function hostsInstances() {
   const provider = providerUuid('cmp1_Gpu');
-  for (const operation of ['succeeded', 'failed'] as const) {
+  for (const operation of ['succeeded', 'failed', undefined] as const) {
     await bind(await createArqs('vgpu'), forHost, provider);
-    await endBind(forHost, operation);
+    if (operation) await endBind(forHost, operation);
+    else await eventually(() => isJobNoted(forHost)).toBe(true);
     await end(forHost);
     const releases = async () => {
       const stored = await world.deps.store.inventory.provider(provider);
@@ -175,11 +176,20 @@ async function hostsInstances() {
     };
     await eventually(async () => (await releases()).length).toBeGreaterThan(0);
     const [release] = await releases();
-    await eventually(() => asked.has('host-jobs DeleteItem table/test-arqs')).toBe(true);
+    if (!operation) {
+      await eventually(() => asked.has('host-jobs DeleteItem table/test-arqs')).toBe(true);
+    }
     await endJob('release', release ?? '', 'succeeded');
     await eventually(async () => (await releases()).length).toBe(0);
   }
   await forget(provider);
+}
+
+/** Whether the consumer is about to create the job of the instance's bind. */
+async function isJobNoted(instance: InstanceUuid): Promise<boolean> {
+  const { arqs } = world.deps.store;
+  const bindId = (await arqs.binding(instance))?.bindId;
+  return bindId !== undefined && (await arqs.jobNote(bindId)) !== undefined;
 }
 
 /** Deadlines that passed long ago. */

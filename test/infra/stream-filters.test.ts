@@ -199,7 +199,11 @@ describe('the filters of the streams', () => {
       startedAt: '2026-07-01T01:02:03.000Z',
     };
     const followed: Change[] = [
-      { table: 'arqs', after: instanceRow(aBinding({ state: 'Bound' })) },
+      {
+        table: 'arqs',
+        before: instanceRow(aBinding({ state: 'BindStarted' })),
+        after: instanceRow(aBinding({ state: 'Bound' })),
+      },
       {
         table: 'arqs',
         before: instanceRow(aBinding({ state: 'BindStarted' })),

@@ -259,7 +259,7 @@ describe('the doctor names the fault', () => {
     expect(named('AWS IoT publishes job execution events', found)).toMatch(
       /update-event-configurations/,
     );
-    expect(wrong(found)).toHaveLength(7);
+    expect(wrong(found)).toHaveLength(8);
   });
 
   it('a restored host', async () => {
