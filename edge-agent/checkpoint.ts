@@ -22,6 +22,8 @@ import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 
 const fileName = 'jobs.json';
+/** The execution of a work message; AWS IoT numbers those of jobs. */
+export const sentExecution = 'message';
 /** AWS lists at most fifteen pending jobs; a job that ended this long ago is not listed again. */
 const jobsMax = 256;
 const releasedMax = 1024;
@@ -143,7 +145,9 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
 
   const job = (jobId: string, execution: string) => {
     const record = own(current.jobs, jobId);
-    return record?.execution === execution ? record : undefined;
+    // The job that follows a message goes on where the message's execution ended.
+    const isKnown = record?.execution === execution || record?.execution === sentExecution;
+    return isKnown ? record : undefined;
   };
 
   return {

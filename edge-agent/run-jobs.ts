@@ -24,7 +24,7 @@ import { JobStopped } from './prepare-region.ts';
 import { type Job, type Recipient, readJob } from './read-job.ts';
 import type { RediscoverRequests } from './rediscover-requests.ts';
 import { leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
-import { holdMessage, sentExecution, takeWorkMessages } from './work-messages.ts';
+import { holdMessage, takeWorkMessages } from './work-messages.ts';
 
 /** Notifications are not guaranteed; this limits how long a job waits after a lost one. */
 const askAgainMs = 5 * 60_000;
@@ -146,8 +146,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       looks.ask(isProgram ? 'everything' : 'changes');
     };
     if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
-    const recorded = checkpoint.job(jobId, handle.identity) ?? checkpoint.job(jobId, sentExecution);
-    if (recorded?.outcome) return answer(recorded.outcome);
+    const recorded = checkpoint.job(jobId, handle.identity)?.outcome;
+    if (recorded) return answer(recorded);
     const { job } = read;
     const addresses = [...new Set(job.steps.map(({ address }) => address))];
     const stopped = AbortSignal.any([cancelled.signal, stop]);

@@ -3,6 +3,7 @@
 
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
+import { sentExecution } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import { detailsOf, type Execution } from './job-execution.ts';
 import { type Log, reasonOf } from './log.ts';
@@ -14,9 +15,6 @@ export interface WorkMessagesDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
-
-/** The checkpoint's name for the execution of a message; AWS IoT numbers those of jobs. */
-export const sentExecution = 'message';
 
 /** @param onWork called with each message that is still valid */
 export function takeWorkMessages(

@@ -207,6 +207,9 @@ export function createNova(parts: NovaParts): SimulatedNova {
     // Nova saves the state of a build only while the server is not being deleted.
     if (server.status !== 'BUILD') {
       await deleteByUuid(process, uuids);
+      // It aborts the build, which has made again what the deletion had removed.
+      if (server.status === 'DELETED') openstack.servers.delete(server.uuid);
+      deallocate(server);
       return;
     }
     // If the host rebooted, nova-compute fails the build when it starts.

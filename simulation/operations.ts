@@ -260,6 +260,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     about: ['instance'],
     prepare: inTurn(boot('all'), 20_000, (world) => {
       world.openstack.outages.add('Glance');
+      loseImages(world);
       reboot(world);
     }),
     prepareMs: 6 * minuteMs,
