@@ -60,6 +60,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/shared-region.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/token-flood.test.ts', needs: everywhere },
   { file: 'test/integration/two-agents.test.ts', needs: everywhere },
+  { file: 'test/integration/work-messages.test.ts', needs: everywhere },
   { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
 ];
 
