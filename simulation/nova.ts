@@ -207,7 +207,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     // Nova saves the state of a build only while the server is not being deleted.
     if (server.status !== 'BUILD') {
       await deleteByUuid(process, uuids);
-      // It aborts the build, which has made again what the deletion had removed.
+      // It aborts the build, and with it what came back after the deletion.
       if (server.status === 'DELETED') openstack.servers.delete(server.uuid);
       deallocate(server);
       return;
