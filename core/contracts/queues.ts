@@ -6,7 +6,10 @@ export interface QueueRow {
   readonly name: string;
   /** Timeout of the consumer. */
   readonly timeoutSeconds: number;
-  /** How long a message stays hidden after a failure, and after a crash if it has no lease. */
+  /**
+   * How long a message stays hidden after a failure (at most, if it is awaited), and after a crash
+   * if it has no lease.
+   */
   readonly visibilitySeconds: number;
   /**
    * Nova waits for this message. Its consumer renews a short lease
@@ -65,7 +68,7 @@ export const queues = [
     isAwaited: true,
     // The image may have to be copied from Glance first.
     timeoutSeconds: 110,
-    // Short, because a bind waits. Its deadline leaves time for one more attempt.
+    // Short, because a bind waits: its deadline leaves time for one more attempt.
     visibilitySeconds: 120,
     // A bind may wait behind a release, both throttled by AWS; the deadline ends it.
     receiveCountMax: 300,

@@ -96,9 +96,7 @@ async function consume<Message>(
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
       if (isDone) await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
-      // The lease ends within seconds; a failed message is hidden for its queue's visibility
-      // time.
-      const seconds = error instanceof RetryLater ? error.seconds : rowOf(queue).visibilitySeconds;
+      const seconds = error instanceof RetryLater ? error.seconds : pause(rowOf(queue), attempt);
       if (!isDone) await hide(parts.sqs(), queueUrls[queue], record, seconds);
       return isDone;
     } catch (fault) {
@@ -108,6 +106,14 @@ async function consume<Message>(
       return false;
     }
   }
+}
+
+/**
+ * Seconds until the next attempt. Where Nova waits, the first ones follow soon: an outage of two
+ * seconds may not cost a server its boot.
+ */
+function pause({ isAwaited, visibilitySeconds }: QueueRow, attempt: number): number {
+  return isAwaited ? Math.min(visibilitySeconds, 2 ** attempt) : visibilitySeconds;
 }
 
 const rows = new Map<QueueName, QueueRow>(queues.map((row) => [row.name, row]));

@@ -6,11 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { queueName } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
-import { providerUuid } from '#core/domain/ids.ts';
+import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
@@ -22,30 +20,50 @@ import { patience } from '#test/support/patience.ts';
 
 const stage = 'kill';
 const hostname = 'cmp1';
-const provider = providerUuid(`${hostname}_FakeDevice`);
 
-const onThePath = ['api', 'consumers', 'dynamodb', 'queues'];
-/**
- * A plain PCI device is bound without its host: these processes die at one side of a step only.
- */
-const besideThePath = ['broker', `agent-${hostname}`];
+/** A kind of bind, and the calls of its bind and of its release in the order of the first of each. */
+interface Kind {
+  readonly title: string;
+  readonly profile: string;
+  readonly group: Readonly<Record<string, string>>;
+  readonly provider: ProviderUuid;
+  readonly handleType: string;
+  /** Processes that work on it; the others die at one side of a step only. */
+  readonly onThePath: readonly string[];
+  readonly bindSteps: readonly string[];
+  readonly releaseSteps: readonly string[];
+}
 
-/** Steps in the order in which they happen. */
-const bindSteps = [
-  'DynamoDB BatchGetItem',
-  'DynamoDB Query',
-  'DynamoDB TransactWriteItems',
-  'SQS SendMessageBatch',
-  'SQS DeleteMessageBatch',
-  'Nova POST',
-];
-const releaseSteps = ['DynamoDB GetItem', 'DynamoDB BatchGetItem', 'DynamoDB TransactWriteItems'];
+/** A plain PCI device: bound and released within the request, and Nova waits for nothing. */
+const plain: Kind = {
+  title: 'of a PCI device',
+  profile: 'fpga',
+  group: { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' },
+  provider: providerUuid(`${hostname}_FakeDevice`),
+  handleType: 'TEST_PCI',
+  onThePath: ['api', 'consumers', 'dynamodb'],
+  bindSteps: ['DynamoDB BatchGetItem', 'DynamoDB Query', 'DynamoDB TransactWriteItems'],
+  releaseSteps: ['DynamoDB GetItem', 'DynamoDB BatchGetItem', 'DynamoDB TransactWriteItems'],
+};
 
-/**
- * Seconds until a killed consumer's message is delivered again, instead of the deployed half
- * minute.
- */
-const visibilitySeconds = 1;
+/** A vGPU: made and removed by its host, and Nova is told by an event. */
+const vgpu: Kind = {
+  title: 'of a vGPU',
+  profile: 'vgpu',
+  group: { 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' },
+  provider: providerUuid(`${hostname}_0000:0e:00.0_fake-1`),
+  handleType: 'MDEV',
+  onThePath: ['api', 'consumers', 'dynamodb', 'queues', 'broker', `agent-${hostname}`],
+  bindSteps: [
+    'DynamoDB TransactWriteItems',
+    'SQS SendMessageBatch',
+    'SQS DeleteMessageBatch',
+    'Nova POST',
+  ],
+  releaseSteps: ['DynamoDB TransactWriteItems', 'SQS SendMessageBatch', 'SQS DeleteMessageBatch'],
+};
+
+const processes = vgpu.onThePath;
 
 /** Ends a test that would never end; the waits have limits of their own. */
 const neverMs = 600_000;
@@ -98,7 +116,7 @@ beforeAll(async () => {
   const keystone = `${urlOf(layout, 'keystone')}/v3`;
   system = await startSystem({
     layout,
-    agents: [{ hostname, drivers: 'fake' }],
+    agents: [{ hostname, drivers: 'fake,fake-gpu' }],
     restart: false,
     variables: {
       ...environmentFor(stage, { dynamoDb: dynamoDb.url, sqs: sqs.url, keystone }),
@@ -107,17 +125,10 @@ beforeAll(async () => {
   });
   await announceHost(layout, hostname);
   store = createStore(createDocuments(), stage);
-  const client = new SQSClient();
-  await client.send(
-    new SetQueueAttributesCommand({
-      QueueUrl: `${urlOf(layout, 'sqs')}/000000000000/${queueName(stage, 'nova-events')}`,
-      Attributes: { VisibilityTimeout: String(visibilitySeconds) },
-    }),
-  );
-  await eventually('the 16 handles of the host', handles, (found) => found.length === 16);
-  await ask('POST', '/device_profiles', [
-    { name: 'fpga', groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }] },
-  ]);
+  await eventually('the 20 handles of the host', handles, (found) => found.length === 20);
+  for (const { profile, group } of [plain, vgpu]) {
+    await ask('POST', '/device_profiles', [{ name: profile, groups: [group] }]);
+  }
 }, neverMs);
 
 afterAll(async () => {
@@ -127,7 +138,15 @@ afterAll(async () => {
 });
 
 async function handles() {
-  return (await store.store.inventory.provider(provider))?.handles ?? [];
+  const found = await Promise.all(
+    [plain, vgpu].map(({ provider }) => store.store.inventory.provider(provider)),
+  );
+  return found.flatMap((each) => each?.handles ?? []);
+}
+
+/** Handles that a server has, or that are not clean again. */
+async function taken() {
+  return (await handles()).filter(({ claim, release }) => claim || release);
 }
 
 interface Answer {
@@ -163,8 +182,8 @@ async function askOnce(method: string, path: string, body: unknown): Promise<Ans
   return { status: response.status, text, json: text === '' ? undefined : JSON.parse(text) };
 }
 
-async function createArq(): Promise<string> {
-  const { json } = await ask('POST', '/accelerator_requests', { device_profile_name: 'fpga' });
+async function createArq({ profile }: Kind): Promise<string> {
+  const { json } = await ask('POST', '/accelerator_requests', { device_profile_name: profile });
   return json.arqs[0].uuid;
 }
 
@@ -176,7 +195,7 @@ function nextInstance(): string {
   return `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
 }
 
-async function bind(arq: string): Promise<void> {
+async function bind(arq: string, { provider }: Kind): Promise<void> {
   const { status, json } = await ask('PATCH', '/accelerator_requests', {
     [arq]: [
       { op: 'add', path: '/hostname', value: hostname },
@@ -192,14 +211,15 @@ async function release(): Promise<void> {
   expect(status).toBe(204);
 }
 
-async function expectBound(arq: string): Promise<void> {
+async function expectBound(arq: string, { handleType }: Kind): Promise<void> {
   const { json } = await ask('GET', `/accelerator_requests?instance=${instance}`);
-  expect(json.arqs).toMatchObject([{ uuid: arq, state: 'Bound', attach_handle_type: 'TEST_PCI' }]);
-  const claimed = (await handles()).filter((handle) => handle.claim);
-  expect(claimed.map((handle) => handle.claim?.arqUuid)).toEqual([arq]);
+  expect(json.arqs).toMatchObject([{ uuid: arq, state: 'Bound', attach_handle_type: handleType }]);
+  expect((await taken()).map((handle) => handle.claim?.arqUuid)).toEqual([arq]);
 }
 
-async function untilNovaKnows(arq: string): Promise<void> {
+/** Until the bind is over for Nova, too. */
+async function untilNovaKnows(arq: string, kind: Kind): Promise<void> {
+  if (kind === plain) return;
   await eventually('an event of the ARQ at Nova', toldNova, (tags) => tags.includes(arq));
 }
 
@@ -211,10 +231,19 @@ async function toldNova(): Promise<string[]> {
   return events.map(({ tag }) => tag);
 }
 
-async function expectReleased(arq: string): Promise<void> {
-  expect((await handles()).filter((handle) => handle.claim)).toEqual([]);
+async function expectReleased(arq: string, kind: Kind): Promise<void> {
+  if (kind === plain) expect(await taken()).toEqual([]);
+  await untilAllAreFree();
   expect(await store.store.arqs.binding(instance)).toBeUndefined();
   expect((await ask('GET', `/accelerator_requests/${arq}`)).status).toBe(404);
+}
+
+async function untilAllAreFree(): Promise<void> {
+  await eventually(
+    'all handles to be free',
+    async () => (await taken()).map(({ uuid }) => uuid),
+    (uuids) => uuids.length === 0,
+  );
 }
 
 beforeEach(() => {
@@ -228,40 +257,38 @@ afterEach(async () => {
   // Running processes stay as they are.
   for (const name of system.processes) await system.start(name);
   await release();
-  await eventually(
-    'all handles to be free',
-    async () => (await handles()).filter((handle) => handle.claim).length,
-    (claimed) => claimed === 0,
-  );
+  await untilAllAreFree();
 }, neverMs);
 
-describe.each([
-  ...onThePath.map((name) => ({ name, phases: ['before', 'after'] as const })),
-  ...besideThePath.map((name) => ({ name, phases: ['before'] as const })),
-])('$name killed', { timeout: neverMs }, ({ name, phases }) => {
+const kills = [plain, vgpu].flatMap((kind) => processes.map((name) => ({ kind, name })));
+
+describe.each(kills)('$name killed, $kind.title', { timeout: neverMs }, ({ kind, name }) => {
+  const phases = kind.onThePath.includes(name)
+    ? (['before', 'after'] as const)
+    : (['before'] as const);
   const at = (steps: readonly string[]) =>
     steps.flatMap((step) => phases.map((phase) => ({ phase, step })));
 
-  it.each(at(bindSteps))('in a bind, $phase $step', async ({ phase, step }) => {
-    const arq = await createArq();
+  it.each(at(kind.bindSteps))('in a bind, $phase $step', async ({ phase, step }) => {
+    const arq = await createArq(kind);
     const hasHappened = killAt(name, { name: step, phase });
-    await bind(arq);
-    await untilNovaKnows(arq);
+    await bind(arq, kind);
+    await untilNovaKnows(arq, kind);
     await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
     await restarted;
-    await expectBound(arq);
+    await expectBound(arq, kind);
     await release();
-    await expectReleased(arq);
+    await expectReleased(arq, kind);
   });
 
-  it.each(at(releaseSteps))('in a release, $phase $step', async ({ phase, step }) => {
-    const arq = await createArq();
-    await bind(arq);
-    await untilNovaKnows(arq);
+  it.each(at(kind.releaseSteps))('in a release, $phase $step', async ({ phase, step }) => {
+    const arq = await createArq(kind);
+    await bind(arq, kind);
+    await untilNovaKnows(arq, kind);
     const hasHappened = killAt(name, { name: step, phase });
     await release();
-    expect(hasHappened()).toBe(true);
+    await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
     await restarted;
-    await expectReleased(arq);
+    await expectReleased(arq, kind);
   });
 });

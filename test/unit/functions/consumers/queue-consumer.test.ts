@@ -8,6 +8,7 @@ import type { SQSRecord } from 'aws-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
+import type { QueueName } from '#core/contracts/queues.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { holdMessages } from '#functions/consumers/message-lease.ts';
 import { queueConsumer } from '#functions/consumers/queue-consumer.ts';
@@ -28,7 +29,10 @@ function aRecord(id: string, body: unknown, count = 1): SQSRecord {
 }
 
 /** Consumes the records; the work throws what their name asks for. */
-async function consume(records: readonly SQSRecord[], { isAway = false } = {}) {
+async function consume(
+  records: readonly SQSRecord[],
+  { isAway = false, queue = 'nova-events' }: { isAway?: boolean; queue?: QueueName } = {},
+) {
   const sqs = mockClient(SQSClient);
   if (isAway) sqs.rejects(new Error('away'));
   const seen: [name: string, attempt: number][] = [];
@@ -37,15 +41,11 @@ async function consume(records: readonly SQSRecord[], { isAway = false } = {}) {
     queueUrls: { ...someSettings.queueUrls, 'nova-events': queueUrl },
     deadQueueUrls: { ...someSettings.deadQueueUrls, 'nova-events': deadQueueUrl },
   };
-  const makeConsumer = queueConsumer(
-    'nova-events',
-    schema,
-    async (_deps, { name }, { attempt }) => {
-      seen.push([name, attempt]);
-      if (name === 'later') throw new RetryLater('not yet', 7.2);
-      if (name === 'broken') throw new Error('broken');
-    },
-  );
+  const makeConsumer = queueConsumer(queue, schema, async (_deps, { name }, { attempt }) => {
+    seen.push([name, attempt]);
+    if (name === 'later') throw new RetryLater('not yet', 7.2);
+    if (name === 'broken') throw new Error('broken');
+  });
   const handler = makeConsumer({
     deps: () => someDeps({ settings }),
     sqs: () => new SQSClient(),
@@ -132,8 +132,22 @@ describe('the lease on messages in work', () => {
   });
 });
 
-it('a message that failed is delivered again after the visibility time of its queue', async () => {
-  const { hidden, failed } = await consume([aRecord('1', { name: 'broken' })]);
-  expect(failed).toEqual(['1']);
-  expect(hidden[0]?.VisibilityTimeout).toBe(30);
+describe('a message that failed is delivered again', () => {
+  it.each([
+    [1, 2],
+    [2, 4],
+    [4, 16],
+    [9, 30],
+  ])('where Nova waits, after attempt %d in %d s', async (attempt, seconds) => {
+    const { hidden, failed } = await consume([aRecord('1', { name: 'broken' }, attempt)]);
+    expect(failed).toEqual(['1']);
+    expect(hidden[0]?.VisibilityTimeout).toBe(seconds);
+  });
+
+  it('elsewhere after the visibility time of its queue', async () => {
+    const { hidden } = await consume([aRecord('1', { name: 'broken' })], {
+      queue: 'host-presence',
+    });
+    expect(hidden[0]?.VisibilityTimeout).toBe(60);
+  });
 });
