@@ -6,7 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { queueName, queues } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/documents.ts';
@@ -64,6 +66,12 @@ const vgpu: Kind = {
 };
 
 const processes = vgpu.onThePath;
+
+/**
+ * Seconds until a message comes again whose delivery died with the queue, instead of the deployed
+ * two minutes.
+ */
+const visibilitySeconds = 1;
 
 /** Ends a test that would never end; the waits have limits of their own. */
 const neverMs = 600_000;
@@ -125,6 +133,15 @@ beforeAll(async () => {
   });
   await announceHost(layout, hostname);
   store = createStore(createDocuments(), stage);
+  const client = new SQSClient();
+  for (const { name } of queues.filter((row) => 'isAwaited' in row)) {
+    await client.send(
+      new SetQueueAttributesCommand({
+        QueueUrl: `${urlOf(layout, 'sqs')}/000000000000/${queueName(stage, name)}`,
+        Attributes: { VisibilityTimeout: String(visibilitySeconds) },
+      }),
+    );
+  }
   await eventually('the 20 handles of the host', handles, (found) => found.length === 20);
   for (const { profile, group } of [plain, vgpu]) {
     await ask('POST', '/device_profiles', [{ name: profile, groups: [group] }]);
