@@ -52,6 +52,8 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/reaper.test.ts', needs: everywhere },
   { file: 'test/integration/reconcile.test.ts', needs: everywhere },
   { file: 'test/integration/refused-devices.test.ts', needs: everywhere },
+  { file: 'test/integration/release-before.test.ts', needs: everywhere },
+  { file: 'test/integration/release-recording.test.ts', needs: withStreams },
   { file: 'test/integration/report-races.test.ts', needs: everywhere },
   { file: 'test/integration/resolve-wait.test.ts', needs: everywhere },
   { file: 'test/integration/restore-host-work.test.ts', needs: everywhere },

@@ -23,7 +23,7 @@ import { patience } from '#test/support/patience.ts';
 const stage = 'kill';
 const hostname = 'cmp1';
 
-/** A kind of bind, and the calls of its bind and of its release in the order of the first of each. */
+/** A kind of device; the calls of a bind and of a release are in the order of their first. */
 interface Kind {
   readonly title: string;
   readonly profile: string;

@@ -66,8 +66,8 @@ export class VgpuHost {
     this.deps = world.deps;
   }
 
-  /** Boots the host, so that no state of an earlier test is left. */
-  async bootAfresh(): Promise<void> {
+  /** Begins to record the jobs, with none of an earlier test. */
+  recordJobs(): void {
     this.jobs = new Map();
     this.everMade = new Set();
     this.cancelled = [];
@@ -89,6 +89,11 @@ export class VgpuHost {
         hostMessages: { send: async () => Promise.reject(new Error('not here')) },
       },
     };
+  }
+
+  /** Boots the host, so that no state of an earlier test is left. */
+  async bootAfresh(): Promise<void> {
+    this.recordJobs();
     for (let instance = 1; instance <= this.counts.instances; instance++)
       await this.remove(instanceOf(instance));
     await this.boot();

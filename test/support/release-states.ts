@@ -1,0 +1,123 @@
+// States in which an upgrade of the cloud may find servers: rows and messages as one release
+// writes them, for the next one to go on with.
+
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
+import { expect, vi } from 'vitest';
+import { tableName, tables } from '#core/store/tables.ts';
+import { patience } from './patience.ts';
+import { instanceOf, VgpuHost } from './vgpu-host.ts';
+import { stage, type World } from './world.ts';
+
+export interface Recorded {
+  readonly rows: readonly { readonly table: string; readonly row: Record<string, unknown> }[];
+  readonly messages: readonly { readonly queue: string; readonly body: unknown }[];
+  /** Jobs that the host has not answered, by what they are for. */
+  readonly jobs: { readonly bind: string; readonly release: string };
+  /** An ARQ that is not bound. */
+  readonly unbound: string;
+  /** What the host's next report has to name. */
+  readonly boot: { readonly boot_id: string; readonly sequence: number };
+}
+
+/** Instances of the servers: one has its vGPU, one waits for it, one is deleted. */
+export const [bound, starting, deleted] = [1, 2, 3].map(instanceOf) as [string, string, string];
+
+/** What the states send. */
+const awaited = ['host-jobs bind', 'host-jobs release', 'nova-events', 'provider-syncs'];
+
+/** Tables of state; the others' rows may be lost in an upgrade. */
+const stateful = ['arqs', 'inventory', 'device-profiles'];
+
+const documents = () =>
+  DynamoDBDocumentClient.from(new DynamoDBClient(), {
+    unmarshallOptions: { wrapNumbers: false },
+    marshallOptions: { removeUndefinedValues: true },
+  });
+
+/** Plays the states on a world with consumers, and records them. */
+export async function recordStates(world: World): Promise<Recorded> {
+  const messages: { queue: string; body: unknown }[] = [];
+  const send = SQSClient.prototype.send;
+  // Keeps a copy of each message that this release's code sends.
+  SQSClient.prototype.send = function (this: SQSClient, ...given: unknown[]) {
+    const [command] = given;
+    if (command instanceof SendMessageBatchCommand) {
+      const queue = command.input.QueueUrl?.split(`/${stage}-`).at(-1) ?? '';
+      for (const { MessageBody = '' } of command.input.Entries ?? []) {
+        messages.push({ queue, body: JSON.parse(MessageBody) });
+      }
+    }
+    return Reflect.apply(send, this, given);
+  } as typeof send;
+  try {
+    return { ...(await play(world, messages)), messages: [...kindsOf(messages).values()] };
+  } finally {
+    SQSClient.prototype.send = send;
+  }
+}
+
+async function play(world: World, sent: Recorded['messages']): Promise<Omit<Recorded, 'messages'>> {
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
+  });
+  const host = new VgpuHost(world);
+  await host.bootAfresh();
+  await host.bound();
+  const { instance } = await host.bind();
+  await host.startBindOf(instance);
+  const [bind = ''] = host.jobs.keys();
+  host.jobs.clear();
+  const last = await host.bind();
+  await host.startBindOf(last.instance);
+  await host.end('bind');
+  await host.remove(last.instance);
+  await host.startReleases();
+  const [release = ''] = host.jobs.keys();
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'vgpu',
+  });
+  const { boots, sequence } = host.counts;
+  await vi.waitFor(
+    () => expect([...kindsOf(sent).keys()]).toEqual(expect.arrayContaining(awaited)),
+    patience,
+  );
+  return {
+    jobs: { bind, release },
+    unbound: json.arqs[0].uuid,
+    boot: { boot_id: `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`, sequence },
+    rows: await allRows(),
+  };
+}
+
+/** The last message of each queue and kind. */
+function kindsOf(messages: Recorded['messages']): Map<string, Recorded['messages'][number]> {
+  return new Map(
+    messages.map((each) => {
+      const { kind } = each.body as { kind?: string };
+      return [kind ? `${each.queue} ${kind}` : each.queue, each];
+    }),
+  );
+}
+
+async function allRows(): Promise<Recorded['rows']> {
+  const known = tables.filter(({ name }) => stateful.includes(name));
+  const pages = await Promise.all(
+    known.map(async ({ name }) => {
+      const { Items = [] } = await documents().send(
+        new ScanCommand({ TableName: tableName(stage, name) }),
+      );
+      return Items.map((row) => ({ table: name, row }));
+    }),
+  );
+  return pages.flat();
+}
+
+/** Puts the rows into the tables of this world. */
+export async function loadRows(rows: Recorded['rows']): Promise<void> {
+  for (const { table, row } of rows) {
+    const TableName = tableName(stage, table as (typeof tables)[number]['name']);
+    await documents().send(new PutCommand({ TableName, Item: row }));
+  }
+}
