@@ -14,7 +14,7 @@ export interface CyborgSettings {
   readonly keystoneUrl: string;
   /** What 401 answers point to. */
   readonly keystonePublicUrl?: string;
-  /** Name or ARN of the secret with the password; a reference must be the ARN. */
+  /** Name or ARN of the secret with the password; a reference must be the whole ARN. */
   readonly passwordSecret: string;
   /** The password's key, if the secret is a JSON object. */
   readonly passwordField?: string;

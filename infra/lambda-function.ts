@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Size, Stack, Token } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
@@ -140,8 +140,9 @@ export class LambdaFunction extends NodejsFunction {
   }
 
   #allowPassword({ passwordSecret, passwordKeyArn }: DeploymentSettings): void {
+    const isArn = passwordSecret.startsWith('arn:') || Token.isUnresolved(passwordSecret);
     // Secrets Manager adds six random characters to a name.
-    const arn = passwordSecret.startsWith('arn:')
+    const arn = isArn
       ? passwordSecret
       : Stack.of(this).formatArn({
           ...{ service: 'secretsmanager', resource: 'secret' },

@@ -1,7 +1,9 @@
 import { App, Stack } from 'aws-cdk-lib';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '#core/settings.ts';
+import { CyborgStack } from '#infra/cyborg-stack.ts';
 import { DeploymentInvalid, parseSettings, readSettings } from '#infra/settings.ts';
 
 const least = {
@@ -172,5 +174,23 @@ describe('settings given in code', () => {
     const { topicArn } = new Topic(new Stack(new App(), 'platform'), 'Pager');
     expect(parseSettings({ ...least, alarmTopicArn: topicArn }).alarmTopicArn).toBe(topicArn);
     expect(() => parseSettings({ ...least, alarmEmail: topicArn })).toThrow(/alarmEmail: /);
+  });
+
+  it('let functions read a secret of another stack, and no other', () => {
+    const app = new App({ context: { 'aws:cdk:bundling-stacks': [] } });
+    const { secretArn: passwordSecret } = new Secret(new Stack(app, 'platform'), 'Password');
+    const { stackName } = new CyborgStack(app, 'cyborg', {
+      settings: { ...least, passwordSecret },
+    });
+    const { template } = app.synth().getStackByName(stackName);
+    const reading = [
+      ...JSON.stringify(template).matchAll(
+        /"secretsmanager:GetSecretValue","Effect":"Allow","Resource":(\{.*?\}|".*?")/g,
+      ),
+    ].map(([, resource]) => resource);
+    expect(reading.length).toBeGreaterThan(5);
+    expect(new Set(reading)).toEqual(
+      new Set([expect.stringMatching(/^\{"Fn::ImportValue":"platform:[^"]*Password[^"]*"\}$/)]),
+    );
   });
 });
