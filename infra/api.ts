@@ -29,7 +29,7 @@ const memoryMb = 1024;
 /** The HTTP API of functions/gateway.ts, with one function per resource. */
 export class Api extends Construct {
   readonly url: string;
-  readonly apiId: string;
+  readonly httpApi: HttpApi;
 
   constructor(scope: Construct, id: string, surroundings: Surroundings) {
     super(scope, id);
@@ -71,7 +71,7 @@ export class Api extends Construct {
         "why they refuse in Cyborg's form; an authorizer of API Gateway would answer in its own.",
     );
     this.url = domain ? `https://${domain.name}` : api.apiEndpoint;
-    this.apiId = api.apiId;
+    this.httpApi = api;
   }
 
   #integration(surroundings: Surroundings, resource: Resource): HttpLambdaIntegration {

@@ -1,12 +1,13 @@
-import { App } from 'aws-cdk-lib';
+import { App, Validations } from 'aws-cdk-lib';
+import { AwsSolutionsChecks } from 'cdk-nag';
 import { CyborgStack } from './cyborg-stack.ts';
-import { addChecks } from './nag.ts';
 import { DeploymentInvalid, type DeploymentSettings, readSettings } from './settings.ts';
 
 const app = new App();
-addChecks(app);
+// A finding that is not acknowledged fails the synth.
+Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
 const settings = settingsOrEnd();
-new CyborgStack(app, `cyborg-${settings.stage}`, settings);
+new CyborgStack(app, `cyborg-${settings.stage}`, { settings });
 
 /** Prints invalid settings as a sentence, without a stack trace. */
 function settingsOrEnd(): DeploymentSettings {

@@ -1,5 +1,11 @@
-import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
+import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
+import type { Alarm } from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
+import type { Function as LambdaFunctionOfCdk } from 'aws-cdk-lib/aws-lambda';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
 import type { FunctionName } from './access.ts';
@@ -7,13 +13,26 @@ import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { Consumers } from './consumers.ts';
 import { Dashboard } from './dashboard.ts';
+import { setFeatureFlags } from './feature-flags.ts';
+import type { CyborgSettings } from './given-settings.ts';
 import { HostConnections } from './iot.ts';
+import { LambdaFunction } from './lambda-function.ts';
 import { createNotification } from './notification.ts';
-import { createQueues } from './queues.ts';
-import type { DeploymentSettings } from './settings.ts';
+import { createQueues, type Queues } from './queues.ts';
+import { type DeploymentSettings, parseSettings } from './settings.ts';
 import { createStagingBucket } from './staging.ts';
 import { TableProtection } from './table-protection.ts';
-import { createTables } from './tables.ts';
+import { createTables, type Tables } from './tables.ts';
+
+export interface CyborgStackProps extends StackProps {
+  /** Given in code, or what `readSettings` has read from the context. */
+  readonly settings: CyborgSettings | DeploymentSettings;
+}
+
+/** Without `console` if the settings leave the web page out. */
+export type Functions = Readonly<Record<Exclude<FunctionName, 'console'>, LambdaFunctionOfCdk>> & {
+  readonly console?: LambdaFunctionOfCdk;
+};
 
 /**
  * The whole system; the local one is built from the same tables:
@@ -26,12 +45,28 @@ import { createTables } from './tables.ts';
  * - every minute → `sweep` → tables
  */
 export class CyborgStack extends Stack {
-  constructor(scope: Construct, id: string, settings: DeploymentSettings) {
+  /** Endpoint of the service `accelerator` in the Keystone catalog. */
+  readonly endpoint: string;
+  readonly httpApi: HttpApi;
+  readonly tables: Tables;
+  readonly queues: Queues;
+  readonly functions: Functions;
+  readonly eventBus: EventBus;
+  readonly stagingBucket: Bucket;
+  readonly alarms: readonly Alarm[];
+  /** The topic of `alarmTopicArn`, or our own for `alarmEmail`; otherwise there is none. */
+  readonly alarmTopic: ITopic | undefined;
+
+  /** @throws DeploymentInvalid */
+  constructor(scope: Construct, id: string, { settings: given, ...props }: CyborgStackProps) {
+    const settings = 'environment' in given ? given : parseSettings(given);
     super(scope, id, {
       description: `OpenStack Cyborg, stage ${settings.stage}`,
+      ...props,
       // Tags for cost reports and searches.
-      tags: { application: 'cyborg-serverless', stage: settings.stage },
+      tags: { application: 'cyborg-serverless', stage: settings.stage, ...props.tags },
     });
+    setFeatureFlags(this.node);
     const tables = createTables(this, settings);
     const queues = createQueues(this, settings);
     const staging = createStagingBucket(this, settings);
@@ -42,14 +77,25 @@ export class CyborgStack extends Stack {
     const after = [api, consumers, hosts, staging];
     new TableProtection(this, 'TableProtection', { settings, tables, after });
     const { stage, hasConsole } = settings;
-    const { apiId } = api;
-    const action = createNotification(this, settings);
+    const { apiId } = api.httpApi;
+    const topic = createNotification(this, settings);
+    const action = topic && new SnsAction(topic);
     const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
     const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, limited, action });
     const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, hasConsole, alarms });
 
+    this.endpoint = `${api.url}/accelerator/v2`;
+    this.httpApi = api.httpApi;
+    this.tables = tables;
+    this.queues = queues;
+    this.functions = this.#functions();
+    this.eventBus = bus;
+    this.stagingBucket = staging;
+    this.alarms = alarms;
+    this.alarmTopic = topic;
+
     new CfnOutput(this, 'Endpoint', {
-      value: `${api.url}/accelerator/v2`,
+      value: this.endpoint,
       description: 'Endpoint of the service `accelerator` in the Keystone catalog',
     });
     if (hasConsole) {
@@ -77,8 +123,13 @@ export class CyborgStack extends Stack {
     if (settings.isExample) {
       Annotations.of(this).addWarningV2(
         'cyborg:example-keystone',
-        'keystoneUrl is the example value of cdk.json: set your own there, or with -c keystoneUrl=...',
+        'keystoneUrl is an example: set your own in cdk.json, with -c keystoneUrl=... or in the app',
       );
     }
+  }
+
+  #functions(): Functions {
+    const all = this.node.findAll().filter((each) => each instanceof LambdaFunction);
+    return Object.fromEntries(all.map((each) => [each.name, each])) as unknown as Functions;
   }
 }

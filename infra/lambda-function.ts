@@ -1,5 +1,4 @@
-import { fileURLToPath } from 'node:url';
-import { ArnFormat, Duration, RemovalPolicy, Size, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Size, Stack, Token } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
@@ -10,7 +9,7 @@ import {
   SystemLogLevel,
   Tracing,
 } from 'aws-cdk-lib/aws-lambda';
-import { type ICommandHooks, NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
@@ -21,15 +20,14 @@ import { workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
-import { aliasArguments, bundling } from './bundling.ts';
 import { constructId } from './construct-id.ts';
+import { codeOf } from './function-code.ts';
 import { acknowledgeWildcard } from './nag.ts';
 import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
   type LogLevel,
-  metafileContext,
   passwordFieldVariable,
   passwordSecretVariable,
   passwordVariable,
@@ -56,13 +54,13 @@ export interface LambdaFunctionProps {
   readonly addFiles?: (folder: string) => string;
 }
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-
 /** Disk space for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
 
 /** A function with our defaults. access.ts decides its role's permissions and its environment. */
 export class LambdaFunction extends NodejsFunction {
+  readonly name: FunctionName;
+
   constructor(
     scope: Construct,
     { settings, tables, queues, staging }: Surroundings,
@@ -87,9 +85,7 @@ export class LambdaFunction extends NodejsFunction {
       role,
       logGroup,
       ...logging(settings.logLevel),
-      entry: `${root}${entry}`,
-      projectRoot: root,
-      depsLockFilePath: `${root}package-lock.json`,
+      ...codeOf(scope, name, entry, addFiles),
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(timeoutSeconds),
@@ -102,13 +98,8 @@ export class LambdaFunction extends NodejsFunction {
       tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
       // Concerns only version 2 of the SDK.
       awsSdkConnectionReuse: false,
-      bundling: {
-        ...bundling,
-        esbuildArgs: aliasArguments(name),
-        metafile: scope.node.tryGetContext(metafileContext) === true,
-        ...(addFiles && { commandHooks: afterBundling(addFiles) }),
-      },
     });
+    this.name = name;
     const {
       tables: own = {},
       indexes = {},
@@ -149,8 +140,9 @@ export class LambdaFunction extends NodejsFunction {
   }
 
   #allowPassword({ passwordSecret, passwordKeyArn }: DeploymentSettings): void {
+    const isArn = passwordSecret.startsWith('arn:') || Token.isUnresolved(passwordSecret);
     // Secrets Manager adds six random characters to a name.
-    const arn = passwordSecret.startsWith('arn:')
+    const arn = isArn
       ? passwordSecret
       : Stack.of(this).formatArn({
           ...{ service: 'secretsmanager', resource: 'secret' },
@@ -213,14 +205,6 @@ export class LambdaFunction extends NodejsFunction {
     this.#allow('iot', ofThings, [things]);
     this.#acknowledge(things, 'Jobs address any host of the stage, and the set of hosts changes.');
   }
-}
-
-function afterBundling(addFiles: (folder: string) => string): ICommandHooks {
-  return {
-    beforeBundling: () => [],
-    beforeInstall: () => [],
-    afterBundling: (_inputFolder, folder) => [addFiles(folder)],
-  };
 }
 
 /**

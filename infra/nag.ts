@@ -1,14 +1,8 @@
-// AWS's rules of good practice, checked at every synth. Exceptions are acknowledged beside the
-// construct, with a reason; test/infra/nag.test.ts finds unneeded acknowledgements.
+// Exceptions from AWS's rules of good practice, which app.ts checks at every synth. They are
+// acknowledged beside the construct, with a reason; test/infra/nag.test.ts finds unneeded ones.
 
-import { type App, Stack, Validations } from 'aws-cdk-lib';
-import { AwsSolutionsChecks } from 'cdk-nag';
+import { Stack, Validations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
-
-/** A finding that is not acknowledged fails the synth. */
-export function addChecks(app: App): void {
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-}
 
 /** @param rule without the name of its pack, e.g. `SQS3` */
 export function acknowledge(construct: IConstruct, rule: string, reason: string): void {

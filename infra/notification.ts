@@ -1,9 +1,7 @@
 import { CfnOutput } from 'aws-cdk-lib';
-import type { IAlarmAction } from 'aws-cdk-lib/aws-cloudwatch';
-import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
-import { Topic } from 'aws-cdk-lib/aws-sns';
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
 import type { DeploymentSettings } from './settings.ts';
@@ -17,8 +15,8 @@ import type { DeploymentSettings } from './settings.ts';
 export function createNotification(
   scope: Construct,
   { stage, alarmTopicArn, alarmEmail }: DeploymentSettings,
-): IAlarmAction | undefined {
-  if (alarmTopicArn) return new SnsAction(Topic.fromTopicArn(scope, 'AlarmTopic', alarmTopicArn));
+): ITopic | undefined {
+  if (alarmTopicArn) return Topic.fromTopicArn(scope, 'AlarmTopic', alarmTopicArn);
   if (!alarmEmail) return undefined;
   const key = new Key(scope, 'AlarmTopicKey', {
     description: `Alarms of ${stage}-cyborg`,
@@ -42,5 +40,5 @@ export function createNotification(
     value: topic.topicArn,
     description: 'SNS topic of all alarms; add further subscriptions here',
   });
-  return new SnsAction(topic);
+  return topic;
 }

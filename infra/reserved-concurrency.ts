@@ -5,8 +5,7 @@
 import * as z from 'zod';
 import { queues } from '#core/contracts/queues.ts';
 import { access, type FunctionName } from './access.ts';
-
-export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
+import type { ReservedConcurrency } from './given-settings.ts';
 
 /** Lambda keeps at least this many for all functions without a reservation. */
 const unreservedMin = 100;

@@ -1,18 +1,16 @@
-// Settings of one deployment, from the context in cdk.json or `-c name=value`. Settings of the
-// functions are passed on unchanged; core/settings.ts defines them.
+// Settings of one deployment, from the context in cdk.json or `-c name=value`, or from an app's
+// code. Settings of the functions are passed on unchanged; core/settings.ts defines them.
 
+import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { loadSettings, SettingsInvalid } from '#core/settings.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
+import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
 import type { Network } from './network.ts';
-import {
-  faultsOfQuota,
-  type ReservedConcurrency,
-  reservedConcurrencySchema,
-} from './reserved-concurrency.ts';
+import { faultsOfQuota, reservedConcurrencySchema } from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
 
 const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
@@ -85,7 +83,7 @@ const passedOn = {
   novaUrl: 'NOVA_URL',
   glanceUrl: 'GLANCE_URL',
   stagingBucket: 'CYBORG_STAGING_BUCKET',
-} as const;
+} as const satisfies Partial<Record<keyof CyborgSettings, string>>;
 
 export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 
@@ -99,13 +97,17 @@ export const metafileContext = 'measureBundles';
 /** ARN prefix of the account's things; only CloudFormation knows the account. */
 export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
 
+/** An app may give a reference to another stack, whose value only CloudFormation knows. */
+const matching = (pattern: RegExp, fault: string, missing?: string) =>
+  z.string(missing).refine((text) => Token.isUnresolved(text) || pattern.test(text), fault);
+
 const idList = (pattern: RegExp, what: string) =>
   z
     .string()
     .transform((text) => text.split(','))
     .pipe(
       z
-        .array(z.string().regex(pattern, `not the id of a ${what}`))
+        .array(matching(pattern, `not the id of a ${what}`))
         .min(1)
         .max(16),
     )
@@ -115,15 +117,17 @@ const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
 
 // The command line gives text, cdk.json any JSON value.
 const own = z.object({
-  passwordSecret: z
-    .string('the name or ARN of the secret in Secrets Manager that holds the password')
-    .regex(/^[\w/+=.@:-]{1,512}$/, 'not the name or ARN of a secret in Secrets Manager'),
+  passwordSecret: matching(
+    /^[\w/+=.@:-]{1,512}$/,
+    'not the name or ARN of a secret in Secrets Manager',
+    'the name or ARN of the secret in Secrets Manager that holds the password',
+  ),
   /** Key in the secret, if the secret is a JSON object. */
   passwordField: z.string().optional(),
-  passwordKeyArn: z
-    .string()
-    .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'not the ARN of a key in KMS')
-    .optional(),
+  passwordKeyArn: matching(
+    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
+    'not the ARN of a key in KMS',
+  ).optional(),
   keepData: z.stringbool().default(true),
   logRetentionDays: z.coerce
     .number()
@@ -136,13 +140,10 @@ const own = z.object({
     .string()
     .regex(/^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'not a domain name')
     .optional(),
-  certificateArn: z
-    .string()
-    .regex(
-      /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/,
-      'not the ARN of a certificate in AWS Certificate Manager',
-    )
-    .optional(),
+  certificateArn: matching(
+    /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/,
+    'not the ARN of a certificate in AWS Certificate Manager',
+  ).optional(),
   truststoreUri: z
     .string()
     .regex(/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\/[\w!.*'()/-]{1,1024}$/, 'not an S3 URI')
@@ -159,28 +160,44 @@ const own = z.object({
   reservedConcurrency: reservedConcurrencySchema,
   /** The account's concurrent executions; new accounts may have fewer than Lambda's default. */
   concurrencyQuota: z.coerce.number('not a number').int().min(100).max(1_000_000).default(1000),
-  alarmTopicArn: z
-    .string()
-    .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, 'not the ARN of an SNS topic')
-    .optional(),
+  alarmTopicArn: matching(
+    /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/,
+    'not the ARN of an SNS topic',
+  ).optional(),
   alarmEmail: z.email('not a mail address').optional(),
-});
+} satisfies Partial<Record<keyof CyborgSettings, z.ZodType>>);
 
-/** @throws DeploymentInvalid */
+const known = [...Object.keys(passedOn), ...Object.keys(own.shape)];
+
+/** The settings in the context. @throws DeploymentInvalid */
 export function readSettings(node: Node): DeploymentSettings {
-  if (node.tryGetContext('password') !== undefined) {
+  const names = [...known, 'password'].map((name) => [name, node.tryGetContext(name)] as const);
+  const unknown = unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]);
+  const remedy = 'Set them in the context of cdk.json, or with -c name=value.';
+  return deploymentOf(Object.fromEntries(names), unknown, remedy);
+}
+
+/** Settings given in code; the context is not read. @throws DeploymentInvalid */
+export function parseSettings(given: CyborgSettings): DeploymentSettings {
+  const unknown = unknownSettings(Object.keys(given), known);
+  return deploymentOf({ ...given }, unknown, 'Set them in the property settings of CyborgStack.');
+}
+
+function deploymentOf(
+  values: Readonly<Record<string, unknown>>,
+  unknown: readonly string[],
+  remedy: string,
+): DeploymentSettings {
+  if (values.password !== undefined) {
     throw new DeploymentInvalid(
       'The password must not be a setting: store it in Secrets Manager and name the secret in passwordSecret.',
     );
   }
+  const given = Object.fromEntries(known.map((setting) => [setting, textOf(values[setting])]));
   const passed = Object.entries(passedOn).flatMap(([setting, variable]) => {
-    const text = textOf(node.tryGetContext(setting));
+    const text = given[setting];
     return text === undefined ? [] : [[variable, text] as const];
   });
-  const known = [...Object.keys(passedOn), ...Object.keys(own.shape)];
-  const given = Object.fromEntries(
-    known.map((setting) => [setting, textOf(node.tryGetContext(setting))]),
-  );
   const parsed = own.safeParse(given);
   const environment = Object.fromEntries(passed);
   const faults = [
@@ -195,12 +212,11 @@ export function readSettings(node: Node): DeploymentSettings {
     ...(parsed.success
       ? faultsOfQuota(parsed.data.reservedConcurrency, parsed.data.concurrencyQuota)
       : []),
-    ...unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]),
+    ...unknown,
   ];
   if (!parsed.success || faults.length > 0) {
     throw new DeploymentInvalid(
-      `The deployment's settings are wrong. ${faults.join('; ')}. ` +
-        'Set them in the context of cdk.json, or with -c name=value.',
+      `The deployment's settings are wrong. ${faults.join('; ')}. ${remedy}`,
     );
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;

@@ -12,7 +12,7 @@ export function stackCosts(): FixedCosts {
   const settings = readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8');
   const { context } = JSON.parse(settings);
   const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] } });
-  const stack = new CyborgStack(app, 'cost', readSettings(app.node));
+  const stack = new CyborgStack(app, 'cost', { settings: readSettings(app.node) });
   const { Resources } = app.synth().getStackByName(stack.stackName).template;
   return fixedCostsOf(Object.values(Resources));
 }

@@ -6,6 +6,7 @@ import { createKeystone } from '#core/clients/keystone.ts';
 import { LoginRefused } from '#core/clients/own-token.ts';
 import { givenPassword } from '#core/clients/password.ts';
 import { readSecret } from '#core/clients/secrets.ts';
+import { queues } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/tables.ts';
@@ -15,8 +16,12 @@ import { type Check, CheckFailed, Undetermined } from './check.ts';
 
 /** Lambda keeps so many executions for functions without a reservation. */
 const unreserved = 100;
-/** New accounts have ten; binds then wait for each other. */
-const fewExecutions = 100;
+/** The consumers of all queues, when all are busy. */
+const consumersAtOnce = queues.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0);
+/** For the API, a reader for each shard of the streams, and the sweep. */
+const othersAtOnce = 20;
+/** New accounts have ten; a bind's requests and messages would then be throttled. */
+const neededAtOnce = consumersAtOnce + othersAtOnce;
 
 export const checks: readonly Check[] = [
   {
@@ -158,10 +163,14 @@ export const checks: readonly Check[] = [
       const { AccountLimit } = await aws.get('lambda', '/2016-08-19/account-settings');
       const limit = Number((AccountLimit as Record<string, unknown>)?.ConcurrentExecutions);
       const reserved = Object.values(settings.reservedConcurrency).reduce((a, b) => a + b, 0);
-      const needed = Math.max(fewExecutions, reserved > 0 ? reserved + unreserved : 0);
+      const needed = Math.max(neededAtOnce, reserved > 0 ? reserved + unreserved : 0);
+      const parts =
+        needed === neededAtOnce
+          ? `${consumersAtOnce} for the consumers of its queues, ${othersAtOnce} for its other functions`
+          : `${reserved} reserved, ${unreserved} that Lambda keeps for other functions`;
       if (limit >= needed) return `${limit}, of which ${reserved} would be reserved`;
       throw new CheckFailed(
-        `The account has ${limit} concurrent executions in ${aws.region}, and the stack needs ${needed}.`,
+        `The account has ${limit} concurrent executions in ${aws.region}, and the stack needs ${needed}: ${parts}.`,
         `aws service-quotas request-service-quota-increase --region ${aws.region} --service-code lambda --quota-code L-B99A9384 --desired-value ${Math.max(needed, 1000)}`,
       );
     },

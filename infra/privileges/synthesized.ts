@@ -52,7 +52,7 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
   const app = new App({
     context: { ...contextOfProject(), stage, 'aws:cdk:bundling-stacks': [], ...context },
   });
-  new CyborgStack(app, 'cyborg', readSettings(app.node));
+  new CyborgStack(app, 'cyborg', { settings: readSettings(app.node) });
   const assembly = app.synth();
   const { template, tags } = assembly.getStackByName('cyborg');
   const raw = template.Resources as Record<string, Json>;

@@ -1,4 +1,5 @@
-// AWS's default limits, and assumed durations. docs/scale.md names the sources.
+// AWS's default limits, and assumed durations. docs/scale.md names the sources, and which limits
+// could not be verified: those of jobs, connects and subscriptions.
 
 /** Per second, account and region. */
 export const quotas = {

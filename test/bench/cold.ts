@@ -67,7 +67,7 @@ export function benchCold(asked: readonly string[]): boolean {
 function makeBundles(outdir: string): Bundle[] {
   const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
   const app = new App({ outdir, context: { ...context, [metafileContext]: true } });
-  const stack = new CyborgStack(app, 'bundles', readSettings(app.node));
+  const stack = new CyborgStack(app, 'bundles', { settings: readSettings(app.node) });
   const { template } = app.synth().getStackByName(stack.stackName);
   const functions = Object.values(template.Resources as Record<string, FunctionResource>).filter(
     // Our own functions; the CDK adds one that runs during a deployment only.

@@ -10,7 +10,7 @@ function stackOf(context: Readonly<Record<string, unknown>> = {}) {
   const app = new App({
     context: { ...contextOfProject(), 'aws:cdk:bundling-stacks': [], ...context },
   });
-  return new CyborgStack(app, 'cyborg', readSettings(app.node));
+  return new CyborgStack(app, 'cyborg', { settings: readSettings(app.node) });
 }
 
 /** `path rule` of each finding, with or without regard to acknowledgements. */

@@ -212,7 +212,7 @@ describe('it says, with the command that mends it, that', () => {
         account.executions = 10;
         return {};
       },
-      'The account has 10 concurrent executions in eu-west-1, and the stack needs 100.',
+      'The account has 10 concurrent executions in eu-west-1, and the stack needs 100: 80 for the consumers of its queues, 20 for its other functions.',
       'aws service-quotas request-service-quota-increase --region eu-west-1 --service-code lambda',
     ],
     [
@@ -222,7 +222,7 @@ describe('it says, with the command that mends it, that', () => {
         account.executions = 300;
         return { reservedConcurrency: '{"accelerator-requests":300}' };
       },
-      'The account has 300 concurrent executions in eu-west-1, and the stack needs 400.',
+      'The account has 300 concurrent executions in eu-west-1, and the stack needs 400: 300 reserved, 100 that Lambda keeps for other functions.',
       '--quota-code L-B99A9384 --desired-value 1000',
     ],
     [

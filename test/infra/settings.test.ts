@@ -1,7 +1,10 @@
-import { App } from 'aws-cdk-lib';
+import { App, Stack } from 'aws-cdk-lib';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '#core/settings.ts';
-import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
+import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { DeploymentInvalid, parseSettings, readSettings } from '#infra/settings.ts';
 
 const least = {
   stage: 'test',
@@ -135,5 +138,59 @@ describe('the deployment', () => {
 
   it('reads the Keystone of the example', () => {
     expect(read({ ...least, keystoneUrl: 'https://keystone.example.org/v3' }).isExample).toBe(true);
+  });
+});
+
+describe('settings given in code', () => {
+  it('are those of the context, with values of their own types', () => {
+    const given = {
+      attachTypes: ['PCI', 'MDEV'],
+      policy: { 'cyborg:device:get_all': ['reader'] },
+      requireServiceToken: false,
+      console: false,
+      logRetentionDays: 30,
+      reservedConcurrency: { sweep: 2 },
+    } as const;
+    expect(parseSettings({ ...least, ...given })).toEqual(read({ ...least, ...given }));
+  });
+
+  it('are refused with the same faults, and the place where an app sets them', () => {
+    const wrong = { ...least, logRetentionDays: 8, domainName: 'a.cloud.test', keepdata: 'false' };
+    const [here, there] = [() => parseSettings(wrong), () => read(wrong)].map((parse) => {
+      try {
+        parse();
+      } catch (error) {
+        if (error instanceof DeploymentInvalid) return error.message.split(' Set them in ');
+      }
+      throw new Error('The settings are not refused.');
+    });
+    expect(here?.[0]).toMatch(/logRetentionDays: .*domainName: .*did you mean keepData/);
+    expect(here?.[0]).toBe(there?.[0]);
+    expect(here?.[1]).toBe('the property settings of CyborgStack.');
+    expect(() => parseSettings({ ...least, ...{ password: 'secret' } })).toThrow(/Secrets Manager/);
+  });
+
+  it('may refer to resources of other stacks, where an id or an ARN is asked for', () => {
+    const { topicArn } = new Topic(new Stack(new App(), 'platform'), 'Pager');
+    expect(parseSettings({ ...least, alarmTopicArn: topicArn }).alarmTopicArn).toBe(topicArn);
+    expect(() => parseSettings({ ...least, alarmEmail: topicArn })).toThrow(/alarmEmail: /);
+  });
+
+  it('let functions read a secret of another stack, and no other', () => {
+    const app = new App({ context: { 'aws:cdk:bundling-stacks': [] } });
+    const { secretArn: passwordSecret } = new Secret(new Stack(app, 'platform'), 'Password');
+    const { stackName } = new CyborgStack(app, 'cyborg', {
+      settings: { ...least, passwordSecret },
+    });
+    const { template } = app.synth().getStackByName(stackName);
+    const reading = [
+      ...JSON.stringify(template).matchAll(
+        /"secretsmanager:GetSecretValue","Effect":"Allow","Resource":(\{.*?\}|".*?")/g,
+      ),
+    ].map(([, resource]) => resource);
+    expect(reading.length).toBeGreaterThan(5);
+    expect(new Set(reading)).toEqual(
+      new Set([expect.stringMatching(/^\{"Fn::ImportValue":"platform:[^"]*Password[^"]*"\}$/)]),
+    );
   });
 });
