@@ -1,6 +1,7 @@
 // `cyborg-ops import cyborg --tables <file>`: shows what of Cyborg's tables this stack would take
 // over; with `--apply` it takes it over. `cyborg-ops import queries` prints the statements whose
-// answers the file has. docs/import.md has the steps before and after.
+// answers the file has, and `cyborg-ops import nova-pci` is a command of its own. docs/import.md
+// has the steps before and after.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -16,9 +17,14 @@ import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
 import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
 import { countLine, linesOf } from './import/print-plan.ts';
+import { importNovaPci } from './import-nova-pci.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
+  if (words[0] === 'nova-pci') {
+    await importNovaPci.main(words.slice(1));
+    return;
+  }
   const { values: given, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
@@ -32,7 +38,9 @@ async function main(words: string[]): Promise<void> {
   });
   const [what, ...others] = positionals;
   if (others.length > 0 || (what !== 'cyborg' && what !== 'queries')) {
-    throw new WrongArguments('What to import must be cyborg, or queries for the statements.');
+    throw new WrongArguments(
+      'What to import must be cyborg, nova-pci, or queries for the statements.',
+    );
   }
   if (what === 'queries') {
     console.log(queries());
@@ -84,5 +92,8 @@ async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
 export const importCyborg: StackCommand = {
   main,
   isRefusal: (error) =>
-    error instanceof TablesRefused || error instanceof ImportRefused || error instanceof NotVisible,
+    error instanceof TablesRefused ||
+    error instanceof ImportRefused ||
+    error instanceof NotVisible ||
+    importNovaPci.isRefusal?.(error) === true,
 };

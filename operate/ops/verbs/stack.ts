@@ -53,12 +53,22 @@ const enrol = { usage: enrolUsage, load: async () => (await import('#operate/enr
 const importing = {
   usage: `${asTyped('import')} cyborg --tables <file> [--skip <name>] [--apply] [--json] [--environment <file>]
 ${asTyped('import')} queries
+${asTyped('import')} nova-pci --conf <file> ... [--flavors <file>] [--attach-mdev]
+    [--mdev-trait <trait>=<type> ...] [--suffix <text>] [--skip <name>] [--apply]
+    [--settings-out <file>] [--json] [--environment <file>]
 
-Shows what of a Cyborg this stack would take over, and exits with 1 if something is refused.
+Shows what of a Cyborg, or of Nova's PCI passthrough and vGPUs of a compute node, this stack would
+take over, and exits with 1 if something is refused.
 
 queries        prints the SQL statements; their answers are the file
 --tables       what "mysql --xml" prints for these statements
---skip         leaves a refused profile, device or server out, by its name; repeatable
+--conf         nova.conf of the compute node; repeatable, as nova-compute's --config-file
+--flavors      what "openstack flavor list --long --all -f json" prints
+--attach-mdev  Nova on this host attaches mdevs of accelerator requests
+--mdev-trait   a trait of Nova's providers of vGPUs, and the mdev type that has it; repeatable
+--suffix       of the names of changed copies of flavors; -accel
+--settings-out writes the agent's settings, with --apply; a file that exists is not replaced
+--skip         leaves out what is refused, by its name; repeatable
 --apply        write; without it, the plan is shown
 --json         the plan as JSON
 --environment  the settings of a function, as JSON; without it they come from the environment`,
@@ -210,6 +220,25 @@ Renames traits and resource classes in stored device profiles.
       ...environment,
     },
     example: 'cyborg-ops import cyborg --tables cyborg.xml --environment prod.json',
+    ...importing,
+  },
+  {
+    path: ['import', 'nova-pci'],
+    summary: "moves a compute node's PCI passthrough and vGPUs from Nova",
+    arguments: [],
+    options: {
+      conf: value('file', 'nova.conf of the compute node; repeatable'),
+      flavors: value('file', 'what openstack flavor list --long --all -f json prints'),
+      'attach-mdev': { type: 'boolean', help: 'Nova attaches mdevs of accelerator requests' },
+      'mdev-trait': value('trait=type', 'the mdev type that has a trait; repeatable'),
+      suffix: value('text', 'of the names of changed copies of flavors; -accel'),
+      skip: value('name', 'what to leave out; repeatable'),
+      'settings-out': value('file', "writes the agent's settings, with --apply"),
+      apply: { type: 'boolean', help: 'create the profiles; without it, the plan is shown' },
+      json: { type: 'boolean', help: 'the plan as JSON' },
+      ...environment,
+    },
+    example: 'cyborg-ops import nova-pci --conf nova.conf --flavors flavors.json',
     ...importing,
   },
   {

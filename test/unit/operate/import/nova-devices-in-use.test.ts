@@ -1,0 +1,64 @@
+// The planned settings in driver pci of the agent, on a host whose servers still have Nova's
+// devices: docs/import.md says what becomes of them.
+
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createPciDriver } from '#agent/drivers/pci.ts';
+import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { groupResources, groupTraits } from '#core/domain/device-profile.ts';
+import { readNovaConf } from '#operate/import/nova-conf.ts';
+import { planNova } from '#operate/import/plan-nova.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+
+const running = '0000:3b:00.0';
+const stopped = '0000:5e:00.0';
+let host: GuardedHost;
+beforeEach(() => {
+  host = aGuardedHost();
+  for (const address of [running, stopped]) {
+    // As libvirt leaves a function that a server has, or has had until it was stopped.
+    host.tree.addFunction({ address, vendor: '10de', product: '2235', driver: 'vfio-pci' });
+  }
+});
+afterEach(() => host.remove());
+
+const text = `[pci]
+device_spec = {"vendor_id": "10de", "product_id": "2235"}
+alias = {"name": "a40", "vendor_id": "10de", "product_id": "2235", "device_type": "type-PCI"}
+`;
+const { settings, profiles } = planNova({
+  options: readNovaConf([{ path: 'nova.conf', text }]),
+  ...{ flavors: undefined, stored: undefined, mdevTraits: new Map(), isMdevAttached: false },
+  skipped: new Set(),
+});
+
+async function discover() {
+  const { sysfs, hardware, log } = host;
+  const allowList = pciAllowList.parse(settings?.pci?.allow_list);
+  const driver = createPciDriver({ sysfs, hardware, guards: await host.guards(), log, allowList });
+  expect(await driver.plan?.()).toEqual([]);
+  return driver.discover();
+}
+
+it('does not offer what a running server has, and offers it when QEMU has closed it', async () => {
+  const group = host.sysfs.linkName(`bus/pci/devices/${running}/iommu_group`);
+  host.proc.addProcess(31, { comm: 'qemu-system-x86', open: [`/dev/vfio/${group}`] });
+  const during = await discover();
+  expect(Object.keys(during.devices)).toEqual([stopped]);
+  expect(during.notOffered).toEqual([
+    { address: running, reason: `is open: process 31 (qemu-system-x86) uses /dev/vfio/${group}` },
+  ]);
+  host.proc.link('31/fd/0', '/dev/null');
+  expect(Object.keys((await discover()).devices)).toEqual([running, stopped]);
+});
+
+it('offers devices of the class and with the traits that the profile asks for', async () => {
+  const [group = {}] = profiles[0]?.groups ?? [];
+  const { devices } = await discover();
+  for (const { offers } of Object.values(devices)) {
+    expect(groupResources(group)).toEqual({ [offers?.resource_class ?? '']: 1 });
+    // The control plane adds this trait to every provider.
+    const traits = [...(offers?.traits ?? []), 'OWNER_CYBORG'];
+    expect(traits).toEqual(expect.arrayContaining(groupTraits(group, 'required')));
+  }
+  expect(Object.keys(devices)).toEqual([running, stopped]);
+});
