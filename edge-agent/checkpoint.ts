@@ -9,7 +9,8 @@
 //   mark stays until its cleaning is recorded, or until the driver finds that it does not exist.
 //   An object without a mark is never cleaned.
 // - A file that this version cannot read is kept under another name and never overwritten: only
-//   its marks tell our objects from those of other programs.
+//   its marks tell our objects from those of other programs. The files of the release before are
+//   read: a new field has a default.
 // - Memory changes after the disk: a change that could not be stored has no effect.
 // - A boot invalidates all entries: what was prepared is gone, and documents for an earlier boot
 //   are refused. Confirmed marks of the boot before are kept as `lost`, to prepare it again.
@@ -59,8 +60,11 @@ const mark = z.object({
   info: handleInfo,
   /** Epoch of the attach handle when it was last prepared. */
   epoch: z.number(),
-  /** The last step about it was to prepare it, and has succeeded. */
-  is_confirmed: z.boolean(),
+  /**
+   * The last step about it was to prepare it, and has succeeded. Agents of 0.1 do not write it, and
+   * prepare all of an earlier boot again.
+   */
+  is_confirmed: z.boolean().default(true),
 });
 /** A handle that the agent has prepared, or is about to prepare. */
 export type PreparedMark = z.infer<typeof mark>;

@@ -188,7 +188,8 @@ function engine(layout: Layout): Launched {
   };
 }
 
-function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
+/** The variables of an agent of this system. */
+export function agentEnvironment(layout: Layout, agent: AgentOptions): Record<string, string> {
   const certificates = openCertificates(certificateDirectory(layout));
   const files = certificates.issueHostCertificate(thingName(layout.stage, agent.hostname));
   const images = environmentOf(layout).AWS_ENDPOINT_URL_S3 ?? urlOf(layout, 's3');
