@@ -170,7 +170,7 @@ export const alarmEntries = {
   ),
   'binds-slow': ticket(
     'One bind in ten that needs its host takes two minutes or more.',
-    'cyborg-ops incidents --kind stuck-job',
+    doctor,
     failing('host-jobs'),
   ),
   'placement-late': ticket(
