@@ -104,7 +104,7 @@ export const alarmEntries = {
   }),
   unauthorized: ticket(
     'The API answers many requests with 401.',
-    'aws logs tail /aws/vendedlogs/<stage>-cyborg-api --since 10m --filter-pattern \'{ $.status = "401" }\'',
+    'aws logs filter-log-events --log-group-name /aws/vendedlogs/<stage>-cyborg-api --start-time $(date -d "10 min ago" +%s000) --filter-pattern \'{ $.status = "401" }\'',
     {
       groups: ['/aws/vendedlogs/<stage>-cyborg-api'],
       query: 'filter status = "401" | stats count() as answers by from | sort answers desc',
@@ -180,17 +180,17 @@ export const alarmEntries = {
   ),
   'announcements-late': ticket(
     'Events on EventBridge wait for five minutes or more.',
-    'aws logs tail /aws/lambda/<stage>-announcements --since 30m',
+    'aws logs filter-log-events --log-group-name /aws/lambda/<stage>-announcements --start-time $(date -d "30 min ago" +%s000) --filter-pattern ERROR',
     failing('announcements'),
   ),
   'changes-late': page(
     'The follow-up work of committed changes waits for a minute or more.',
-    'aws logs tail /aws/lambda/<stage>-changes --since 30m',
+    'aws logs filter-log-events --log-group-name /aws/lambda/<stage>-changes --start-time $(date -d "30 min ago" +%s000) --filter-pattern ERROR',
     failing('changes'),
   ),
   'sweep-fails': page(
     'No deadline was enforced for three minutes.',
-    'aws logs tail /aws/lambda/<stage>-sweep --since 30m',
+    'aws logs filter-log-events --log-group-name /aws/lambda/<stage>-sweep --start-time $(date -d "30 min ago" +%s000) --filter-pattern ERROR',
     failing('sweep'),
   ),
 } as const satisfies Record<string, AlarmEntry>;
