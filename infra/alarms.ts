@@ -1,4 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
+import { Aws, Duration, Tags } from 'aws-cdk-lib';
 import {
   Alarm,
   ComparisonOperator,
@@ -11,6 +11,8 @@ import {
 import { Construct } from 'constructs';
 import type { HostState } from '#core/domain/usage-metrics.ts';
 import type { FunctionName } from './access.ts';
+import { type AlarmEntry, type AlarmName, alarmEntries, inStage } from './alarm-entries.ts';
+import { logsInsightsUrl } from './logs-insights.ts';
 import {
   apiMetric,
   deadQueueNames,
@@ -23,6 +25,8 @@ import {
   tableMetric,
   unauthorized,
 } from './metrics.ts';
+import { runbookOf } from './runbooks.ts';
+import type { AlarmActions } from './settings.ts';
 
 export interface Watched {
   readonly stage: string;
@@ -31,11 +35,14 @@ export interface Watched {
   readonly limited: readonly FunctionName[];
   /** The action on each change of state. */
   readonly action: IAlarmAction | undefined;
+  /** Which alarms have the action. */
+  readonly actionsOf: AlarmActions;
+  readonly runbooks: string | undefined;
 }
 
 interface AlarmRow {
   /** Without the stage. docs/operations.md has an entry for each. */
-  readonly name: string;
+  readonly name: AlarmName;
   readonly metric: IMetric;
   readonly threshold: number;
   /** Number of consecutive periods. */
@@ -213,7 +220,7 @@ export class Alarms extends Construct {
     this.all = rowsOf(watched).map(({ name, metric, threshold, periods }) => {
       const alarm = new Alarm(this, name, {
         alarmName: `${watched.stage}-${name}`,
-        alarmDescription: `See ${name} in docs/operations.md.`,
+        alarmDescription: descriptionOf(name, watched),
         metric,
         threshold,
         evaluationPeriods: periods,
@@ -221,11 +228,29 @@ export class Alarms extends Construct {
         // Idle queues and functions report no data.
         treatMissingData: TreatMissingData.NOT_BREACHING,
       });
-      if (watched.action) {
+      const { severity } = alarmEntries[name];
+      Tags.of(alarm).add('severity', severity);
+      if (watched.action && (watched.actionsOf === 'all' || severity === 'page')) {
         alarm.addAlarmAction(watched.action);
         alarm.addOkAction(watched.action);
       }
       return alarm;
     });
   }
+}
+
+/** At most 1,024 characters. The address of the query comes last: nothing is added to it. */
+function descriptionOf(name: AlarmName, { stage, runbooks }: Watched): string {
+  const { severity, meaning, firstCommand, logs }: AlarmEntry = alarmEntries[name];
+  const lines = [
+    meaning,
+    `Severity: ${severity}`,
+    `First: ${inStage(stage, firstCommand)}`,
+    `Runbook: ${runbookOf(name, runbooks)}`,
+  ];
+  if (logs) {
+    const groups = logs.groups.map((group) => inStage(stage, group));
+    lines.push(`Logs: ${logsInsightsUrl(Aws.REGION, { ...logs, groups })}`);
+  }
+  return lines.join('\n');
 }

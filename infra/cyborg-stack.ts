@@ -81,7 +81,11 @@ export class CyborgStack extends Stack {
     const topic = createNotification(this, settings);
     const action = topic && new SnsAction(topic);
     const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
-    const { all: alarms } = new Alarms(this, 'Alarms', { stage, apiId, limited, action });
+    const { all: alarms } = new Alarms(this, 'Alarms', {
+      ...{ stage, apiId, limited, action },
+      actionsOf: settings.alarmActions,
+      runbooks: settings.runbooks,
+    });
     const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, hasConsole, alarms });
 
     this.endpoint = `${api.url}/accelerator/v2`;

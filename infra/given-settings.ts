@@ -56,6 +56,10 @@ export interface CyborgSettings {
   /** Excludes alarmEmail. */
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;
+  /** Which alarms are sent: all, or those of the severity `page`. */
+  readonly alarmActions?: 'all' | 'page';
+  /** Address of docs/operations.md as your team publishes it. */
+  readonly runbooks?: string;
   /** The web page of operators. */
   readonly console?: boolean;
   readonly historyDays?: number;

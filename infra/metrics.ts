@@ -28,8 +28,8 @@ export interface How {
 
 /** The dead-letter queues, without the stage. */
 export const deadQueueNames = [
-  ...queues.map(({ name }) => `${name}-dead`),
-  ...streamConsumers.map((name) => `${name}-dead`),
+  ...queues.map(({ name }) => `${name}-dead` as const),
+  ...streamConsumers.map((name) => `${name}-dead` as const),
   'rules-dead',
 ] as const;
 

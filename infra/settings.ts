@@ -16,6 +16,10 @@ import type { Throttling } from './throttling.ts';
 const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+const alarmActions = ['all', 'page'] as const;
+/** Which alarms are sent: all, or those of the severity `page`. */
+export type AlarmActions = (typeof alarmActions)[number];
+
 export interface DeploymentSettings {
   readonly stage: string;
   /** Environment of every function, without the password. */
@@ -46,6 +50,9 @@ export interface DeploymentSettings {
   /** An existing SNS topic for alarms. */
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;
+  readonly alarmActions: AlarmActions;
+  /** Address of the runbook; without it alarms name its path and the release's tag. */
+  readonly runbooks?: string;
   /** Keystone is the example's: sufficient to synthesize, not to deploy. */
   readonly isExample: boolean;
 }
@@ -165,6 +172,12 @@ const own = z.object({
     'not the ARN of an SNS topic',
   ).optional(),
   alarmEmail: z.email('not a mail address').optional(),
+  alarmActions: z.enum(alarmActions).default('all'),
+  runbooks: z
+    .string()
+    .regex(/^https:\/\/[\w.-]+(:\d+)?(\/[\w.~%/@-]*)?$/, 'not an https URL without query and #')
+    .max(128, 'longer than 128 characters')
+    .optional(),
 } satisfies Partial<Record<keyof CyborgSettings, z.ZodType>>);
 
 const known = [...Object.keys(passedOn), ...Object.keys(own.shape)];
@@ -222,7 +235,7 @@ function deploymentOf(
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, truststoreUri, truststoreVersion } = parsed.data;
   const { subnetIds, securityGroupIds } = parsed.data;
-  const { alarmTopicArn, alarmEmail, passwordKeyArn } = parsed.data;
+  const { alarmTopicArn, alarmEmail, runbooks, passwordKeyArn } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -255,6 +268,8 @@ function deploymentOf(
     ...(subnetIds && securityGroupIds && { network: { subnetIds, securityGroupIds } }),
     ...(alarmTopicArn && { alarmTopicArn }),
     ...(alarmEmail && { alarmEmail }),
+    alarmActions: parsed.data.alarmActions,
+    ...(runbooks && { runbooks }),
     isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
   };
 }

@@ -72,6 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'core',
     'edge-agent/version.ts',
     'operate/arguments.ts',
+    'package.json',
   ],
   operate: [
     'operate',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import { type AlarmName, alarmEntries } from '#infra/alarm-entries.ts';
 import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
@@ -84,6 +85,20 @@ describe('the recipient of alarms', () => {
     const { made, actions } = actionsIn({ alarmTopicArn });
     for (const each of actions) expect(each).toEqual([alarmTopicArn, alarmTopicArn]);
     expect(made.ofType('AWS::SNS::Topic')).toEqual([]);
+  });
+
+  it('gets only the alarms of the severity page, if that is set', () => {
+    const alarmTopicArn = 'arn:aws:sns:us-east-1:111122223333:pager';
+    const sent = synthesize({ alarmTopicArn, alarmActions: 'page' })
+      .ofType('AWS::CloudWatch::Alarm')
+      .map(({ properties: { AlarmName, AlarmActions = [], OKActions = [] } }) => {
+        return [AlarmName.slice(`${stage}-`.length), [AlarmActions, OKActions].flat()] as const;
+      });
+    for (const [name, actions] of sent) {
+      const isPage = alarmEntries[name as AlarmName].severity === 'page';
+      expect(actions, name).toEqual(isPage ? [alarmTopicArn, alarmTopicArn] : []);
+    }
+    expect(new Set(sent.map(([, { length }]) => length))).toEqual(new Set([0, 2]));
   });
 
   it('gets mail from a topic of the stage, encrypted by a key that alarms may use', () => {
