@@ -61,7 +61,7 @@ const mark = z.object({
   /** Epoch of the attach handle when it was last prepared. */
   epoch: z.number(),
   /**
-   * The last step about it was to prepare it, and has succeeded. Agents of 0.1 do not write it, and
+   * The last step about it was to prepare it, and has succeeded. Agents of 0.1 do not say so, and
    * prepare all of an earlier boot again.
    */
   is_confirmed: z.boolean().default(true),

@@ -2,7 +2,7 @@
 // checkout, on each Node that a user may have, with the npm that this Node ships. Node and npm
 // come from npm themselves. Last line: the counts.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,6 +40,8 @@ function installMachine(directory: string, machine: (typeof machines)[number]): 
 
 function copyCheckout(directory: string): void {
   mkdirSync(directory, { recursive: true });
+  // Files that were only touched count as changed until the index is refreshed, and stash fails.
+  spawnSync('git', ['update-index', '-q', '--refresh'], { cwd: root });
   const changed = execFileSync('git', ['stash', 'create'], { cwd: root, encoding: 'utf8' }).trim();
   const tar = execFileSync('git', ['archive', changed || 'HEAD'], {
     cwd: root,
