@@ -3,7 +3,7 @@
 // SOURCE_DATE_EPOCH. Needs dpkg-deb, tar, zstd, and the C compiler of the processor.
 
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -34,6 +34,7 @@ async function main(): Promise<void> {
   }
   const at = Number(process.env.SOURCE_DATE_EPOCH ?? runTool('git', ['log', '-1', '--format=%ct']));
   const out = resolve(given.out);
+  mkdirSync(out, { recursive: true });
   const tree = mkdtempSync(join(tmpdir(), 'agent-package-'));
   try {
     const version = `${agentVersion}-${revision}`;
