@@ -31,7 +31,7 @@ describe(`after an upgrade from ${newest.replace('.json', '')}`, () => {
   beforeAll(async () => {
     const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
     await world.startComputeNode('cmp1');
-    await loadRows(recorded.rows);
+    await loadRows(recorded);
     host = new VgpuHost(world);
     host.recordJobs();
     Object.assign(host.counts, recorded.boot, { instances: 3, boots: 1 });

@@ -11,6 +11,8 @@ import { instanceOf, VgpuHost } from './vgpu-host.ts';
 import { stage, type World } from './world.ts';
 
 export interface Recorded {
+  /** When it was recorded; ISO 8601. */
+  readonly at: string;
   readonly rows: readonly { readonly table: string; readonly row: Record<string, unknown> }[];
   readonly messages: readonly { readonly queue: string; readonly body: unknown }[];
   /** Jobs that the host has not answered, by what they are for. */
@@ -84,6 +86,7 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
     patience,
   );
   return {
+    at: new Date().toISOString(),
     jobs: { bind, release },
     unbound: json.arqs[0].uuid,
     boot: { boot_id: `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`, sequence },
@@ -114,10 +117,15 @@ async function allRows(): Promise<Recorded['rows']> {
   return pages.flat();
 }
 
-/** Puts the rows into the tables of this world. */
-export async function loadRows(rows: Recorded['rows']): Promise<void> {
+/** Puts the rows into the tables of this world, as if they had been recorded a moment ago. */
+export async function loadRows({ rows, at }: Recorded): Promise<void> {
+  const laterMs = Date.now() - Date.parse(at);
+  const moved = (text: string) => new Date(Date.parse(text) + laterMs).toISOString();
   for (const { table, row } of rows) {
     const TableName = tableName(stage, table as (typeof tables)[number]['name']);
-    await documents().send(new PutCommand({ TableName, Item: row }));
+    const Item = JSON.parse(JSON.stringify(row).replaceAll(timestamps, moved));
+    await documents().send(new PutCommand({ TableName, Item }));
   }
 }
+
+const timestamps = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
