@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { countReporter } from './test/support/count-reporter.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { patience } from './test/support/patience.ts';
 
 export default defineConfig({
@@ -10,6 +11,7 @@ export default defineConfig({
     // Each file starts its own engine on its own port, so files run beside each other in any
     // order.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Only against what would never end: a test's own waits end with what they wait for.
     testTimeout: 300_000,
     hookTimeout: 300_000,
