@@ -85,7 +85,7 @@ async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
     tableName(deps.settings.stage, name),
   ) as [string, string];
   const imports = importStore(strong, { arqs, inventory });
-  const { imported, present } = await importAll({ ...deps, imports }, plan);
+  const { imported, present } = await importAll({ ...deps, imports, tell: console.error }, plan);
   console.log(`Imported ${imported}; ${present} were present already.`);
 }
 

@@ -8,6 +8,7 @@ import { handleStateOf } from '#core/domain/handle-state.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
+import type { ImportDeps } from '#core/operations/import/import-device.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
@@ -41,8 +42,9 @@ const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'anot
 const names = ['arqs', 'inventory', 'device-profiles'] as const satisfies TableName[];
 
 let world: World;
-let deps: ConsumerDeps;
+let deps: ConsumerDeps & ImportDeps;
 let servers: Set<string>;
+let told: string[] = [];
 let sequence = 0;
 const backups = () => backupStore(createDocuments().documents);
 
@@ -50,6 +52,11 @@ beforeAll(async () => {
   world = await startWorld();
   deps = {
     ...world.deps,
+    // The lease of a process that died ends while the next one waits.
+    sleep: async () => {
+      await leaseEnded();
+    },
+    tell: (sentence) => told.push(sentence),
     clients: {
       ...world.deps.clients,
       nova: {
@@ -192,7 +199,6 @@ describe('an import from Cyborg', () => {
       for (const phase of ['before', 'after'] as const) {
         await emptied();
         await expect(importOnce(diesAt(call, phase), dump)).rejects.toThrow('died');
-        await leaseEnded();
         await importOnce(undefined, dump);
         expect(await rows(), `${phase} call ${call}`).toBe(whole);
         // The plan leaves out servers that have their binding.
@@ -204,8 +210,9 @@ describe('an import from Cyborg', () => {
   it('goes on with a device that is larger than a transaction', async () => {
     const dump = aCyborg({ handles: 120 });
     await expect(importOnce(diesAt(60, 'after'), dump)).rejects.toThrow('died');
-    await leaseEnded();
+    told = [];
     expect(await importOnce(undefined, dump)).toEqual({ imported: 3, present: 1 });
+    expect(told).toEqual([expect.stringContaining('waits for up to 90 s')]);
     expect((await states()).filter((state) => state === 'restored')).toHaveLength(118);
   });
 
@@ -276,6 +283,16 @@ describe('an import from Cyborg', () => {
     await expect(importAll({ ...deps, imports }, plan)).rejects.toThrow(
       'an agent of this service has reported it already',
     );
+  });
+
+  it('ends with a sentence where the host does not stop to report', async () => {
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    await deps.store.inventory.takeLease(cyborgHost, 'a report', later, later);
+    const { sleep } = deps;
+    Object.assign(deps, { sleep: async () => {} });
+    await expect(importOnce()).rejects.toThrow('is still being changed');
+    Object.assign(deps, { sleep });
+    expect(await importOnce()).toEqual({ imported: 3, present: 1 });
   });
 
   it('counts imported ARQs in a quota', async () => {

@@ -1,8 +1,7 @@
-import type { Deps } from '../../deps.ts';
 import type { DeviceProfile } from '../../domain/device-profile.ts';
 import type { ImportedDevice, ImportedServer } from '../../domain/imports.ts';
 import type { ImportStore } from '../../store/imports.ts';
-import { importDevice } from './import-device.ts';
+import { type ImportDeps, importDevice } from './import-device.ts';
 import { importProfile } from './import-profile.ts';
 import type { Imported } from './import-refused.ts';
 import { importServer } from './import-server.ts';
@@ -20,7 +19,7 @@ export interface Imports {
  * @throws ImportRefused
  */
 export async function importAll(
-  deps: Deps & { readonly imports: ImportStore },
+  deps: ImportDeps & { readonly imports: ImportStore },
   { profiles, devices, servers }: Imports,
 ): Promise<Readonly<Record<Imported, number>>> {
   const counts = { imported: 0, present: 0 };

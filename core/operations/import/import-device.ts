@@ -5,31 +5,49 @@ import { type Imported, ImportRefused } from './import-refused.ts';
 
 /** Longer than the writes of one device take; a report of the host waits for no longer. */
 const leaseSeconds = 60;
+const pauseSeconds = 2;
+/** A killed import leaves its lease behind: waits until that has ended, and a little longer. */
+const attempts = leaseSeconds / pauseSeconds + 15;
+
+export interface ImportDeps extends Deps {
+  /** Takes a sentence for the operator, who waits. */
+  readonly tell: (sentence: string) => void;
+}
 
 /**
  * Stores a device of another service, with its providers and all handles withheld. Repeatable: a
  * device that an earlier attempt has stored stays as it is now. The lease keeps reports of the
  * host away meanwhile.
  *
- * @throws ImportRefused where an agent has reported the device before, or reports at this moment
+ * @throws ImportRefused where an agent has reported the device before, or does not stop reporting
  */
-export async function importDevice(deps: Deps, imported: ImportedDevice): Promise<Imported> {
-  const { inventory } = deps.store;
+export async function importDevice(deps: ImportDeps, imported: ImportedDevice): Promise<Imported> {
   const { hostname } = imported.device;
   const holder = deps.uuid();
-  const [now, until] = [0, leaseSeconds].map((seconds) =>
-    new Date(deps.clock() + seconds * 1000).toISOString(),
-  ) as [string, string];
-  if (!(await inventory.takeLease(hostname, holder, now, until))) {
-    throw new ImportRefused(
-      `Host ${hostname} is being changed now, by a report or by another import. Try again.`,
-    );
-  }
+  await leased(deps, hostname, holder);
   try {
     return await importUnderLease(deps, imported);
   } finally {
-    await inventory.endLease(hostname, holder);
+    await deps.store.inventory.endLease(hostname, holder);
   }
+}
+
+async function leased(deps: ImportDeps, hostname: string, holder: string): Promise<void> {
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const [now, until] = [0, leaseSeconds].map((seconds) =>
+      new Date(deps.clock() + seconds * 1000).toISOString(),
+    ) as [string, string];
+    if (await deps.store.inventory.takeLease(hostname, holder, now, until)) return;
+    if (attempt === 1) {
+      deps.tell(
+        `Host ${hostname} is being changed by a report, or by an import that was killed; waits for up to ${attempts * pauseSeconds} s.`,
+      );
+    }
+    await deps.sleep(pauseSeconds * 1000);
+  }
+  throw new ImportRefused(
+    `Host ${hostname} is still being changed, by reports or by another import. Stop its agent, and try again.`,
+  );
 }
 
 async function importUnderLease(deps: Deps, imported: ImportedDevice): Promise<Imported> {
