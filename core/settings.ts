@@ -75,6 +75,8 @@ const environment = z.object({
   CYBORG_RESOLVE_WAIT_SECONDS: z.coerce.number().int().min(0).max(25).default(25),
   /** Bucket of images for hosts; the default is the stage's name and `-cyborg-staging`. */
   CYBORG_STAGING_BUCKET: z.string().min(3).max(63).optional(),
+  /** ARN of the role whose session signs the URLs of images; the default is the function's own. */
+  CYBORG_IMAGE_READER_ROLE: z.string().startsWith('arn:').optional(),
   /** For S3 endpoints without virtual-hosted-style addresses. */
   CYBORG_S3_PATH_STYLE: flag(false),
   /**
@@ -128,7 +130,11 @@ export interface Settings {
   readonly unboundArqsMax: number;
   readonly historyDays: number;
   readonly consoleDirectory?: string;
-  readonly staging: { readonly bucket: string; readonly usesPathStyle: boolean };
+  readonly staging: {
+    readonly bucket: string;
+    readonly usesPathStyle: boolean;
+    readonly readerRole?: string;
+  };
   readonly keystone: {
     readonly url: string;
     readonly publicUrl: string;
@@ -202,6 +208,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     staging: {
       bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
       usesPathStyle: given.CYBORG_S3_PATH_STYLE,
+      ...(given.CYBORG_IMAGE_READER_ROLE && { readerRole: given.CYBORG_IMAGE_READER_ROLE }),
     },
     keystone: {
       url: given.KEYSTONE_URL,

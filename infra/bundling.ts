@@ -20,13 +20,15 @@ export const bundling = {
     "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
 } satisfies BundlingOptions;
 
+const staging = ['@aws-sdk/client-s3', '@aws-sdk/client-sts', '@aws-sdk/s3-request-presigner'];
+
 /** Replaces clients of services that the function may not use, to reduce its bundle. */
 export function aliasesOf(name: FunctionName): Record<string, string> {
   const { jobs, messagesHosts, stagesImages } = access[name];
   const left = [
     ...(jobs ? [] : ['@aws-sdk/client-iot']),
     ...(messagesHosts ? [] : ['@aws-sdk/client-iot-data-plane']),
-    ...(stagesImages ? [] : ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']),
+    ...(stagesImages ? [] : staging),
   ];
   return {
     '@aws-sdk/credential-provider-node': credentials,

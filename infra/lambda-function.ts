@@ -27,6 +27,7 @@ import { connectToNetwork } from './network.ts';
 import type { Queues } from './queues.ts';
 import {
   type DeploymentSettings,
+  imageReaderVariable,
   type LogLevel,
   passwordFieldVariable,
   passwordSecretVariable,
@@ -34,6 +35,7 @@ import {
   stagingBucketVariable,
   thingArnVariable,
 } from './settings.ts';
+import { createImageReader } from './staging.ts';
 import type { Tables } from './tables.ts';
 
 /** The resources and settings that functions are created with. */
@@ -126,7 +128,7 @@ export class LambdaFunction extends NodejsFunction {
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
     if (messagesHosts) this.#allowMessages(settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
-    if (stagesImages) this.#allowStaging(staging);
+    if (stagesImages) this.#allowStaging(staging, role);
     if (announces) this.#allowAnnouncing(settings.stage);
     if (settings.network && (callsOpenStack || forwardsSignIns)) {
       connectToNetwork(this, functionName, settings.network);
@@ -168,12 +170,15 @@ export class LambdaFunction extends NodejsFunction {
   }
 
   /** Without the permission to list the bucket, S3 answers 403 for missing objects. */
-  #allowStaging(bucket: Bucket): void {
+  #allowStaging(bucket: Bucket, role: Role): void {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
     const images = bucket.arnForObjects('images/*');
     this.#allow('s3', ['GetObject', 'PutObject'], [images]);
     this.#acknowledge(images, 'Images are staged on demand, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
+    const { roleArn } = createImageReader(this, bucket, role);
+    this.addEnvironment(imageReaderVariable, roleArn);
+    this.#allow('sts', ['AssumeRole'], [roleArn]);
   }
 
   #allowAnnouncing(stage: string): void {

@@ -93,6 +93,7 @@ const passedOn = {
 } as const satisfies Partial<Record<keyof CyborgSettings, string>>;
 
 export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
+export const imageReaderVariable = 'CYBORG_IMAGE_READER_ROLE';
 
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 export const passwordSecretVariable = 'CYBORG_OS_PASSWORD_SECRET';

@@ -1,7 +1,8 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { ArnPrincipal, type IRole, PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
-import { acknowledge } from './nag.ts';
+import { acknowledge, acknowledgeWildcard } from './nag.ts';
 import { type DeploymentSettings, stagingBucketVariable } from './settings.ts';
 
 /**
@@ -27,4 +28,16 @@ export function createStagingBucket(scope: Construct, { environment }: Deploymen
       "the log would need another bucket. CloudTrail's data events show accesses where required.",
   );
   return bucket;
+}
+
+/** The role whose sessions sign the URLs of images: see core/clients/image-urls.ts. */
+export function createImageReader(scope: Construct, bucket: Bucket, signer: IRole): Role {
+  const reader = new Role(scope, 'ImageReader', {
+    assumedBy: new ArnPrincipal(signer.roleArn),
+    maxSessionDuration: Duration.hours(1),
+  });
+  const images = bucket.arnForObjects('images/*');
+  reader.addToPolicy(new PolicyStatement({ actions: ['s3:GetObject'], resources: [images] }));
+  acknowledgeWildcard(reader, images, 'Images are staged on demand, named by their ids.');
+  return reader;
 }

@@ -9,6 +9,7 @@ class Unneeded {
 
 /** The names that core/clients imports. */
 export {
+  Unneeded as AssumeRoleCommand,
   Unneeded as CancelJobCommand,
   Unneeded as CreateJobCommand,
   Unneeded as DescribeJobExecutionCommand,
@@ -19,6 +20,7 @@ export {
   Unneeded as PublishCommand,
   Unneeded as PutObjectCommand,
   Unneeded as S3Client,
+  Unneeded as STSClient,
 };
 
 export async function getSignedUrl(): Promise<never> {

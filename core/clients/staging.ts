@@ -7,19 +7,14 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import {
-  GetObjectCommand,
-  HeadObjectCommand,
-  PutObjectCommand,
-  S3Client,
-} from '@aws-sdk/client-s3';
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { HeadObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type Glance, type GlanceImage, ImageUnusable } from './glance.ts';
 import { ServiceUnavailable } from './http.ts';
+import { createImageUrls } from './image-urls.ts';
 
 /** The image as a job names it. */
 export interface StagedImage {
-  /** Valid for an hour. */
+  /** Valid for 45 minutes. */
   readonly url: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -31,7 +26,6 @@ export interface Staging {
 }
 
 export const imageBytesMax = 1024 ** 3;
-const urlSeconds = 3600;
 /** Objects expire after a week; an older one is copied again before a URL is given out. */
 const keptMs = 6 * 24 * 3600 * 1000;
 
@@ -41,10 +35,13 @@ export function createStaging(options: {
   readonly glance: Pick<Glance, 'download'>;
   readonly bucket: string;
   readonly usesPathStyle: boolean;
+  /** ARN of the role whose session signs URLs. */
+  readonly readerRole?: string;
   readonly clock: () => number;
   readonly bytesMax?: number;
 }): Staging {
   const { glance, bucket, usesPathStyle, clock, bytesMax = imageBytesMax } = options;
+  const urls = createImageUrls(options);
   let made: S3Client | undefined;
   const client = () => {
     made ??= new S3Client({ forcePathStyle: usesPathStyle });
@@ -60,9 +57,7 @@ export function createStaging(options: {
     // with the same id.
     const Key = `images/${image.id}/${image.hash?.value ?? 'unhashed'}`;
     const content = (await staged(Key)) ?? (await bring(image, Key));
-    const command = new GetObjectCommand({ Bucket: bucket, Key });
-    const url = await s3(getSignedUrl(client(), command, { expiresIn: urlSeconds }));
-    return { url, ...content };
+    return { url: await s3(urls.sign(Key)), ...content };
   }
 
   async function staged(Key: string): Promise<Content | undefined> {
