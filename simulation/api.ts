@@ -1,5 +1,6 @@
 // A fake API Gateway: each request runs in a function process of its own, by the deployed
-// handlers.
+// handlers. It answers 503 where Lambda has no execution left, and where a function takes longer
+// than it waits; the function then goes on.
 
 import type { Deps } from '#core/deps.ts';
 import { actions as accelerators } from '#functions/accelerator-requests/handler.ts';
@@ -9,6 +10,8 @@ import { actions as devices } from '#functions/devices/handler.ts';
 import type { HttpEvent } from '#functions/http/resource-handler.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
 import type { ApiBody } from '#test/support/api-body.ts';
+import type { Faults } from './faults.ts';
+import type { Random } from './random.ts';
 import type { Process, Timeline } from './timeline.ts';
 import type { Violate } from './violation.ts';
 
@@ -28,18 +31,36 @@ export type CallApi = (
 /** The body of an answer without a body; a test that reads a field of it fails. */
 const nothing = {} as ApiBody;
 
-/** The timeout of API Gateway. */
-const timeoutMs = 29_000;
+/** How long API Gateway waits for a function, from the request on. */
+const gatewayMs = 30_000;
+/** The time limit of a function, from its start on. */
+const functionMs = 29_000;
+/** Lambda starts a function within ten seconds, or counts them to its time limit. */
+const coldMsMax = 10_000;
 
-export function createApi(
-  timeline: Timeline,
-  depsFor: (process: Process) => Deps,
-  spawn: (name: string) => Process,
+const unavailable: Answer = { status: 503, json: nothing };
+
+export interface ApiParts {
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly depsFor: (process: Process) => Deps;
+  readonly spawn: (name: string) => Process;
   /** The services that were out when the process called them. */
-  outagesMetBy: (process: Process) => ReadonlySet<string>,
+  readonly outagesMetBy: (process: Process) => ReadonlySet<string>;
   /** Reports a violation if a request gets a 5xx, unless a service that it needs was out. */
-  violate: Violate = () => {},
-): CallApi {
+  readonly violate?: Violate | undefined;
+}
+
+export function createApi({
+  timeline,
+  random,
+  faults,
+  depsFor,
+  spawn,
+  outagesMetBy,
+  violate = () => {},
+}: ApiParts): CallApi {
   const checkFault = (
     process: Process,
     { method, path }: Request,
@@ -56,16 +77,11 @@ export function createApi(
 
   return async (caller, method, path, body, token = 'demo-token') => {
     const answer = await timeline.effect(caller, `call ${method}`, () => {
+      if (faults.happens('function throttled')) return { ended: Promise.resolve(unavailable) };
       const process = spawn(`api ${method}`);
-      return {
-        ended: serve(
-          timeline,
-          depsFor(process),
-          process,
-          { method, path, body, token },
-          checkFault,
-        ),
-      };
+      const coldMs = faults.happens('function cold') ? random.between(300, coldMsMax) : 0;
+      const request = { method, path, body, token, coldMs };
+      return { ended: serve(timeline, depsFor(process), process, request, checkFault) };
     });
     const answered = await answer.ended;
     // The caller may die before the answer arrives.
@@ -89,6 +105,8 @@ interface Request {
   readonly path: string;
   readonly body: unknown;
   readonly token: string;
+  /** How long the function takes to start. */
+  readonly coldMs: number;
 }
 
 function serve(
@@ -99,18 +117,25 @@ function serve(
   checkFault: (process: Process, request: Request, status: number, text: string) => void,
 ): Promise<Answer> {
   const resource = handlerOf(request.path, deps);
+  const calledMs = timeline.now();
   return new Promise((resolve) => {
     process.onDeath = () => resolve({ status: 502, json: nothing });
-    timeline.at(timeline.now() + timeoutMs, () => timeline.kill(process));
-    void resource(eventOf(request), {} as never).then(
-      ({ statusCode = 200, body }) => {
-        if (process.isDead) return;
-        process.isDead = true;
-        if (statusCode >= 500) checkFault(process, request, statusCode, body ?? '');
-        resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
-      },
-      () => resolve({ status: 500, json: nothing }),
-    );
+    const start = () => {
+      timeline.at(timeline.now() + functionMs, () => timeline.kill(process));
+      void resource(eventOf(request), {} as never).then(
+        ({ statusCode = 200, body }) => {
+          if (process.isDead) return;
+          process.isDead = true;
+          if (statusCode >= 500) checkFault(process, request, statusCode, body ?? '');
+          resolve({ status: statusCode, json: body ? JSON.parse(body) : undefined });
+        },
+        () => resolve({ status: 500, json: nothing }),
+      );
+    };
+    if (request.coldMs === 0) return start();
+    // Only then can a function outlast API Gateway's wait.
+    timeline.at(calledMs + gatewayMs, () => resolve(unavailable));
+    timeline.at(calledMs + request.coldMs, start);
   });
 }
 

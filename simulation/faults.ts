@@ -6,6 +6,12 @@ import type { Random } from './random.ts';
 export const faultRates = {
   /** A process dies before or after one of its effects. */
   crash: 0.004,
+  /** Lambda has no execution left: API Gateway answers 503, and no function runs. */
+  'function throttled': 0.01,
+  /** A function starts seconds late, and its time limit begins with its start. */
+  'function cold': 0.05,
+  /** One effect of a function of the API takes longer than API Gateway waits, or nearly so. */
+  'function slow': 0.003,
   /** DynamoDB: another transaction writes the same item. */
   conflict: 0.03,
   /** DynamoDB: the client has given up retrying. */
@@ -42,7 +48,13 @@ export const faultRates = {
 export const quietRates: Rates = { 'IoT event twice': 0.9 };
 
 /** A draw for a fault without a rate would change the replay of every operation. */
-const drawnWithRateOnly: readonly string[] = ['device cannot be read', 'state files lost'];
+const drawnWithRateOnly: readonly string[] = [
+  'function throttled',
+  'function cold',
+  'function slow',
+  'device cannot be read',
+  'state files lost',
+];
 
 export type Rates = Readonly<Partial<Record<keyof typeof faultRates, number>>>;
 

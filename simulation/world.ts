@@ -126,7 +126,7 @@ export function createWorld(
     before: (process, name) => {
       trace?.(`${clockTime(timeline.now())} ${process.name}: ${name}`);
       mayDie(process, name);
-      return interrupts.before(process, name);
+      return interrupts.before(process, name) ?? slowMs(process);
     },
     after: (process, name) => {
       mayDie(process, name);
@@ -209,6 +209,11 @@ export function createWorld(
     timeline.kill(process);
   }
 
+  function slowMs({ name }: Process): number | undefined {
+    if (!name.startsWith('api') || !faults.happens('function slow')) return undefined;
+    return random.between(5000, 40_000);
+  }
+
   async function hide(process: Process, command: object): Promise<object> {
     const { input } = command as { input: { ReceiptHandle: string; VisibilityTimeout: number } };
     return timeline.effect(process, 'SQS ChangeMessageVisibility', () => {
@@ -269,7 +274,10 @@ export function createWorld(
     return watched(deps);
   }
 
-  const api = createApi(timeline, depsFor, spawn, openstack.outagesMetBy, rates && violate);
+  const api = createApi({
+    ...{ timeline, random, faults, depsFor, spawn, outagesMetBy: openstack.outagesMetBy },
+    violate: rates && violate,
+  });
   // Operations always run on the same hosts.
   const handles = rates
     ? { nic: 2, gpu: 2, fpga: 2 }
