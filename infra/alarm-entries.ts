@@ -110,6 +110,10 @@ export const alarmEntries = {
       query: 'filter status = "401" | stats count() as answers by from | sort answers desc',
     },
   ),
+  'certificate-ends': ticket(
+    "The certificate of the API's domain name ends within 30 days.",
+    'aws acm list-certificates --output table',
+  ),
   'consumers-fail': page(
     'Functions that binds wait for end in errors.',
     doctor,

@@ -15,6 +15,7 @@ import { type AlarmEntry, type AlarmName, alarmEntries, inStage } from './alarm-
 import { logsInsightsUrl } from './logs-insights.ts';
 import {
   apiMetric,
+  daysToExpiry,
   deadQueueNames,
   functionMetric,
   hour,
@@ -33,6 +34,8 @@ export interface Watched {
   readonly apiId: string;
   /** Functions with reserved concurrency, which also limits them. */
   readonly limited: readonly FunctionName[];
+  /** The certificate of the API's own domain name. */
+  readonly certificateArn: string | undefined;
   /** The action on each change of state. */
   readonly action: IAlarmAction | undefined;
   /** Which alarms have the action. */
@@ -52,7 +55,7 @@ interface AlarmRow {
 const minute = { period: Duration.minutes(1) };
 
 /** All alarms. Each metric of an alarm costs $0.10 a month. */
-function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
+function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] {
   const failures = (['deadline', 'host', 'device', 'quarantine'] as const).map((cause) =>
     ownMetric(stage, 'ArqsFailed', cause),
   );
@@ -72,6 +75,7 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
     // Clients renew tokens before they expire, so a cloud has a few 401 per hour. The throttled
     // routes alone allow 6,000 requests in five minutes.
     { name: 'unauthorized', metric: unauthorized(stage), threshold: 1_000, periods: 1 },
+    ...(certificateArn ? [certificateEnds(certificateArn)] : []),
     // Every consequence of a committed change waits behind the streams. A bind has 240 s.
     {
       name: 'changes-late',
@@ -209,6 +213,17 @@ function rowsOf({ stage, apiId, limited }: Watched): AlarmRow[] {
       periods: 1,
     },
   ];
+}
+
+/** ACM renews its own certificates 60 days before their end; what is left then needs a person. */
+function certificateEnds(certificateArn: string): AlarmRow {
+  const metric = new MathExpression({
+    expression: 'IF(days < 30, 1, 0)',
+    usingMetrics: { days: daysToExpiry(certificateArn) },
+    label: 'ends soon',
+    period: Duration.days(1),
+  });
+  return { name: 'certificate-ends', metric, threshold: 1, periods: 1 };
 }
 
 /** The alarms, with an action if the deployment has one. */

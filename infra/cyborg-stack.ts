@@ -83,6 +83,7 @@ export class CyborgStack extends Stack {
     const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
     const { all: alarms } = new Alarms(this, 'Alarms', {
       ...{ stage, apiId, limited, action },
+      certificateArn: settings.domain?.certificateArn,
       actionsOf: settings.alarmActions,
       runbooks: settings.runbooks,
     });

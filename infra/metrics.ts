@@ -108,6 +108,12 @@ export function apiMetric(
   return metric('AWS/ApiGateway', what, { ApiId: apiId }, how);
 }
 
+/** ACM publishes it twice a day. */
+export function daysToExpiry(certificateArn: string): Metric {
+  const how = { statistic: Stats.MINIMUM, period: Duration.days(1) };
+  return metric('AWS/CertificateManager', 'DaysToExpiry', { CertificateArn: certificateArn }, how);
+}
+
 /** Answers with 401, counted in the access log. */
 export const unauthorizedMetric = { namespace: 'Cyborg/Api', name: 'Unauthorized' } as const;
 

@@ -10,6 +10,12 @@ export const stage = 'test';
 const account = '000000000000';
 const region = 'us-east-1';
 
+/** The settings with which the stack has all of its alarms. */
+export const withDomain = {
+  domainName: 'accelerator.cloud.test',
+  certificateArn: `arn:aws:acm:${region}:${account}:certificate/00000000-0000-4000-8000-000000000000`,
+};
+
 /** CloudFormation's JSON. It has no type, because the tests define what a resource must hold. */
 type Json = ReturnType<typeof JSON.parse>;
 

@@ -12,7 +12,7 @@ import {
 } from '#infra/alarm-entries.ts';
 import { logsInsightsUrl } from '#infra/logs-insights.ts';
 import { runbookOf } from '#infra/runbooks.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize, withDomain } from '../../infra/privileges/synthesized.ts';
 import { parse } from '../../operate/ops/parse.ts';
 import { table } from '../../operate/ops/table.ts';
 
@@ -22,10 +22,10 @@ const handbook = read('docs/operations.md');
 const { version } = JSON.parse(read('package.json'));
 
 const alarmsOf = (context: Readonly<Record<string, unknown>> = {}) =>
-  synthesize(context)
+  synthesize({ ...withDomain, ...context })
     .ofType('AWS::CloudWatch::Alarm')
     .map(({ properties }) => properties);
-const shipped = synthesize();
+const shipped = synthesize(withDomain);
 const ofShipped = (name: string) =>
   shipped
     .ofType('AWS::CloudWatch::Alarm')

@@ -121,6 +121,7 @@ function isOf(sample: Sample, { Namespace, MetricName, Dimensions = [] }: Metric
 function statisticOf(statistic: string, values: readonly number[]): number {
   if (statistic === 'Sum') return values.reduce((sum, value) => sum + value, 0);
   if (statistic === 'Maximum') return Math.max(...values);
+  if (statistic === 'Minimum') return Math.min(...values);
   const [, percent] = /^p(\d+)$/.exec(statistic) ?? [];
   if (percent === undefined) throw new TypeError(`Unknown statistic ${statistic}.`);
   const sorted = [...values].sort((a, b) => a - b);
