@@ -76,6 +76,16 @@ export class Stage {
     await within.getByRole('button', { name: 'Sign in' }).click();
   }
 
+  /** Kills a part of the system, and starts it again whatever the work finds. */
+  async without(part: 'api' | 'openstack', work: () => Promise<void>): Promise<void> {
+    await this.cloud.kill(part);
+    try {
+      await work();
+    } finally {
+      await this.cloud.start(part);
+    }
+  }
+
   /** As when the hour of the token is over: Keystone does not know it any more. */
   async endSession(): Promise<void> {
     const { keystone } = this.cloud;
