@@ -6,6 +6,7 @@ import { type AttachType, attachType } from '#core/contracts/attach-handle.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
 import { ownDrivers } from './drivers/index.ts';
+import type { DomainsFolder } from './guards/domains.ts';
 import { faultOfSource } from './image-source.ts';
 import { logLevels } from './log.ts';
 
@@ -85,6 +86,7 @@ const settings = z.strictObject({
   STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   DRIVERS_DIR: absolutePath.optional(),
+  DOMAINS_DIR: absolutePath.optional(),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -105,6 +107,8 @@ export interface Config {
   readonly procRoot: string;
   readonly stateDirectory: string;
   readonly bootIdFile: string;
+  /** Definitions of libvirt. */
+  readonly domains?: DomainsFolder;
   readonly logLevel: (typeof logLevels)[number];
 }
 
@@ -181,8 +185,15 @@ export function loadConfig(sources: ConfigSources): Config {
     procRoot: parsed.data.PROC_ROOT,
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
+    ...domainsOf(parsed.data),
     logLevel: parsed.data.LOG_LEVEL,
   };
+}
+
+/** Servers of this host say nothing of the devices of a trial. */
+function domainsOf({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
+  if (path === undefined && sysfs !== '/sys') return {};
+  return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
 }
 
 function fromEnvironment({

@@ -8,6 +8,7 @@ import { type Checkpoint, openCheckpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Driver } from './drivers/driver.ts';
+import { noDomains, openDomains } from './guards/domains.ts';
 import { openGuards } from './guards/guards.ts';
 import { openOfferedBefore } from './guards/offered-before.ts';
 import { openProc } from './guards/proc.ts';
@@ -40,6 +41,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const guards = openGuards({
     ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
     offeredBefore: await openOfferedBefore(files, log),
+    readDomains: config.domains ? openDomains(config.domains) : noDomains,
   });
   const drivers = config.drivers.map(({ name, create }) =>
     create({

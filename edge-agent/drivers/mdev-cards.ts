@@ -7,6 +7,8 @@ import {
   readMdevParents,
   typesOf,
 } from '#agent/sysfs/mdev.ts';
+import { readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { NotOffered } from './driver.ts';
 import { isMadeAhead } from './mdev-objects.ts';
@@ -68,4 +70,18 @@ export function usedByOthers(
       !context.isPrepared(mdev.uuid),
   );
   return foreign && `has the mdev ${foreign.uuid}, which another program has made`;
+}
+
+/**
+ * A server that has the card, or a virtual function of it, as a PCI device. Not asked of a card
+ * with mdevs: they are given to servers, and definitions name them and not the card.
+ */
+export async function serverOn(
+  { sysfs, guards }: DriverContext,
+  { address, parents }: Card,
+  existing: readonly ExistingMdev[],
+): Promise<string | undefined> {
+  if (existing.some(({ parent }) => parents.some((each) => each.address === parent))) return;
+  const fn = parsePciAddress(address) && readPciFunctionAt(sysfs, address);
+  return fn && (await guards.ofServers([fn])).held.get(address);
 }

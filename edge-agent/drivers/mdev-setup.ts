@@ -5,7 +5,7 @@ import { reasonOf } from '#agent/log.ts';
 import { type MdevParent, readMdevs } from '#agent/sysfs/mdev.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { HostChange } from './driver.ts';
-import { type Card, cardsOf, usedByOthers } from './mdev-cards.ts';
+import { type Card, cardsOf, serverOn, usedByOthers } from './mdev-cards.ts';
 import { create, type Fill, fillOf, limitOfCard } from './mdev-objects.ts';
 import type { MdevSettings } from './mdev-settings.ts';
 
@@ -17,8 +17,10 @@ export async function planMdevs(
 ): Promise<readonly HostChange[]> {
   const changes: HostChange[] = [];
   for (const card of cardsOf(settings, context).cards) {
-    const refusalNow = () => {
-      const reason = usedByOthers(settings, context, card, readMdevs(context.sysfs));
+    const refusalNow = async () => {
+      const existing = readMdevs(context.sysfs);
+      const foreign = usedByOthers(settings, context, card, existing);
+      const reason = foreign ?? (await serverOn(context, card, existing));
       return reason && `${card.address} ${reason}`;
     };
     changes.push(...(await planCard({ context, recreated, card, refusalNow })));
@@ -30,7 +32,7 @@ interface CardGiven {
   readonly context: DriverContext;
   readonly recreated: ReadonlySet<string>;
   readonly card: Card;
-  readonly refusalNow: () => string | undefined;
+  readonly refusalNow: () => Promise<string | undefined>;
 }
 
 async function planCard(given: CardGiven): Promise<HostChange[]> {
@@ -58,7 +60,7 @@ async function planCard(given: CardGiven): Promise<HostChange[]> {
       ...{ address: parent.address, what },
       ...{ before: String(fill.made), after: String(fill.made + count) },
     };
-    const refusal = given.refusalNow();
+    const refusal = await given.refusalNow();
     if (refusal !== undefined) changes.push({ ...difference, refusal });
     else changes.push({ ...difference, apply: () => makeMdevs(given, parent, count) });
   }
@@ -73,7 +75,7 @@ function fillNow({ context, recreated, card }: CardGiven, parent: MdevParent): P
 /** Each time what is missing then: a job, or a death of the agent, may have come between. */
 async function makeMdevs(given: CardGiven, parent: MdevParent, count: number): Promise<void> {
   const { context, card, refusalNow } = given;
-  const refusal = refusalNow();
+  const refusal = await refusalNow();
   if (refusal !== undefined) throw new Error(refusal);
   for (let left = count; left > 0; left -= 1) {
     const [uuid] = (await fillNow(given, parent)).missing;

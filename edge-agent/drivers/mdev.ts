@@ -16,7 +16,7 @@ import { isKernelName } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork } from './driver.ts';
-import { type Card, cardsOf, usedByOthers } from './mdev-cards.ts';
+import { type Card, cardsOf, serverOn, usedByOthers } from './mdev-cards.ts';
 import {
   available,
   create,
@@ -77,12 +77,13 @@ async function discover(
   const existing = readMdevs(context.sysfs);
   const devices: Record<string, ReportedDevice> = {};
   for (const card of cards) {
-    const reason = usedByOthers(settings, context, card, existing);
-    if (reason) {
-      notOffered.push({ address: card.address, reason });
-      continue;
-    }
+    const foreign = usedByOthers(settings, context, card, existing);
     try {
+      const reason = foreign ?? (await serverOn(context, card, existing));
+      if (reason) {
+        notOffered.push({ address: card.address, reason });
+        continue;
+      }
       const described = await describe(settings, context, card, existing, recreated);
       devices[card.address] = { ...described, driver };
     } catch (error) {

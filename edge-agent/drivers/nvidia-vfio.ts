@@ -5,40 +5,18 @@
 // The type of a function is set under a record on disk: what another program has set is neither
 // offered nor cleared.
 
-import * as z from 'zod';
-import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { HostChange } from './driver.ts';
+import { type Records, recordName, recordsOf } from './nvidia-records.ts';
 import type { VgpuCards } from './nvidia-settings.ts';
-
-const recordName = 'vgpu-types.json';
-const texts = z.record(z.string(), z.string());
-const record = z.object({
-  boot_id: z.string(),
-  types: texts,
-  names: texts,
-  offered: z.record(z.string(), z.object({ card: z.string(), type: z.string() })),
-});
 
 /** A virtual function, and the number of its type; `0` for none. */
 interface Divided {
   readonly fn: PciFunction;
   readonly current: string;
-}
-
-interface Records {
-  /** By address, what the agent has set in this boot. */
-  readonly types: Map<string, string>;
-  /** By number. */
-  readonly names: Map<string, string>;
-  /**
-   * By address, as what a function was offered: a guest may have it, also one that is off. Kept
-   * until the settings no longer name the card.
-   */
-  readonly offered: Map<string, { readonly card: string; readonly type: string }>;
 }
 
 export interface VendorVgpus {
@@ -105,6 +83,25 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     return undefined;
   };
 
+  /**
+   * Functions that the agent never offered and servers may have. A card of which none was offered
+   * is refused with them: they share its room.
+   */
+  const serversOn = async (all: readonly Divided[]) => {
+    const { offered } = await records();
+    const unseen = all.map(({ fn }) => fn).filter(({ address }) => !offered.has(address));
+    const { held, unknown } = await guards.ofServers(unseen);
+    const reasons = unseen.flatMap(({ address }) => {
+      const reason = held.get(address) ?? (unknown && `may be in use: ${unknown}`);
+      return reason === undefined ? [] : [[address, reason] as const];
+    });
+    const [first] = unseen.length === all.length ? reasons : [];
+    return {
+      held: new Map(reasons),
+      refusal: first && `has the virtual function ${first[0]}, which ${first[1]}`,
+    };
+  };
+
   const refusalOfClearing = async (each: Divided) => {
     if (!(await isOurs(each))) return 'another program has set it';
     const { address } = each.fn;
@@ -137,8 +134,12 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
 
   /** Sets the type of one function after the other until the card is full. */
   const fill = async (card: string, number: string) => {
-    for (const each of await readAll(card)) {
+    const all = await readAll(card);
+    const { held, refusal } = await serversOn(all);
+    if (refusal !== undefined) throw new Error(`${card} ${refusal}`);
+    for (const each of all) {
       if (each.current !== '0' || recreated.has(each.fn.address)) continue;
+      if (held.has(each.fn.address)) continue;
       if (await offeredAsOther(each.fn, number)) continue;
       const name = (await creatable(each.fn, card)).get(number);
       if (name === undefined) return;
@@ -164,9 +165,12 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       const all = await readAll(card);
       const foreign = await foreignOf(all);
       if (foreign) return foreignText(foreign);
+      const { held, refusal } = await serversOn(all);
+      if (refusal !== undefined) return refusal;
       const number = numberOf(type);
       const addresses = all
         .filter(({ fn, current }) => current === number || recreated.has(fn.address))
+        .filter(({ fn }) => !held.has(fn.address))
         .map(({ fn }) => fn.address)
         .sort();
       const now = await records();
@@ -208,8 +212,10 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       }
       const made = all.filter(({ current }) => current === number).length;
       const refused = new Set(changes.map(({ address }) => address));
-      const isFree = ({ fn, current }: Divided) =>
-        current === '0' && !recreated.has(fn.address) && !refused.has(fn.address);
+      const servers = await serversOn(all);
+      const kept = servers.refusal === undefined ? servers.held : new Map<string, string>();
+      const isFree = ({ fn: { address }, current }: Divided) =>
+        current === '0' && ![recreated, refused, kept].some((each) => each.has(address));
       const free = all.find(isFree);
       if (!free || !(await creatable(free.fn, card)).has(number)) return changes;
       const difference = {
@@ -217,10 +223,11 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
         ...{ before: String(made), after: 'as many as fit' },
       };
       const foreign = await foreignOf(all);
+      const reason = foreign ? foreignText(foreign) : servers.refusal;
       changes.push(
-        foreign
-          ? { ...difference, refusal: `${card} ${foreignText(foreign)}` }
-          : { ...difference, apply: () => fill(card, number) },
+        reason === undefined
+          ? { ...difference, apply: () => fill(card, number) }
+          : { ...difference, refusal: `${card} ${reason}` },
       );
       return changes;
     },
@@ -262,24 +269,4 @@ export function typesOf(text: string): ReadonlyMap<string, string> {
     if (!first && earlier && last) types.set(last, earlier);
   }
   return types;
-}
-
-/** A boot clears all types. */
-function recordsOf(text: string | undefined, bootId: string): Records {
-  const parsed = record.safeParse(text === undefined ? undefined : jsonOf(text));
-  if (!parsed.success) return { types: new Map(), names: new Map(), offered: new Map() };
-  const { boot_id: boot, types, names, offered } = parsed.data;
-  return {
-    types: new Map(boot === bootId ? Object.entries(types) : []),
-    names: new Map(Object.entries(names)),
-    offered: new Map(Object.entries(offered)),
-  };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    return reasonOf(error);
-  }
 }

@@ -4,11 +4,14 @@
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { holdRefusal, refusalOf } from './assignable.ts';
-import { type FactsDeps, readHostFacts } from './host-facts.ts';
+import type { ReadDomains } from './domains.ts';
+import { type FactsDeps, problemOf, readHostFacts } from './host-facts.ts';
 import type { OfferedBefore } from './offered-before.ts';
+import { readServerUses, type ServerUse, type ServerUses } from './server-uses.ts';
 
 export interface GuardsDeps extends FactsDeps {
   readonly offeredBefore: OfferedBefore;
+  readonly readDomains: ReadDomains;
 }
 
 export interface Asked {
@@ -27,25 +30,48 @@ export interface Asked {
 /** A clause for each function in use, which completes "The device at <address> ...". */
 export type Held = ReadonlyMap<string, string>;
 
+export interface OfServers {
+  readonly held: Held;
+  /** Why the servers' functions are not all known. */
+  readonly unknown?: string;
+}
+
 export interface Guards {
   /** Why functions are refused, by address; records the others as offered. */
   check(asked: Asked): Promise<ReadonlyMap<string, string>>;
   /**
    * Why a function must not be prepared for a guest now; undefined if it may. No process may have
-   * it open, because its handle has just been claimed.
+   * it open, because its handle has just been claimed. A domain may be defined with it: of a
+   * server that was evacuated, until nova-compute is back on this host.
    */
   recheck(address: string, isOurs: (fn: PciFunction) => boolean): Promise<string | undefined>;
-  /** What uses the functions, by address; host use of a function may be left out. */
+  /**
+   * What uses the functions, by address; host use of a function may be left out. Domains count
+   * only with functions that the agent does not offer: those of its own guests are defined, too.
+   */
   heldBy(functions: readonly PciFunction[], countsHostUse: boolean): Promise<Held>;
+  /** Which functions belong to servers that libvirt knows, offered or not. */
+  ofServers(functions: readonly PciFunction[]): Promise<OfServers>;
   /** Whether the agent offers the function to guests. */
   isOffered(address: string): boolean;
 }
 
 export function openGuards(deps: GuardsDeps): Guards {
-  const { sysfs, offeredBefore } = deps;
+  const { sysfs, offeredBefore, readDomains } = deps;
+  /** What cannot be read never ends the discovery. */
+  const readServers = async (): Promise<Servers> => {
+    const domains = await readDomains();
+    const { unknown } = domains;
+    try {
+      return { of: readServerUses(sysfs, domains), unknown };
+    } catch (error) {
+      return { of: () => [], unknown: problemOf(error) };
+    }
+  };
   return {
     check: async ({ driver, wanted, all, isOurs, busy, withheld = [] }) => {
       const facts = await readHostFacts(deps, wanted);
+      const servers = await readServers();
       const groups = groupsOf(all);
       const before = offeredBefore.of(driver);
       const refusals = new Map<string, string>();
@@ -55,13 +81,18 @@ export function openGuards(deps: GuardsDeps): Guards {
         const { address, iommuGroup = '' } = fn;
         const group = groups.get(iommuGroup) ?? [];
         const mayBeHeld = before.has(address);
-        const refusal = refusalOf({ fn, group, isOurs, mayBeHeld }, facts);
+        const server = servers.of(fn);
+        const refusal =
+          refusalOf({ fn, group, isOurs, mayBeHeld }, facts) ??
+          (mayBeHeld ? undefined : clauseOf(server[0], servers.unknown));
         const stays = mayBeHeld && busy?.has(address);
         if (refusal && !stays) refusals.set(address, refusal);
         // Refused for another reason while a guest has it: after the reason has gone, the guest
         // still has it.
         const isOpen = facts.openByVfio.has(iommuGroup) || facts.openByVfio.has(address);
-        const mayBeGuests = isOpen || facts.unknown.has(address);
+        const isDefined = server.some(({ as }) => as === 'itself');
+        const isUnknown = facts.unknown.has(address) || servers.unknown !== undefined;
+        const mayBeGuests = isOpen || isDefined || isUnknown;
         if (!refusal || stays || (mayBeHeld && mayBeGuests)) kept.push(address);
       }
       await offeredBefore.replace(driver, kept);
@@ -70,12 +101,27 @@ export function openGuards(deps: GuardsDeps): Guards {
     isOffered: offeredBefore.has,
     heldBy: async (functions, countsHostUse) => {
       const facts = await readHostFacts(deps, functions);
+      const servers = await readServers();
       const held = new Map<string, string>();
       for (const fn of functions) {
-        const refusal = holdRefusal(fn, facts, { mayBeHeld: false, countsHostUse });
+        // Virtual functions that are to be made, or moved, are asked for themselves.
+        const server = servers
+          .of(fn)
+          .find(({ as, address }) => as !== 'card' && !offeredBefore.has(address));
+        const refusal =
+          holdRefusal(fn, facts, { mayBeHeld: false, countsHostUse }) ?? server?.clause;
         if (refusal) held.set(fn.address, refusal);
       }
       return held;
+    },
+    ofServers: async (functions) => {
+      const { of, unknown } = await readServers();
+      const held = new Map<string, string>();
+      for (const fn of functions) {
+        const [use] = of(fn);
+        if (use) held.set(fn.address, use.clause);
+      }
+      return { held, ...(unknown && { unknown }) };
     },
     recheck: async (address, isOurs) => {
       const fn = readPciFunctionAt(sysfs, address);
@@ -84,6 +130,16 @@ export function openGuards(deps: GuardsDeps): Guards {
       return refusalOf({ fn, group, isOurs, mayBeHeld: false }, await readHostFacts(deps, [fn]));
     },
   };
+}
+
+interface Servers {
+  readonly of: ServerUses;
+  /** Why the functions of all servers are not known. */
+  readonly unknown: string | undefined;
+}
+
+function clauseOf(use: ServerUse | undefined, unknown: string | undefined): string | undefined {
+  return use?.clause ?? (unknown && `may be in use: ${unknown}`);
 }
 
 /** Only groups of several: a host has thousands of functions alone in theirs. */

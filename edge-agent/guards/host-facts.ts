@@ -91,7 +91,7 @@ export async function readHostFacts(
 
 type Problem = string | undefined;
 
-function problemOf(error: unknown): string {
+export function problemOf(error: unknown): string {
   return `sysfs cannot be read (${(error as NodeJS.ErrnoException).code ?? reasonOf(error)})`;
 }
 

@@ -11,7 +11,8 @@ export type Use =
   | { readonly kind: 'other-namespace' }
   | { readonly kind: 'mdev'; readonly uuid: string }
   | { readonly kind: 'vgpu-type'; readonly type: string }
-  | { readonly kind: 'open'; readonly node: string; readonly by: string };
+  | { readonly kind: 'open'; readonly node: string; readonly by: string }
+  | { readonly kind: 'domain'; readonly name: string };
 
 /** Adds a use of a device. */
 export type Note = (address: string, use: Use) => void;
@@ -40,11 +41,13 @@ export function sentenceOf(use: Use): string {
       return `has a vGPU type set: ${shown(use.type)}`;
     case 'open':
       return `is open: ${shown(use.by)} uses ${shown(use.node)}`;
+    case 'domain':
+      return `belongs to a server: the domain ${shown(use.name)} of libvirt has it`;
   }
 }
 
-/** Names come from disks, processes and file systems: printable, and short. */
-function shown(name: string): string {
+/** Names come from disks, processes, files and their content: printable, and short. */
+export function shown(name: string): string {
   const printable = name.replaceAll(/[^\x20-\x7e]/g, '?');
   return printable.length > 80 ? `${printable.slice(0, 80)}...` : printable;
 }

@@ -13,6 +13,7 @@ import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { EraseRefused, eraseDevice } from './erase-device.ts';
 import { examineConnection } from './examine-connection.ts';
+import { examineDomains } from './examine-domains.ts';
 import { examineDevices, examineDriver, type Line } from './examine-driver.ts';
 
 const signs: Readonly<Record<Line['outcome'], string>> = {
@@ -42,7 +43,10 @@ export async function runSelfTest(
   };
   const files = openStateFiles(config.stateDirectory);
   const clock = systemClock;
-  if (command === 'check') await examineConnection(config, clock.wallMs, tell);
+  if (command === 'check') {
+    await examineConnection(config, clock.wallMs, tell);
+    if (config.domains) await examineDomains(config.domains, tell);
+  }
   if (erase === undefined) {
     await withCopyOfState(config.stateDirectory, async (stateDirectory) => {
       const host = { ...config, stateDirectory };

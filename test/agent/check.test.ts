@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBroker } from '#local/aws/broker.ts';
 import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
+import { DomainFolder } from '#test/support/domain-folder.ts';
 import { type CommandHost, card, createCommandHost } from './command-host.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-check-'));
@@ -57,6 +58,27 @@ describe('check', () => {
     expect(output).toMatch(/^(seen {6}|not seen {2}|FAILED {4})clock: /m);
     expect(output).toContain('seen      pci: Devices that discovery finds: 1');
     expect(sessions).toBe(0);
+  });
+
+  it('tells what of servers it sees in the folder of libvirt', async () => {
+    const domains = new DomainFolder();
+    host.environment.CYBORG_AGENT_DOMAINS_DIR = domains.path;
+    const files = certificates.issueHostCertificate(thing);
+    const line = (output: string) => /^.* libvirt: (.*)$/m.exec(output)?.[0];
+    const absent = `Functions of servers are not all known: ${domains.path} is absent.`;
+    try {
+      const without = await check(files);
+      expect(line(without.output)).toBe(`FAILED    libvirt: ${absent}`);
+      expect(without.code).toBe(1);
+      domains.define('instance-0000001f', [card]).define('instance-00000020', []);
+      const { output } = await check(files);
+      const seen = `Servers in ${domains.path}: 2, with 1 PCI functions.`;
+      expect(line(output)).toBe(`seen      libvirt: ${seen}`);
+      const reason = 'belongs to a server: the domain instance-0000001f of libvirt has it';
+      expect(output).toContain(reason);
+    } finally {
+      domains.remove();
+    }
   });
 
   it.each([

@@ -11,6 +11,7 @@ import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { aControlPlane, type ControlPlaneModel } from '#test/support/control-plane-model.ts';
+import { DomainFolder } from '#test/support/domain-folder.ts';
 import { patience } from '#test/support/patience.ts';
 import { SysfsTree } from '#test/support/sysfs.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
@@ -125,6 +126,30 @@ describe('an agent', () => {
     await eventually(handleCount).toBe(8);
     tree.removeFunction(card);
     await eventually(addresses).toEqual(['0000:0c:00.0']);
+  });
+
+  it('keeps away from what a stopped server has, until libvirt has it no longer', async () => {
+    const other = '0000:5e:00.0';
+    tree.addFunction({ address: card }).addFunction({ address: other });
+    const domains = new DomainFolder().define('instance-0000001f', [card]);
+    const settings = { ...pci, CYBORG_AGENT_DOMAINS_DIR: domains.path };
+    try {
+      const agent = anAgent(settings);
+      await eventually(addresses).toEqual(['0000:0c:00.0', other]);
+      const reason = 'belongs to a server: the domain instance-0000001f of libvirt has it';
+      expect(reports.at(-1)?.not_offered).toEqual([{ address: card, driver: 'pci', reason }]);
+      // What is offered is defined as soon as a server of this service has it.
+      domains.define('instance-00000020', [other]).undefine('instance-0000001f');
+      await eventually(addresses).toEqual(['0000:0c:00.0', card, other]);
+      domains.define('instance-00000021', [card]);
+      await agent.stop();
+      controlPlane = aControlPlane();
+      anAgent(settings);
+      await eventually(addresses).toEqual(['0000:0c:00.0', card, other]);
+      expect(reports.at(-1)?.not_offered ?? []).toEqual([]);
+    } finally {
+      domains.remove();
+    }
   });
 
   it('reports a new boot', async () => {

@@ -7,6 +7,7 @@ import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { noDomains } from '#agent/guards/domains.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { openHardware } from '#agent/hardware/port.ts';
@@ -32,6 +33,7 @@ const driver = createPciDriver({
   guards: openGuards({
     ...{ sysfs, hardware, proc: openProc('/proc'), ownPid: String(process.pid) },
     offeredBefore: { of: () => new Set(), has: () => false, replace: async () => {} },
+    readDomains: noDomains,
   }),
   allowList: pciAllowList.parse(JSON.parse(allowListText)),
   log,

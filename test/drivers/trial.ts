@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '#agent/clock.ts';
 import { createDiscovery, type Found as Discovered } from '#agent/discover.ts';
 import { createDownloads } from '#agent/download.ts';
 import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
+import { noDomains } from '#agent/guards/domains.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
@@ -84,6 +85,7 @@ export class Trial {
     const guards = openGuards({
       ...{ sysfs, hardware, proc: openProc(this.#proc.root), ownPid: '4711' },
       offeredBefore: await openOfferedBefore(openStateFiles(this.#directory), this.log),
+      readDomains: noDomains,
     });
     const configured = this.fixture.module.configure(this.fixture.settings);
     if ('faults' in configured) {

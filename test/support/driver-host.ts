@@ -42,6 +42,7 @@ export class DriverHost {
     const guards = openGuards({
       ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
       offeredBefore: await openOfferedBefore(openStateFiles(join(proc.root, 'state')), log),
+      readDomains: this.host.readDomains,
     });
     const clock: Clock = {
       ...systemClock,

@@ -4,6 +4,7 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock } from '#agent/clock.ts';
+import { openDomains, type ReadDomains } from '#agent/guards/domains.ts';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
@@ -11,12 +12,16 @@ import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
 import { aLog } from './agent.ts';
+import { DomainFolder } from './domain-folder.ts';
 import { ProcTree } from './proc-tree.ts';
 import { aSysfsTree, type SysfsTree } from './sysfs.ts';
 
 export interface GuardedHost {
   readonly tree: SysfsTree;
   readonly proc: ProcTree;
+  /** Absent until a domain is defined, as on a host without libvirt. */
+  readonly domains: DomainFolder;
+  readonly readDomains: ReadDomains;
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
   readonly log: ReturnType<typeof aLog>;
@@ -33,13 +38,16 @@ export function aGuardedHost(): GuardedHost {
   const sysfs = openSysfs(tree.root);
   const hardware = openHardware({ sysfs, procRoot: proc.root, clock: systemClock });
   const log = aLog();
+  const domains = new DomainFolder();
+  const readDomains = openDomains({ path: domains.path, isNamed: false });
   const state = join(proc.root, 'state');
   return {
-    ...{ tree, proc, sysfs, hardware, log },
+    ...{ tree, proc, domains, readDomains, sysfs, hardware, log },
     guards: async () =>
       openGuards({
         ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
         offeredBefore: await openOfferedBefore(openStateFiles(state), log),
+        readDomains: openDomains({ path: domains.path, isNamed: false }),
       }),
     addEntry: (entry, address, below) => {
       const path = `${tree.pathOf(address)}/${below}`;
@@ -53,6 +61,7 @@ export function aGuardedHost(): GuardedHost {
     remove: () => {
       tree.remove();
       proc.remove();
+      domains.remove();
     },
   };
 }
@@ -62,5 +71,6 @@ export const noGuards: Guards = {
   check: async () => new Map(),
   recheck: async () => undefined,
   heldBy: async () => new Map(),
+  ofServers: async () => ({ held: new Map() }),
   isOffered: () => false,
 };

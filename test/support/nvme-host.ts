@@ -49,6 +49,7 @@ export class NvmeHost {
     const guards = openGuards({
       ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
       offeredBefore: await openOfferedBefore(openStateFiles(state), log),
+      readDomains: this.host.readDomains,
     });
     const context: DriverContext = {
       ...{ sysfs, hardware, guards, log, clock: this.#clock, directory: join(state, 'nvme') },

@@ -44,6 +44,7 @@ describe('settings of the agent', () => {
       procRoot: '/proc',
       stateDirectory: '/var/lib/cyborg-agent',
       bootIdFile: '/proc/sys/kernel/random/boot_id',
+      domains: { path: '/etc/libvirt/qemu', isNamed: false },
       logLevel: 'info',
     });
   });
@@ -69,6 +70,27 @@ describe('settings of the agent', () => {
     expect(configOf({ CYBORG_AGENT_DRIVERS: ' fake_driver' }).drivers).toMatchObject([
       { name: 'fake' },
     ]);
+  });
+});
+
+describe('the folder of definitions of domains', () => {
+  it.each([
+    ['is that of libvirt', {}, { path: '/etc/libvirt/qemu', isNamed: false }],
+    ['may be named', { DOMAINS_DIR: '/srv/qemu' }, { path: '/srv/qemu', isNamed: true }],
+    ['is none of a trial', { SYSFS_ROOT: '/tmp/sys' }, undefined],
+    [
+      'may be named for a trial',
+      { SYSFS_ROOT: '/tmp/sys', DOMAINS_DIR: '/tmp/qemu' },
+      { path: '/tmp/qemu', isNamed: true },
+    ],
+  ])('%s', (_what, given, folder) => {
+    const prefixed = Object.entries(given).map(([key, to]) => [`CYBORG_AGENT_${key}`, to]);
+    expect(configOf(Object.fromEntries(prefixed)).domains).toEqual(folder);
+  });
+
+  it('must be an absolute path', () => {
+    const fault = 'CYBORG_AGENT_DOMAINS_DIR: must be an absolute path.';
+    expect(faultOf({ CYBORG_AGENT_DOMAINS_DIR: 'qemu' })).toBe(fault);
   });
 });
 

@@ -7,6 +7,7 @@ import type { DriverContext } from '#agent/drivers/define-driver.ts';
 import type { HandleWork } from '#agent/drivers/driver.ts';
 import { createMdevDriver } from '#agent/drivers/mdev.ts';
 import { mdevSettings } from '#agent/drivers/mdev-settings.ts';
+import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/set-up.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
@@ -24,7 +25,9 @@ let kernel: MdevKernel;
 let directory: string;
 /** Uuids that the frame has marked. */
 let prepared: Set<string>;
+let guards: Guards;
 beforeEach(() => {
+  guards = noGuards;
   kernel = new MdevKernel(aSysfsTree().addFunction({ address: card, driver: 'nvidia' }));
   kernel.addParent(card, { capacity: 4, types: { 'nvidia-1': 1, 'nvidia-2': 2 } });
   directory = mkdtempSync(join(tmpdir(), 'mdev-'));
@@ -41,7 +44,7 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
     ...{ directory, thing, bootId: 'boot-1', clock: systemClock, log: silentLog },
     sysfs: openSysfs(kernel.tree.root),
     hardware: kernel.hardware() as Hardware,
-    guards: noGuards,
+    guards,
     isPrepared: (each) => prepared.has(each),
   };
   const driver = createMdevDriver(settings, context);
@@ -91,6 +94,31 @@ describe('mdevs made ahead', () => {
     expect(handles[0]).toMatchObject({ type: 'MDEV', prepare: 'ahead', clean_seconds: 300 });
     kernel.reboot();
     await aDriver().makeAll();
+    expect((await aDriver().discover()).handles).toEqual(handles);
+  });
+
+  it('are not made on a card that a server has', async () => {
+    const held = new Map([[card, 'belongs to a server: the domain x of libvirt has it']]);
+    const asked: string[][] = [];
+    guards = {
+      ...noGuards,
+      ofServers: async (functions) => {
+        asked.push(functions.map(({ address }) => address));
+        return { held, unknown: 'libvirt cannot be read' };
+      },
+    };
+    const [left] = await aDriver().makeAll();
+    expect(left).toContain(`${card} belongs to a server: the domain x of libvirt has it`);
+    expect(kernel.uuids()).toEqual([]);
+    const [reason] = held.values();
+    expect((await aDriver().discover()).notOffered).toEqual([{ address: card, reason }]);
+    expect(new Set(asked.flat())).toEqual(new Set([card]));
+    // What else is unknown keeps no card: the mdevs of its servers are missing after a boot.
+    held.clear();
+    expect(await aDriver().makeAll()).toEqual([]);
+    const { handles } = await aDriver().discover();
+    expect(handles).toHaveLength(4);
+    held.set(card, 'belongs to a server: the domain x of libvirt has it');
     expect((await aDriver().discover()).handles).toEqual(handles);
   });
 

@@ -51,6 +51,24 @@ it('does not offer what a running server has, and offers it when QEMU has closed
   expect(Object.keys((await discover()).devices)).toEqual([running, stopped]);
 });
 
+it('does not offer what a stopped server has, and offers it when it has left the host', async () => {
+  host.domains.define('instance-0000001f', [stopped]);
+  const during = await discover();
+  expect(Object.keys(during.devices)).toEqual([running]);
+  expect(during.notOffered).toEqual([
+    {
+      address: stopped,
+      reason: 'belongs to a server: the domain instance-0000001f of libvirt has it',
+    },
+  ]);
+  host.domains.undefine('instance-0000001f');
+  expect(Object.keys((await discover()).devices)).toEqual([running, stopped]);
+});
+
+it('offers what a stopped server has where libvirt has its definitions elsewhere', async () => {
+  expect(Object.keys((await discover()).devices)).toEqual([running, stopped]);
+});
+
 it('offers devices of the class and with the traits that the profile asks for', async () => {
   const [group = {}] = profiles[0]?.groups ?? [];
   const { devices } = await discover();

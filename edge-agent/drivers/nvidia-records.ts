@@ -1,0 +1,46 @@
+// What driver nvidia_gpu keeps of virtual functions with a type: what it has set on them, and as
+// what they were offered.
+
+import * as z from 'zod';
+import { reasonOf } from '#agent/log.ts';
+
+export const recordName = 'vgpu-types.json';
+const texts = z.record(z.string(), z.string());
+const record = z.object({
+  boot_id: z.string(),
+  types: texts,
+  names: texts,
+  offered: z.record(z.string(), z.object({ card: z.string(), type: z.string() })),
+});
+
+export interface Records {
+  /** By address, what the agent has set in this boot. */
+  readonly types: Map<string, string>;
+  /** By number. */
+  readonly names: Map<string, string>;
+  /**
+   * By address, as what a function was offered: a guest may have it, also one that is off. Kept
+   * until the settings no longer name the card.
+   */
+  readonly offered: Map<string, { readonly card: string; readonly type: string }>;
+}
+
+/** A boot clears all types. */
+export function recordsOf(text: string | undefined, bootId: string): Records {
+  const parsed = record.safeParse(text === undefined ? undefined : jsonOf(text));
+  if (!parsed.success) return { types: new Map(), names: new Map(), offered: new Map() };
+  const { boot_id: boot, types, names, offered } = parsed.data;
+  return {
+    types: new Map(boot === bootId ? Object.entries(types) : []),
+    names: new Map(Object.entries(names)),
+    offered: new Map(Object.entries(offered)),
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return reasonOf(error);
+  }
+}

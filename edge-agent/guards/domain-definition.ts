@@ -1,0 +1,82 @@
+// Reads libvirt's definition of a domain: its name, and the PCI functions of the host that it has.
+// https://libvirt.org/formatdomain.html, host device assignment
+
+import { type PciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import { tokensOf, XmlInvalid } from './xml.ts';
+
+export interface DomainDefinition {
+  readonly name: string;
+  /** Addresses of PCI functions. */
+  readonly functions: readonly string[];
+}
+
+type Attributes = ReadonlyMap<string, string>;
+
+/**
+ * Host devices (`hostdev`), network cards that are one, NVMe devices as disks: each names its
+ * function by the element `address` of its `source`. The address beside `source` is the guest's.
+ *
+ * @throws XmlInvalid also for a host device whose address cannot be told
+ */
+export function readDomain(text: string): DomainDefinition {
+  const path: string[] = [];
+  const functions = new Set<string>();
+  let name = '';
+  /** The host device that is being read has no address yet. */
+  let lacksAddress = false;
+  for (const token of tokensOf(text)) {
+    if (token.kind === 'text') {
+      if (path.length === 2 && path[1] === 'name') name += token.text;
+      continue;
+    }
+    if (token.kind === 'close') {
+      if (isDevice(path) && lacksAddress) throw new XmlInvalid('has a hostdev without an address');
+      path.pop();
+      continue;
+    }
+    path.push(token.name);
+    if (path.length === 1 && token.name !== 'domain') throw new XmlInvalid('is not of a domain');
+    if (isDevice(path)) lacksAddress = isHostPci(token.name, token.attributes);
+    if (path[1] !== 'devices' || path.at(-1) !== 'address' || path.at(-2) !== 'source') continue;
+    if (!isPci(token.attributes)) continue;
+    functions.add(addressOf(token.attributes));
+    lacksAddress = false;
+  }
+  if (name.trim() === '') throw new XmlInvalid('has no name');
+  return { name: name.trim(), functions: [...functions] };
+}
+
+function isDevice(path: readonly string[]): boolean {
+  return path.length === 3 && path[1] === 'devices';
+}
+
+function isHostPci(element: string, attributes: Attributes): boolean {
+  return element === 'hostdev' && attributes.get('type') === 'pci';
+}
+
+/** Addresses of USB and SCSI devices have neither. */
+function isPci(attributes: Attributes): boolean {
+  const type = attributes.get('type');
+  if (type !== undefined) return type === 'pci';
+  return attributes.has('slot') || attributes.has('function');
+}
+
+function addressOf(attributes: Attributes): string {
+  const number = (key: string, max: number, digits: number) =>
+    hexOf(attributes.get(key), max).padStart(digits, '0');
+  const parts: PciAddress = {
+    domain: attributes.has('domain') ? number('domain', 0xffffffff, 4) : '0000',
+    bus: number('bus', 0xff, 2),
+    device: number('slot', 0x1f, 2),
+    function: number('function', 7, 1),
+  };
+  return printPciAddress(parts);
+}
+
+/** libvirt writes hexadecimal numbers. A leading zero would be octal to it. */
+function hexOf(text: string | undefined, max: number): string {
+  const isNumber = /^(0x[0-9a-fA-F]{1,8}|0|[1-9]\d{0,9})$/.test(text ?? '');
+  const value = isNumber ? Number(text) : Number.NaN;
+  if (!(value <= max)) throw new XmlInvalid('has a PCI address that is not valid');
+  return value.toString(16);
+}

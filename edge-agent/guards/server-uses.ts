@@ -1,0 +1,102 @@
+// Which functions belong to servers that libvirt knows. A server that has one function of an IOMMU
+// group needs the whole group; one that has a virtual function needs its card as it is.
+
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import type { DefinedDomains } from './domains.ts';
+import { problemOf } from './host-facts.ts';
+import { sentenceOf } from './uses.ts';
+
+export interface ServerUse {
+  /** What the server's definition names. */
+  readonly address: string;
+  /** What the function is to that one. */
+  readonly as: 'itself' | 'mate' | 'virtual function' | 'card';
+  /** Completes "The device at <address>". */
+  readonly clause: string;
+}
+
+/** The uses of a function, the closest one first. */
+export type ServerUses = (fn: PciFunction) => readonly ServerUse[];
+
+const devices = 'bus/pci/devices';
+
+export function readServerUses(sysfs: Sysfs, { byFunction }: DefinedDomains): ServerUses {
+  if (byFunction.size === 0) return () => [];
+  const { virtualOf, absent } = placesOf(sysfs, [...byFunction.keys()]);
+  const usesOf = (fn: PciFunction): readonly ServerUse[] => {
+    const uses: ServerUse[] = [];
+    const note = (address: string, as: ServerUse['as'], prefix = '') => {
+      const name = byFunction.get(address);
+      if (name === undefined) return;
+      uses.push({ address, as, clause: `${prefix}${sentenceOf({ kind: 'domain', name })}` });
+    };
+    note(fn.address, 'itself');
+    for (const mate of matesOf(sysfs, fn)) {
+      note(mate, 'mate', `shares IOMMU group ${fn.iommuGroup} with ${mate}, which `);
+    }
+    const virtual = [...(virtualOf.get(fn.address) ?? []), ...becoming(sysfs, fn, absent)];
+    for (const each of virtual) note(each, 'card', `has the virtual function ${each}, which `);
+    const { physicalFunction: card } = fn;
+    if (card) note(card, 'virtual function', `is a virtual function of ${card}, which `);
+    return uses;
+  };
+  return (fn) => {
+    try {
+      return usesOf(fn);
+    } catch (error) {
+      return [{ address: fn.address, as: 'itself', clause: `may be in use: ${problemOf(error)}` }];
+    }
+  };
+}
+
+/** The cards of the named virtual functions, and the functions that do not exist now. */
+function placesOf(sysfs: Sysfs, named: readonly string[]) {
+  const virtualOf = new Map<string, string[]>();
+  const absent: string[] = [];
+  const present = new Set(sysfs.list(devices));
+  for (const address of named) {
+    if (!present.has(address)) absent.push(address);
+    const card = sysfs.linkName(`${devices}/${address}/physfn`);
+    if (card !== undefined) virtualOf.set(card, [...(virtualOf.get(card) ?? []), address]);
+  }
+  return { virtualOf, absent };
+}
+
+function matesOf(sysfs: Sysfs, { address, iommuGroup }: PciFunction): readonly string[] {
+  if (!iommuGroup) return [];
+  const group = sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`) ?? [];
+  return group.filter((each) => each !== address);
+}
+
+/** Those that the card will have as virtual functions, once the host makes them: after a boot. */
+function becoming(sysfs: Sysfs, { address, path }: PciFunction, absent: readonly string[]) {
+  if (absent.length === 0) return [];
+  const read = (name: string) => Number(readIfReadable(sysfs, `${path}/${name}`) ?? 0);
+  const total = read('sriov_totalvfs');
+  if (!(total > 0)) return [];
+  // Single Root I/O Virtualization and Sharing 1.1, 2.1.2: how their addresses follow.
+  const [offset, stride] = [read('sriov_offset'), read('sriov_stride')];
+  return absent.filter((each) => {
+    const distance = distanceOf(address, each);
+    if (distance === undefined) return false;
+    // An old kernel does not tell: all on the bus of the card count.
+    if (!(offset > 0)) return sameBus(address, each);
+    const number = (distance - offset) / (stride || 1);
+    return Number.isInteger(number) && number >= 0 && number < total;
+  });
+}
+
+/** From one function to another of its domain, in the order of the kernel's numbers. */
+function distanceOf(from: string, to: string): number | undefined {
+  const [first, second] = [parsePciAddress(from), parsePciAddress(to)];
+  if (!first || first.domain !== second?.domain) return undefined;
+  const numberOf = ({ bus, device, function: fn }: typeof first) =>
+    Number.parseInt(bus, 16) * 256 + Number.parseInt(device, 16) * 8 + Number(fn);
+  return numberOf(second) - numberOf(first);
+}
+
+function sameBus(first: string, second: string): boolean {
+  return first.slice(0, -'00.0'.length) === second.slice(0, -'00.0'.length);
+}

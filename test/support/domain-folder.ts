@@ -1,0 +1,51 @@
+// A folder of libvirt's definitions of domains.
+
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+
+export class DomainFolder {
+  readonly path = join(mkdtempSync(join(tmpdir(), 'domains-')), 'qemu');
+
+  /** As Nova has a server with these PCI functions defined. */
+  define(name: string, functions: readonly string[]): this {
+    return this.write(`${name}.xml`, definitionOf(name, functions));
+  }
+
+  undefine(name: string): this {
+    rmSync(join(this.path, `${name}.xml`));
+    return this;
+  }
+
+  /** As libvirt writes: another file takes the name. */
+  write(file: string, text: string | Buffer): this {
+    mkdirSync(this.path, { recursive: true });
+    writeFileSync(join(this.path, `${file}.new`), text);
+    renameSync(join(this.path, `${file}.new`), join(this.path, file));
+    return this;
+  }
+
+  remove(): void {
+    rmSync(join(this.path, '..'), { recursive: true, force: true });
+  }
+}
+
+export function definitionOf(name: string, functions: readonly string[]): string {
+  const devices = functions.map((address) => {
+    const { domain, bus, device, function: fn } = parsePciAddress(address) ?? {};
+    return `    <hostdev mode='subsystem' type='pci' managed='yes'>
+      <source>
+        <address domain='0x${domain}' bus='0x${bus}' slot='0x${device}' function='0x${fn}'/>
+      </source>
+      <address type='pci' domain='0x0000' bus='0x06' slot='0x00' function='0x0'/>
+    </hostdev>
+`;
+  });
+  return `<domain type='kvm'>
+  <name>${name}</name>
+  <devices>
+${devices.join('')}  </devices>
+</domain>
+`;
+}

@@ -1,0 +1,102 @@
+// Virtual functions with a type of vGPU beside servers that libvirt knows, running or stopped.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
+import { createNvidiaDriver } from '#agent/drivers/nvidia.ts';
+import { nvidiaSettings } from '#agent/drivers/nvidia-settings.ts';
+import { setUp } from '#agent/set-up.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { VendorVgpuKernel } from '#test/support/vendor-vgpu-kernel.ts';
+
+const card = '0000:41:00.0';
+const other = '0000:42:00.0';
+const [first, second] = ['0000:41:00.1', '0000:41:00.2'] as const;
+const types = { 1147: ['NVIDIA L40S-2Q', 2] } as const;
+const belongs = 'belongs to a server: the domain instance-0000001f of libvirt has it';
+
+let host: GuardedHost;
+let kernel: VendorVgpuKernel;
+let directory: string;
+let bootId: string;
+beforeEach(() => {
+  host = aGuardedHost();
+  kernel = new VendorVgpuKernel(host.tree);
+  directory = mkdtempSync(join(tmpdir(), 'nvidia-'));
+  bootId = 'boot-1';
+  kernel.addCard(card, { memory: 4, types }, 4);
+  kernel.enable(card);
+});
+afterEach(() => {
+  host.remove();
+  rmSync(directory, { recursive: true });
+});
+
+/** Starts the agent: set-up and discovery. */
+async function start(of = card) {
+  const cards = [{ addresses: of, vgpu_type: 'nvidia-1147' }];
+  const { sysfs, log } = host;
+  const driver = createNvidiaDriver(nvidiaSettings.parse({ cards, attach_unmanaged: true }), {
+    ...{ directory, thing: 'test:cmp1', bootId, clock: systemClock, log, sysfs },
+    guards: await host.guards(),
+    hardware: { ...host.hardware, ...kernel.hardware() },
+    isPrepared: () => false,
+  });
+  const { left } = await setUp(driver, log);
+  const { devices, notOffered = [] } = await driver.discover();
+  const handles = devices[of]?.offers?.attach_handles ?? [];
+  return {
+    left,
+    reasons: notOffered.map(({ reason }) => reason),
+    offered: handles.map(({ info }) => `0000:${info.bus}:${info.device}.${info.function}`),
+  };
+}
+
+it('a card that is new to the agent is left to a server that has a function of it', async () => {
+  host.domains.define('instance-0000001f', [second]);
+  const reason = `has the virtual function ${second}, which ${belongs}`;
+  const { left, ...found } = await start();
+  expect(found).toEqual({ offered: [], reasons: [reason] });
+  expect(left).toEqual([expect.stringContaining(`${card} ${reason}`)]);
+  expect(kernel.types()).toEqual({});
+  host.domains.undefine('instance-0000001f');
+  expect(await start()).toEqual({ left: [], offered: [first, second], reasons: [] });
+});
+
+it('a card that is new to the agent waits for definitions that can be read', async () => {
+  host.domains.write('a.xml', '<domain>');
+  const unknown = "may be in use: libvirt's definition a.xml ends within domain";
+  const { reasons, offered } = await start();
+  expect(reasons).toEqual([`has the virtual function ${first}, which ${unknown}`]);
+  expect(offered).toEqual([]);
+  expect(kernel.types()).toEqual({});
+});
+
+it('functions that were offered before have their type again after a boot', async () => {
+  const before = await start();
+  expect(before.offered).toEqual([first, second]);
+  // Guests of this service, and a definition that cannot be read.
+  host.domains.define('instance-00000020', [first, second]).write('a.xml', '<domain>');
+  kernel.boot();
+  bootId = 'boot-2';
+  expect(await start()).toEqual(before);
+  expect(kernel.types()).toEqual({ [first]: '1147', [second]: '1147' });
+});
+
+it('of a card that was offered before, the function of a server alone is left out', async () => {
+  kernel.addCard(other, { memory: 8, types }, 4);
+  kernel.enable(other);
+  const functions = [1, 2, 3, 4].map((number) => `0000:42:00.${number}`);
+  const [own = '', ...rest] = functions;
+  const offered = { [own]: { card: other, type: 'nvidia-1147' } };
+  const kept = { boot_id: 'boot-0', types: {}, names: {}, offered };
+  writeFileSync(join(directory, 'vgpu-types.json'), JSON.stringify(kept));
+  host.domains.define('instance-0000001f', ['0000:42:00.3']);
+  const left = functions.filter((address) => address !== '0000:42:00.3');
+  expect(await start(other)).toEqual({ left: [], offered: left, reasons: [] });
+  expect(kernel.types()).not.toHaveProperty('0000:42:00.3');
+  host.domains.undefine('instance-0000001f');
+  expect((await start(other)).offered).toEqual([own, ...rest]);
+});
