@@ -1,11 +1,12 @@
 // `cyborg-ops restore --stage <stage> --suffix <suffix> --moment <ISO time>`: copies the
-// tables that DynamoDB has restored from a backup into the tables of the stage. Without --apply
-// it only counts rows. docs/operations.md lists the steps before and after.
+// tables that DynamoDB has restored from a backup into the tables of the stage; with
+// --without-backup it only withholds every handle. Without --apply it only counts rows.
+// docs/operations.md and docs/another-region.md list the steps before and after.
 
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
-import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
-import { backupStore } from '#core/store/backups.ts';
+import { restoreBackup, withholdAll } from '#core/operations/restore/restore-backup.ts';
+import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { WrongArguments } from './arguments.ts';
 import type { StackCommand } from './ops/verb.ts';
@@ -17,14 +18,21 @@ async function main(words: string[]): Promise<void> {
       stage: { type: 'string' },
       suffix: { type: 'string' },
       moment: { type: 'string' },
+      'without-backup': { type: 'boolean', default: false },
       apply: { type: 'boolean', default: false },
     },
   });
   const { stage, suffix, apply } = given;
   if (!stage) throw new WrongArguments('--stage is missing.');
+  const backups = backupStore(createDocuments().documents);
+  if (given['without-backup']) {
+    if (suffix !== undefined || given.moment !== undefined) {
+      throw new WrongArguments('--without-backup takes neither --suffix nor --moment.');
+    }
+    return withhold(backups, stage, apply);
+  }
   if (!suffix) throw new WrongArguments('--suffix is missing.');
   const moment = momentOf(given.moment);
-  const backups = backupStore(createDocuments().documents);
   const done = await restoreBackup({
     backups,
     stage,
@@ -42,6 +50,20 @@ async function main(words: string[]): Promise<void> {
   console.log(
     apply
       ? 'Restored. No handle can be claimed until its host has reported and Placement agrees.'
+      : 'Nothing was written. Repeat with --apply to write.',
+  );
+}
+
+/** For a stage whose rows are lost: servers may have devices that no row names. */
+async function withhold(backups: BackupStore, stage: string, apply: boolean): Promise<void> {
+  const moment = new Date().toISOString();
+  const stored = await withholdAll({ backups, stage, moment, isDryRun: !apply });
+  console.log(
+    `inventory: ${stored} handles ${apply ? 'are' : 'would be'} withheld, and all that hosts report from now on`,
+  );
+  console.log(
+    apply
+      ? 'No handle can be claimed until its host has reported and Placement agrees.'
       : 'Nothing was written. Repeat with --apply to write.',
   );
 }

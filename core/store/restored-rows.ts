@@ -52,7 +52,7 @@ function isDevice({ sk }: Row): boolean {
 
 /** The host's next report is applied whatever its number, and describes all of its devices. */
 function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
-  const { lease_holder, lease_until, ...host } = current ?? backup ?? {};
+  const { lease_holder, lease_until, ...host } = current ?? foreignHost(backup);
   return {
     ...host,
     epoch: epochAfter(backup, current),
@@ -61,6 +61,17 @@ function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
     // The bindings of the backup may come from an earlier boot than the stored one.
     ...(host.boot_id !== undefined && { reprovisioning: true }),
   };
+}
+
+/**
+ * A host's row of a stage that has no such row, such as one in another region: AWS IoT counts the
+ * host's connections anew there, so events are ordered by their time until the next one.
+ */
+function foreignHost(backup: Row | undefined): Row {
+  const { presence, ...host } = backup ?? {};
+  if (presence === undefined) return host;
+  const { version, ...known } = presence as Row;
+  return { ...host, presence: known };
 }
 
 /** Writes that were decided before the restore carry a lower epoch and fail. */

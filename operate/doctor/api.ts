@@ -1,6 +1,7 @@
 // Checks the API from outside.
 
 import type { HttpAnswer } from '#core/clients/http.ts';
+import { listedEndpoint } from './catalog.ts';
 import { type Check, type CheckContext, CheckFailed } from './check.ts';
 
 const remedy =
@@ -52,8 +53,8 @@ export const apiChecks: readonly Check[] = [
   },
 ];
 
-async function baseOf({ deps, url }: CheckContext): Promise<string> {
-  return (url ?? (await deps.clients.keystone.endpoint('accelerator'))).replace(/\/+$/, '');
+async function baseOf(context: CheckContext): Promise<string> {
+  return (context.url ?? (await listedEndpoint(context))).replace(/\/+$/, '');
 }
 
 function ask(

@@ -4,13 +4,14 @@
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { typesRefused } from '#core/domain/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
-import { isWithheld } from '#core/domain/handle-state.ts';
+import { handleStateOf } from '#core/domain/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host-pause.ts';
 import { isLost } from '#core/domain/presence.ts';
 import {
   findConflictingProvider,
   readForeignProviders,
 } from '#core/operations/placement/find-conflicting-provider.ts';
+import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
 import { asTyped } from '../arguments.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
 import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
@@ -117,7 +118,8 @@ async function examineHost(
   const foreign = await readForeignProviders(deps, hostname, devices);
   const offeredTwice: string[] = [];
   const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
-  let withheld = 0;
+  const withheld = { quarantined: 0, restored: 0 };
+  const blocking = new Set<string>();
   for (const device of devices) {
     const providers = await deps.store.inventory.providers(device.providers);
     const present = providers.filter(({ deployable }) => !deployable.isGone);
@@ -126,7 +128,13 @@ async function examineHost(
       const reason = `attaches as ${type}, which the hypervisor does not take`;
       left.push(`${device.address} (${device.driver}) ${reason}`);
     }
-    withheld += providers.flatMap(({ handles }) => handles.filter(isWithheld)).length;
+    for (const each of providers) {
+      const states = each.handles.map(handleStateOf);
+      withheld.quarantined += states.filter((state) => state === 'quarantined').length;
+      withheld.restored += states.filter((state) => state === 'restored').length;
+      const { unknown, moved } = await blockingConsumersOf(deps, each);
+      for (const instance of [...unknown, ...moved]) blocking.add(instance);
+    }
     const conflicting = await findConflictingProvider(deps, foreign, device, providers);
     if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
   }
@@ -136,12 +144,19 @@ async function examineHost(
       "Remove them from Nova's [pci] or [devices] configuration, or from the agent's settings; see devices-offered-twice in docs/operations.md.",
     );
   }
-  if (withheld > 0) {
+  if (withheld.quarantined > 0) {
     const remedy =
       'Cleaning is retried automatically. To clean now: POST /v2/devices/<uuid>/force_release. If the host cannot clean a device, clean it by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
+    throw new CheckFailed(`${withheld.quarantined} handles are in quarantine.`, remedy);
+  }
+  if (withheld.restored > 0) {
+    const why =
+      blocking.size > 0
+        ? `because of instances ${[...blocking].join(', ').slice(0, 500)}`
+        : 'until the host has reported and Placement was asked, within the hour';
     throw new CheckFailed(
-      `${withheld} handles are in quarantine or restored from a backup.`,
-      remedy,
+      `${withheld.restored} handles are restored from a backup, and withheld ${why}.`,
+      `${asTyped('reconcile')} ${hostname} names provider and instance; see Restore from a backup in docs/operations.md.`,
     );
   }
   const renewal =

@@ -7,6 +7,7 @@ import { givenPassword } from '#core/clients/password.ts';
 import { readSecret, type SecretStage } from '#core/clients/secrets.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
+import { listedEndpoint } from './catalog.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
 const asAdmin =
@@ -48,8 +49,9 @@ export const openstackChecks: readonly Check[] = [
   {
     name: 'the catalog has the accelerator service',
     remedy: inCatalog,
-    look: async ({ deps, url }) => {
-      const listed = await deps.clients.keystone.endpoint('accelerator');
+    look: async (context) => {
+      const { url } = context;
+      const listed = await listedEndpoint(context);
       if (url !== undefined && plain(listed) !== plain(url)) {
         throw new CheckFailed(
           `The catalog has ${listed}, and the stack is at ${url}.`,

@@ -9,6 +9,7 @@ import { deviceUuid } from '#core/domain/device-plan.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups.ts';
@@ -108,6 +109,11 @@ async function sync(): Promise<void> {
 
 async function handlesOf(name: keyof typeof providers): Promise<readonly AttachHandle[]> {
   return (await deps.store.inventory.provider(providers[name]))?.handles ?? [];
+}
+
+async function comparisonOf(suffix: string) {
+  const rows = await compareHost(deps, host);
+  return rows.find(({ provider }) => provider === `${host}_${suffix}`);
 }
 
 function isFree(handle: AttachHandle): boolean {
@@ -223,6 +229,10 @@ describe('after a restore', () => {
     await sync();
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
     expect(await tryToBind()).toMatchObject(refused);
+    expect(await comparisonOf('FakeDevice')).toMatchObject({
+      placement: expect.stringContaining(`allocated without a request: ${unknownConsumer}`),
+      agrees: false,
+    });
     // Binds that the backup knows go on.
     const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${before}`);
     expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
@@ -242,6 +252,10 @@ describe('after a restore', () => {
       await report(fpga, gpu);
       await sync();
       expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
+      expect(await comparisonOf('FakeDevice')).toMatchObject({
+        placement: expect.stringContaining(`changed since the backup: ${instance}`),
+        agrees: false,
+      });
       await gone(instance);
       await sync();
       expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);

@@ -273,7 +273,7 @@ describe('the doctor names the fault', () => {
     if (!handle) throw new Error('The handle is missing.');
     await backups.put(inventory, { ...handle, restored_at: '2026-07-01T01:02:03.000Z' });
     expect(named('host cmp1', await findings())).toMatch(
-      /1 handles are in quarantine.*force_release/,
+      /1 handles are restored from a backup, and withheld until.*reconcile -- cmp1/,
     );
     await backups.put(inventory, handle);
   });

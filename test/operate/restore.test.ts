@@ -52,6 +52,11 @@ it('refuses invalid arguments and missing tables', async () => {
       '--apply',
     ),
   ).toEqual([2, expect.stringContaining('Not all of these tables exist; nothing was written')]);
+  const both = ['--without-backup', '--suffix', 'restored'];
+  expect(await restore('--stage', stage, ...both)).toEqual([
+    2,
+    expect.stringContaining('--without-backup takes neither --suffix nor --moment'),
+  ]);
   expect(await withheld()).toBe(before);
 });
 

@@ -7,6 +7,8 @@ const longest = [
   'test/simulation/every-step.test.ts',
   'test/integration/kill-at-each-step.test.ts',
   'test/drivers/drivers.test.ts',
+  'test/local/region-outage.test.ts',
+  'test/local/another-region.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

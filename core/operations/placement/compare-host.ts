@@ -11,6 +11,7 @@ import {
   wantedProviders,
 } from '../../domain/provider-tree.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
+import { blockingConsumersOf } from '../restore/reinstate-handles.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
@@ -97,17 +98,19 @@ async function compareDevice(
           0;
     const stored = providers.find(({ deployable }) => deployable.providerUuid === wanted.uuid);
     const unallocated = held && stored ? await boundWithoutAllocation(deps, stored) : [];
+    const blockers = held && stored ? await blockersOf(deps, stored) : [];
     const placement = [
       held ? describe(wanted, held) : 'nothing',
       ...(conflicting ? [`and ${conflicting.name}`] : []),
       ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
+      ...blockers,
     ];
     rows.push({
       provider: wanted.name,
       stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
       placement: placement.join('; '),
       host: [said.words, ...(stored ? refusal(stored, attachTypes) : [])].join('; '),
-      agrees: isSame && said.agrees && !conflicting && unallocated.length === 0,
+      agrees: isSame && said.agrees && !conflicting && unallocated.length + blockers.length === 0,
     });
   }
   return rows;
@@ -126,6 +129,15 @@ async function boundWithoutAllocation(
   if (holders.size === 0) return [];
   const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
   return [...holders].filter((instance) => allocated[instance] === undefined);
+}
+
+/** Why handles are withheld that were restored from a backup. */
+async function blockersOf(deps: ConsumerDeps, stored: StoredProvider): Promise<string[]> {
+  const { unknown, moved } = await blockingConsumersOf(deps, stored);
+  return [
+    ...(unknown.length > 0 ? [`allocated without a request: ${unknown.join(', ')}`] : []),
+    ...(moved.length > 0 ? [`changed since the backup: ${moved.join(', ')}`] : []),
+  ];
 }
 
 function reported(host: StoredHost, device: Device, providers: readonly StoredProvider[]) {

@@ -24,9 +24,8 @@ export async function reinstateHandles(
   for (const { deployable, handles } of providers) {
     const restored = handles.filter(({ restoredAt }) => restoredAt !== undefined);
     if (restored.length === 0) continue;
-    const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
-    const consumers = unknownConsumersOf(allocated, handles);
-    consumers.push(...(await movedWithin(deps, handles)));
+    const { unknown, moved } = await blockingConsumersOf(deps, { deployable, handles });
+    const consumers = [...unknown, ...moved];
     if (consumers.length > 0) {
       deps.log.warn('Handles not reinstated: unknown consumers.', {
         host: device.hostname,
@@ -37,6 +36,27 @@ export async function reinstateHandles(
     }
     await returnToPool(deps, device.hostname, restored);
   }
+}
+
+export interface BlockingConsumers {
+  /** Instances that have an allocation of the provider, and no claim or too few. */
+  readonly unknown: readonly string[];
+  /** Instances with a claim that may have changed to another handle after the backup. */
+  readonly moved: readonly string[];
+}
+
+/** Instances because of which the restored handles of the provider are withheld. */
+export async function blockingConsumersOf(
+  deps: ConsumerDeps,
+  { deployable, handles }: StoredProvider,
+): Promise<BlockingConsumers> {
+  if (handles.every(({ restoredAt }) => restoredAt === undefined))
+    return { unknown: [], moved: [] };
+  const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
+  return {
+    unknown: unknownConsumersOf(allocated, handles),
+    moved: await movedWithin(deps, handles),
+  };
 }
 
 async function hasUnknown(

@@ -38,7 +38,7 @@ const parallelMax = 16;
  * write meanwhile. After a failure, run it again from the same backup.
  */
 export async function restoreBackup(restoration: Restoration): Promise<RestoredTable[]> {
-  const { backups, stage, suffix, isDryRun } = restoration;
+  const { backups, stage, suffix } = restoration;
   // All rows of the backup are read before anything is written.
   const read = new Map<TableName, ReadonlyMap<string, Row>>();
   for (const table of restoredTables) {
@@ -49,18 +49,30 @@ export async function restoreBackup(restoration: Restoration): Promise<RestoredT
     const whole = withoutHalves(arqs);
     read.set('arqs', whole).set('inventory', withClaimsOf(whole, inventory));
   }
-  if (!isDryRun) await withholdAll(restoration);
+  await withholdAll(restoration);
   const done: RestoredTable[] = [];
   for (const [table, from] of read) done.push(await restoreTable(restoration, table, from));
   return done;
 }
 
-/** Comes first: from here on no handle can be claimed, even if the restore fails later. */
-async function withholdAll({ backups, stage, moment }: Restoration): Promise<void> {
+/**
+ * Withholds every handle, and those that later reports add. Before a restore it comes first: from
+ * here on no handle can be claimed, even if the restore fails later. Alone it is for a stage whose
+ * rows are lost: servers may have devices that no row names.
+ *
+ * @returns how many handles are stored
+ */
+export async function withholdAll({
+  backups,
+  stage,
+  moment,
+  isDryRun,
+}: Omit<Restoration, 'suffix' | 'clock'>): Promise<number> {
   const inventory = tableName(stage, 'inventory');
-  await backups.noteMoment(inventory, moment);
+  if (!isDryRun) await backups.noteMoment(inventory, moment);
   const handles = [...(await backups.rows(inventory)).values()].filter(isHandle);
-  await eachOf(handles, (handle) => backups.withhold(inventory, handle, moment));
+  if (!isDryRun) await eachOf(handles, (handle) => backups.withhold(inventory, handle, moment));
+  return handles.length;
 }
 
 async function restoreTable(

@@ -178,13 +178,17 @@ Ends a conflict of identity: two agents have reported as this host.
       ...stage,
       suffix: value('suffix', "suffix of the restored tables' names"),
       moment: value('time', 'to which they were restored'),
+      'without-backup': { type: 'boolean', help: 'the rows are lost: withhold every handle' },
       apply: { type: 'boolean', help: 'write; without it, what would be written is counted' },
     },
     example: 'cyborg-ops restore --stage prod --suffix restored --moment 2026-11-20T13:00:00Z',
     usage: `${asTyped('restore')} --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
+${asTyped('restore')} --stage <stage> --without-backup [--apply]
 
 <suffix>    suffix of the restored tables' names: restored, for prod-arqs-restored
 <ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
+--without-backup  the rows are lost: withholds every handle that hosts report,
+            until Placement has no allocation of an instance that is not known
 --apply     write; without it, what would be written is counted`,
     load: async () => (await import('#operate/restore.ts')).restore,
   },
