@@ -82,10 +82,18 @@ function uuidPrefix({ thing }: DriverContext, parent: string, type: string): str
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12, 15)}-8${hash.slice(15, 18)}-`;
 }
 
-/** What exists under the handle's uuid. */
+/** What exists under the handle's uuid. @throws Error while it is being removed */
 export function find({ sysfs }: DriverContext, handle: HandleWork): Found {
   const found = readMdev(sysfs, handle.uuid);
-  if (!found) return { state: 'absent' };
+  if (!found) {
+    // The kernel takes it from its list at once, and removes it when no program has it open.
+    const isLeaving = readMdevParents(sysfs).some(
+      ({ path, physical }) =>
+        physical === handle.address && sysfs.list(`${path}/${handle.uuid}`) !== undefined,
+    );
+    if (isLeaving) throw new Error(`EBUSY: ${handle.uuid} is open, and its removal has not ended`);
+    return { state: 'absent' };
+  }
   const isOnDevice =
     found.parent === handle.address ||
     readMdevParents(sysfs).some(

@@ -3,14 +3,17 @@
 //
 // --only <words>   plays the groups that have a scenario with one of the words, separated by |, in
 //                  its name
+// --packages <folder>  keeps the agent's packages there for the next run, in place of new ones
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
+import { addPackages } from './agent-packages.ts';
 import { type Cloud, startCloud } from './cloud.ts';
-import { fetchNewerQemu, type Qemu } from './debian-qemu.ts';
+import { fetchNewerQemu } from './debian-qemu.ts';
+import { fetchSystemd } from './debian-systemd.ts';
 import { ensureImage, type Image } from './image.ts';
 import { ensurePackages, skip } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
@@ -25,17 +28,18 @@ import { nvmeDevices } from './scenarios/nvme.ts';
 import { pci } from './scenarios/pci.ts';
 import { qatCards } from './scenarios/qat.ts';
 import { reboot } from './scenarios/reboot.ts';
+import { systemd } from './scenarios/systemd.ts';
 import { vgpu } from './scenarios/vgpu.ts';
-import { Stage } from './stage.ts';
+import { Stage, type StageOptions } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
-  ...[nic, qatCards, reboot],
+  ...[nic, qatCards, reboot, systemd],
 ];
 
-/** The suite takes three minutes; a machine may be busy with others. */
+/** The suite takes ten minutes; a machine may be busy with others. */
 const suiteMsMax = 20 * 60_000;
 const suite = new ScenarioSuite();
 
@@ -66,20 +70,26 @@ async function openCloud(): Promise<Cloud> {
 async function playGroup(group: Group, image: Image, cloud: Cloud | undefined): Promise<void> {
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
-  const qemu = group.networkCard && newerQemu(group);
-  if (qemu === 'cannot run') return;
-  const stage = new Stage({ group, image, hosts: cloud, cloud, directory, ...(qemu && { qemu }) });
+  const parts = fetchParts(group);
+  if (parts === 'cannot run') return;
+  const stage = new Stage({ group, image, hosts: cloud, cloud, directory, ...parts });
   suite.closeAtEnd(() => stage.powerOff());
   const boots = { name: 'the VM boots', run: () => stage.boot() };
   for (const scenario of [boots, ...group.scenarios]) await count(group, scenario, stage);
   await stage.powerOff();
 }
 
-function newerQemu({ name }: Group): Qemu | 'cannot run' {
+/** What only this group needs. */
+function fetchParts(group: Group): Pick<StageOptions, 'qemu' | 'system'> | 'cannot run' {
   try {
-    return fetchNewerQemu(cache);
+    const system = group.systemd && fetchSystemd(cache);
+    if (system) addPackages(system);
+    return {
+      ...(group.networkCard && { qemu: fetchNewerQemu(cache) }),
+      ...(system && { system }),
+    };
   } catch (error) {
-    skip(`the group ${name}`, error);
+    skip(`the group ${group.name}`, error);
     return 'cannot run';
   }
 }

@@ -17,6 +17,8 @@ const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
 /** Where docs/agent.md installs the agent. */
 export const agentProgram = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
 const stateMegabytes = 64;
+/** With two versions of the agent and its Node, while one replaces the other. */
+const systemMegabytes = 768;
 const nvmeMegabytes = 64;
 
 export interface StageOptions {
@@ -27,6 +29,8 @@ export interface StageOptions {
   readonly cloud?: Cloud | undefined;
   /** Another QEMU than that of the machine. */
   readonly qemu?: Qemu;
+  /** What the disk of the state has at first: a whole system, whose first process is systemd. */
+  readonly system?: string;
   /** For the disks and logs. */
   readonly directory: string;
 }
@@ -41,7 +45,10 @@ export class Stage {
     this.#options = options;
     this.#disks = { state: file('state'), nvme: file('nvme') };
     for (const path of [file('log'), ...Object.values(this.#disks)]) rmSync(path, { force: true });
-    execFileSync('/sbin/mkfs.ext4', ['-q', this.#disks.state, `${stateMegabytes}M`]);
+    const { system } = options;
+    const content = system === undefined ? [] : ['-d', system];
+    const megabytes = system === undefined ? stateMegabytes : systemMegabytes;
+    execFileSync('/sbin/mkfs.ext4', ['-q', ...content, this.#disks.state, `${megabytes}M`]);
     writeFileSync(this.#disks.nvme, '');
     truncateSync(this.#disks.nvme, nvmeMegabytes * 1024 * 1024);
   }
@@ -88,9 +95,21 @@ export class Stage {
    * plane knows the boot.
    */
   async startAgent(settings: Readonly<Record<string, unknown>>): Promise<GuestProcess> {
+    const { guest } = this;
+    await guest.save(agentProgram, readFileSync(bundle));
+    const config = await this.enrol(settings);
+    const agent = await guest.start('agent', ['node', agentProgram], {
+      CYBORG_AGENT_CONFIG: config,
+    });
+    await agent.line((line) => line.includes('"Inventory reported"'));
+    await this.untilBootKnown();
+    return agent;
+  }
+
+  /** Gives the host its identity and its settings. @returns the file of the settings */
+  async enrol(settings: Readonly<Record<string, unknown>>): Promise<string> {
     const { hosts, guest, hostname } = this;
     const home = '/etc/cyborg-agent';
-    await guest.save(agentProgram, readFileSync(bundle));
     const files = Object.entries(await hosts.enrol(hostname));
     for (const [name, content] of files) await guest.save(`${home}/${name}`, content);
     const all = {
@@ -104,14 +123,15 @@ export class Stage {
       ...settings,
     };
     await guest.save(`${home}/agent.json`, JSON.stringify(all));
-    const environment = { CYBORG_AGENT_CONFIG: `${home}/agent.json` };
-    const agent = await guest.start('agent', ['node', agentProgram], environment);
-    await agent.line((line) => line.includes('"Inventory reported"'));
+    return `${home}/agent.json`;
+  }
+
+  async untilBootKnown(): Promise<void> {
+    const { hosts, guest, hostname } = this;
     await eventually(
       () => hosts.bootIdOf(hostname),
       (known) => known === guest.bootId,
       120,
     );
-    return agent;
   }
 }

@@ -271,6 +271,13 @@ describe('mdevs made at binds', () => {
     expect(found).toEqual({ state: 'other', what: `an mdev of type nvidia-2 on ${card}` });
   });
 
+  it('are not taken for absent while a program keeps their removal from its end', async () => {
+    const driver = aDriver({ made: 'at-bind' });
+    await driver.prepare?.(work());
+    rmSync(join(kernel.tree.root, 'bus/mdev/devices', uuid));
+    await expect(driver.find?.(work())).rejects.toThrow(`EBUSY: ${uuid} is open`);
+  });
+
   it('fail with the error of the kernel', async () => {
     const driver = aDriver({ made: 'at-bind' });
     kernel.faults.set('/create', 'ENOSPC');
