@@ -102,11 +102,13 @@ function killAt(name: string, call: Call): () => boolean {
   armed = {
     call,
     act: async () => {
-      happened = true;
-      await system.kill(name);
-      restarted = system.start(name).finally(noteProgress);
+      const killed = system.kill(name);
+      // Known before the test sees that the call has happened: it waits for the start.
+      restarted = killed.then(() => system.start(name)).finally(noteProgress);
       // A failed start shows in the test itself; the next test starts the process once more.
       restarted.catch(() => {});
+      happened = true;
+      await killed;
     },
   };
   return () => happened;
