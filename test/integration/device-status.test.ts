@@ -125,6 +125,10 @@ describe('a device', () => {
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     const status = async () => (await world.ask('GET', path)).status;
     await expect.poll(status, soon).toBe(404);
+    // Its parts go after it.
+    for (const part of [provider, region]) {
+      await expect.poll(() => world.deps.store.inventory.provider(part), soon).toBe(undefined);
+    }
   });
 
   it.each([

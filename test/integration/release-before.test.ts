@@ -12,7 +12,7 @@ import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syn
 import { bound, deleted, loadRows, type Recorded, starting } from '#test/support/release-states.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { gpu, provider, VgpuHost } from '#test/support/vgpu-host.ts';
-import { startWorld } from '#test/support/world.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const makers = {
   'nova-events': novaEvents,
@@ -38,10 +38,11 @@ describe(`after an upgrade from ${newest.replace('.json', '')}`, () => {
   });
   afterAll(() => host?.world.stop());
 
+  /** A job has the name of its stage; that of the recording was `test`. */
   const finish = (jobId: string) =>
     finishJob(host.deps, {
       ...{ eventType: 'JOB_EXECUTION', operation: 'succeeded', statusDetails: {} },
-      ...{ jobId, thingArn: 'arn', timestamp: 1 },
+      ...{ jobId: jobId.replace(/^test-/, `${stage}-`), thingArn: 'arn', timestamp: 1 },
     });
 
   it('the rows are those of a server, of one that boots and of one that is deleted', async () => {

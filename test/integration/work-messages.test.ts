@@ -5,6 +5,7 @@ import { answerWithin, type WorkEnd, type WorkMessage } from '#core/contracts/wo
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
 import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;
 let sent: { readonly host: string; readonly message: WorkMessage }[];
@@ -76,7 +77,7 @@ it('goes to the host, creates no job, and is looked after', async () => {
   await startRelease(cmp1.deps, release);
   expect(cmp1.jobs.size).toBe(0);
   expect(sent.map(({ host, message }) => [host, message.job_id])).toEqual([
-    ['cmp1', `test-release-${release}`],
+    ['cmp1', `${stage}-release-${release}`],
   ]);
   expect(queued).toEqual([
     {
@@ -84,7 +85,7 @@ it('goes to the host, creates no job, and is looked after', async () => {
       delaySeconds: answerWithin.release,
     },
   ]);
-  await answer('test:cmp1', {
+  await answer(`${stage}:cmp1`, {
     ...{ job_id: sent[0]?.message.job_id ?? '', status: 'SUCCEEDED' },
     details: {},
   });
@@ -97,10 +98,10 @@ it('goes to the host, creates no job, and is looked after', async () => {
 it('is confirmed by its own host only', async () => {
   const release = await deletedServer();
   await startRelease(cmp1.deps, release);
-  const end = { job_id: `test-release-${release}`, status: 'SUCCEEDED', details: {} } as const;
-  await answer('test:cmp2', end);
+  const end = { job_id: `${stage}-release-${release}`, status: 'SUCCEEDED', details: {} } as const;
+  await answer(`${stage}:cmp2`, end);
   expect(await isReleasing()).toBe(true);
-  await answer('test:cmp1', end);
+  await answer(`${stage}:cmp1`, end);
   expect(await isReleasing()).toBe(false);
 });
 
@@ -108,7 +109,7 @@ it('becomes a job of the same id when no answer has come', async () => {
   const release = await deletedServer();
   await startRelease(cmp1.deps, release);
   await startRelease(cmp1.deps, release, true);
-  expect([...cmp1.jobs.keys()]).toEqual([`test-release-${release}`]);
+  expect([...cmp1.jobs.keys()]).toEqual([`${stage}-release-${release}`]);
   expect(sent).toHaveLength(1);
   await cmp1.end('release');
   expect(await isReleasing()).toBe(false);
@@ -117,8 +118,8 @@ it('becomes a job of the same id when no answer has come', async () => {
 it('that fails puts the handle into quarantine', async () => {
   const release = await deletedServer();
   await startRelease(cmp1.deps, release);
-  await answer('test:cmp1', {
-    ...{ job_id: `test-release-${release}`, status: 'FAILED' },
+  await answer(`${stage}:cmp1`, {
+    ...{ job_id: `${stage}-release-${release}`, status: 'FAILED' },
     details: { reason: 'EBUSY' },
   });
   expect((await cmp1.handles()).flatMap(({ quarantine }) => quarantine ?? [])).toEqual(['EBUSY']);
@@ -128,7 +129,7 @@ it('is a job at once where AWS IoT takes no message', async () => {
   const release = await deletedServer();
   isAway = true;
   await startRelease(cmp1.deps, release);
-  expect([...cmp1.jobs.keys()]).toEqual([`test-release-${release}`]);
+  expect([...cmp1.jobs.keys()]).toEqual([`${stage}-release-${release}`]);
   // Or each attempt would add a message to the queue.
   expect(queued).toEqual([]);
 });
