@@ -7,7 +7,7 @@ import { callNames } from './nova-cycle.ts';
 import { readOptions } from './options.ts';
 import { ratioOf, verdictOf } from './ratio.ts';
 
-const cost = { writes: 1, reads: 1, messages: 1, jobs: 0 };
+const cost = { writes: 1, reads: 1, messages: 0, jobs: 0 };
 const counted = (): Costs => new Map([...callNames, 'consumers' as const].map((p) => [p, cost]));
 
 it('refuses figures without any count for the consumers or for a request', () => {
@@ -15,8 +15,8 @@ it('refuses figures without any count for the consumers or for a request', () =>
   const withoutConsumers = counted();
   withoutConsumers.delete('consumers');
   expect(() => refuseUncounted(withoutConsumers)).toThrow('Nothing was counted for consumers');
-  const withoutMessages = counted().set('consumers', { ...cost, messages: 0 });
-  expect(() => refuseUncounted(withoutMessages)).toThrow('No message of the consumers');
+  const withoutWrites = counted().set('consumers', { ...cost, writes: 0 });
+  expect(() => refuseUncounted(withoutWrites)).toThrow('No write of the consumers');
   const withoutPatch = counted();
   withoutPatch.delete('PATCH');
   expect(() => refuseUncounted(withoutPatch)).toThrow('Nothing was counted for PATCH');
