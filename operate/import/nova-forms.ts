@@ -10,7 +10,7 @@ export interface DeviceSpec {
   readonly name: string;
   readonly vendor: string | undefined;
   readonly product: string | undefined;
-  /** Each part is hexadecimal digits or `*`; undefined: any address. */
+  /** Each part is hexadecimal digits or `*`; absent where all addresses match. */
   readonly address: Address | undefined;
   readonly resourceClass: string | undefined;
   readonly traits: readonly string[];

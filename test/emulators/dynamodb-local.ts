@@ -28,10 +28,15 @@ export async function startDynamoDbLocal(directory: string): Promise<DynamoDbLoc
   processes.start({
     name: 'dynamodb-local',
     command: [
-      ...['java', '-Xmx1g', `-Djava.library.path=${library}`, '-cp', `${library}/*`, server],
+      ...['java', '-Xmx1g', '-cp', `${library}/*`, server],
       ...['-inMemory', '-sharedDb', '-disableTelemetry', '-port', String(port)],
     ],
-    variables: { PATH: process.env.PATH ?? '', JAVA_HOME: process.env.JAVA_HOME ?? '' },
+    variables: {
+      PATH: process.env.PATH ?? '',
+      JAVA_HOME: process.env.JAVA_HOME ?? '',
+      // Java looks for the engine's native code there.
+      LD_LIBRARY_PATH: library,
+    },
   });
   try {
     await processes.listening('dynamodb-local', port);

@@ -32,20 +32,26 @@ const settings = {
   passwordSecret: 'cyborg/password',
 };
 
-/** Settings that are wrong, and that the types refuse. */
+/** Statements that the types refuse, and what the compiler says of each. */
+const refusals = [
+  [
+    "new CyborgStack(new App(), 'b', { settings: { ...settings, keepdata: false } });",
+    "'keepdata' does not exist in type 'CyborgSettings",
+  ],
+  [
+    "new CyborgStack(new App(), 'c', { settings: { ...settings, eventStyle: 'loud' } });",
+    'Type \'"loud"\' is not assignable to type',
+  ],
+  ["stack.functions['accelerator-request'];", "'accelerator-request' does not exist on type"],
+  ['stack.functions.console.functionArn;', "'stack.functions.console' is possibly 'undefined'"],
+] as const;
+
 const refused = `
 import { App } from 'aws-cdk-lib';
 import { CyborgStack } from 'cyborg-serverless';
 const settings = ${JSON.stringify(settings)};
 const stack = new CyborgStack(new App(), 'a', { settings: { ...settings, keepData: false } });
-// @ts-expect-error an unknown setting
-new CyborgStack(new App(), 'b', { settings: { ...settings, keepdata: false } });
-// @ts-expect-error a wrong value
-new CyborgStack(new App(), 'c', { settings: { ...settings, eventStyle: 'loud' } });
-// @ts-expect-error an unknown function
-stack.functions['accelerator-request'];
-// @ts-expect-error a function that the settings may leave out
-stack.functions.console.functionArn;
+${refusals.map(([statement]) => statement).join('\n')}
 `;
 
 /** An app that is a CommonJS module, with flags and a context of its own. */
@@ -131,10 +137,17 @@ describe('the package', () => {
 describe('the example app', () => {
   it('has the types of the package, as has docs/library.md, and they refuse wrong settings', async () => {
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const told = await run(app, compiler, '-p', 'tsconfig.refused.json').catch(
+    const told: string = await run(app, compiler, '-p', 'tsconfig.refused.json').catch(
       ({ stdout }) => stdout,
     );
-    expect(told).toBe('');
+    // One error for each statement, and none in the app, on the page or in the lines before.
+    const errors = told.split('\n').filter((line) => / error TS/.test(line));
+    const first = refused.split('\n').indexOf(refusals[0][0]) + 1;
+    expect(errors).toHaveLength(refusals.length);
+    for (const [index, [, reason]] of refusals.entries()) {
+      expect(errors[index]).toContain(`refused.ts(${first + index},`);
+      expect(errors[index]).toContain(reason);
+    }
   });
 
   it('is synthesised: its stacks refer to those of the package, and these to it', async () => {
