@@ -1,6 +1,8 @@
 // Reads XML as libvirt writes it: elements, attributes, text, CDATA, comments and the five
 // predefined entities. A document type, and with it an entity of its own, is refused.
 
+import { xmlEntities } from '#core/contracts/xml-entities.ts';
+
 export type XmlToken =
   | {
       readonly kind: 'open';
@@ -19,14 +21,6 @@ const depthMax = 200;
 const attributesMax = 200;
 /** The longest is that of a character by its number. */
 const referenceMax = 12;
-
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-};
 
 // Sticky, and each a run of one class of characters: none of them backtracks.
 const namePattern = /[A-Za-z_][A-Za-z0-9_.:-]{0,255}/y;
@@ -151,7 +145,7 @@ function decoded(text: string): string {
 }
 
 function characterOf(reference: string): string {
-  const known = Object.hasOwn(entities, reference) ? entities[reference] : undefined;
+  const known = Object.hasOwn(xmlEntities, reference) ? xmlEntities[reference] : undefined;
   if (known !== undefined) return known;
   const [, decimal, hex] = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/.exec(reference) ?? [];
   const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);

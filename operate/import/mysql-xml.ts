@@ -1,20 +1,14 @@
 // Reads what the client `mysql --xml` prints: one document for each statement. It has the columns'
 // names, tells NULL from a text, and needs nothing that a database's machine lacks.
 
+import { xmlEntities } from '#core/contracts/xml-entities.ts';
+
 export type XmlRow = Readonly<Record<string, string | null>>;
 
 /** The file is not what the client prints; the message says where. */
 export class NotMysqlXml extends Error {
   override readonly name = 'NotMysqlXml';
 }
-
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-};
 
 const resultset = /<resultset statement="([^"]*)"[^>]*>(.*?)<\/resultset>/gs;
 const row = /<row>(.*?)<\/row>/gs;
@@ -54,6 +48,6 @@ function decoded(text: string): string {
   return text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
     if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
     if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
-    return entities[name] ?? whole;
+    return xmlEntities[name] ?? whole;
   });
 }
