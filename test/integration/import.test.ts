@@ -20,6 +20,7 @@ import { type TableName, tableName } from '#core/store/tables.ts';
 import { readCloudFacts } from '#operate/import/cloud-facts.ts';
 import { readTables } from '#operate/import/cyborg-tables.ts';
 import { planImport } from '#operate/import/plan.ts';
+import { allocate } from '#test/support/allocations.ts';
 import {
   aCyborg,
   arqOf,
@@ -76,7 +77,7 @@ afterAll(() => world.stop());
 /** Cyborg's provider with its allocations, and nothing of ours. */
 beforeEach(async () => {
   const { placement } = deps.clients;
-  for (const id of [1, 2, 3]) await allocate(serverOf(id), 'DELETE');
+  for (const id of [1, 2, 3]) await allocate(world, serverOf(id), undefined);
   // Regions are below devices.
   for (const each of (await placement.providersInTree(node)).toReversed()) {
     if (each.uuid !== node) await placement.deleteProvider(each.uuid);
@@ -92,25 +93,8 @@ beforeEach(async () => {
   const generation = await placement.putTraits(provider, 0, traits);
   await placement.putInventories(provider, generation, { FPGA: { total: 4, max_unit: 4 } });
   servers = new Set([serverOf(1), serverOf(2)]);
-  for (const id of [1, 2]) await allocate(serverOf(id), 'PUT');
+  for (const id of [1, 2]) await allocate(world, serverOf(id), provider);
 });
-
-async function allocate(instance: string, method: 'PUT' | 'DELETE'): Promise<void> {
-  await fetch(`${world.urls.placement}/allocations/${instance}`, {
-    method,
-    headers: {
-      'X-Auth-Token': 'admin-token',
-      'OpenStack-API-Version': 'placement 1.36',
-      'Content-Type': 'application/json',
-    },
-    ...(method === 'PUT' && {
-      body: JSON.stringify({
-        allocations: { [provider]: { resources: { FPGA: 1 } } },
-        ...{ project_id: project, user_id: 'demo', consumer_generation: null },
-      }),
-    }),
-  });
-}
 
 async function planned(dump = aCyborg()) {
   const tables = readTables(xmlOf(dump));
@@ -217,17 +201,17 @@ describe('an import from Cyborg', () => {
   });
 
   it('withholds handles while Placement has an allocation that the tables lack', async () => {
-    await allocate(serverOf(3), 'PUT');
+    await allocate(world, serverOf(3), provider);
     await importOnce();
     await report(fpga);
     expect(await states()).toEqual(['claimed', 'claimed', 'restored', 'restored']);
-    await allocate(serverOf(3), 'DELETE');
+    await allocate(world, serverOf(3), undefined);
     await syncProviders(deps, provider, 1);
     expect(await states()).toEqual(['claimed', 'claimed', 'free', 'free']);
   });
 
   it('withholds all parts of a device while a server that was left out holds the whole', async () => {
-    await allocate(serverOf(3), 'PUT');
+    await allocate(world, serverOf(3), provider);
     await importOnce();
     for (const id of [1, 2]) await gone(serverOf(id));
     await cleaned();
@@ -240,7 +224,7 @@ describe('an import from Cyborg', () => {
         (handle) => handleStateOf(handle),
       );
     expect(await inRegion()).toEqual(['restored', 'restored', 'restored', 'restored']);
-    await allocate(serverOf(3), 'DELETE');
+    await allocate(world, serverOf(3), undefined);
     await syncProviders(deps, provider, 1);
     expect(await inRegion()).toEqual(['free', 'free', 'free', 'free']);
   });
@@ -307,7 +291,7 @@ describe('an import from Cyborg', () => {
 async function gone(instance: string): Promise<void> {
   const path = `/v2/accelerator_requests?instance=${instance}`;
   expect((await world.asNova('DELETE', path)).status).toBe(204);
-  await allocate(instance, 'DELETE');
+  await allocate(world, instance, undefined);
 }
 
 /** What the host was asked to clean is clean. */

@@ -18,7 +18,7 @@ import { environmentFor } from '#local/process/environment.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
-import { patience } from '#test/support/patience.ts';
+import { askPatiently } from '#test/support/patient-requests.ts';
 
 const stage = 'kill';
 const hostname = 'cmp1';
@@ -168,38 +168,8 @@ async function taken() {
   return (await handles()).filter(({ claim, release }) => claim || release);
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly json: ReturnType<typeof JSON.parse>;
-}
-
-/** Repeats the request until there is an answer, as Nova does. */
-async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await eventually(
-    `an answer to ${method} ${path}`,
-    () => askOnce(method, path, body).catch((error: Error) => error.message),
-    (given) => typeof given !== 'string' && given.status < 500,
-  );
-  if (typeof answer === 'string') throw new Error(answer);
-  return answer;
-}
-
-/** Rejects while the API starts, and when it is killed before it answers. */
-async function askOnce(method: string, path: string, body: unknown): Promise<Answer> {
-  const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
-    method,
-    headers: {
-      'X-Auth-Token': 'admin-token',
-      'X-Service-Token': 'nova-token',
-      'Content-Type': 'application/json',
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(patience.timeout),
-  });
-  const text = await response.text();
-  return { status: response.status, text, json: text === '' ? undefined : JSON.parse(text) };
-}
+const ask = (method: string, path: string, body?: unknown) =>
+  askPatiently(layout, method, path, body);
 
 async function createArq({ profile }: Kind): Promise<string> {
   const { json } = await ask('POST', '/accelerator_requests', { device_profile_name: profile });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
-import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
+import { providerUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
@@ -14,6 +14,7 @@ import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
+import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
@@ -120,26 +121,6 @@ function isFree(handle: AttachHandle): boolean {
   return !handle.claim && !handle.release && !handle.restoredAt;
 }
 
-async function allocate(instance: string, provider: ProviderUuid | undefined): Promise<void> {
-  const { status } = await fetch(`${world.urls.placement}/allocations/${instance}`, {
-    method: provider ? 'PUT' : 'DELETE',
-    headers: {
-      'X-Auth-Token': 'admin-token',
-      'OpenStack-API-Version': 'placement 1.36',
-      'Content-Type': 'application/json',
-    },
-    ...(provider && {
-      body: JSON.stringify({
-        allocations: { [provider]: { resources: { FPGA: 1 } } },
-        project_id: 'demo',
-        user_id: 'demo',
-        consumer_generation: null,
-      }),
-    }),
-  });
-  expect([204, 404]).toContain(status);
-}
-
 async function tryToBind(name: 'fpga' | 'late' = 'fpga') {
   const created = await world.asNova('POST', '/v2/accelerator_requests', {
     device_profile_name: 'fpga',
@@ -162,7 +143,7 @@ const refused = { status: 409, reason: expect.stringContaining('attach handle') 
 async function boot(name: 'fpga' | 'late' = 'fpga'): Promise<string> {
   const { instance, status } = await tryToBind(name);
   expect(status).toBe(202);
-  await allocate(instance, providers[name]);
+  expect(await allocate(world, instance, providers[name])).toBe(204);
   servers.set(instance, new Date(Date.now() - 60 * minuteMs).toISOString());
   return instance;
 }
@@ -170,7 +151,7 @@ async function boot(name: 'fpga' | 'late' = 'fpga'): Promise<string> {
 /** A server as Nova deletes it. */
 async function gone(instance: string): Promise<void> {
   await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
-  await allocate(instance, undefined);
+  expect([204, 404]).toContain(await allocate(world, instance, undefined));
   servers.delete(instance);
 }
 
@@ -267,7 +248,7 @@ describe('after a restore', () => {
     await backups.take();
     // The first was deleted, and the second was built again with the handle of the first.
     servers.delete(first as string);
-    await allocate(first as string, undefined);
+    expect(await allocate(world, first as string, undefined)).toBe(204);
     servers.set(second as string, new Date().toISOString());
     await backups.restore();
     await report(fpga, gpu);

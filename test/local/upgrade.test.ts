@@ -13,9 +13,10 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
-import { chooseLayout, environmentOf, type Layout, urlOf } from '#local/process/layout.ts';
+import { chooseLayout, environmentOf, type Layout } from '#local/process/layout.ts';
 import { agentEnvironment, type System, startSystem } from '#local/process/system.ts';
 import { patience } from '#test/support/patience.ts';
+import { askPatiently } from '#test/support/patient-requests.ts';
 
 /** The last commit of 0.1.0. */
 const before = '9a1b0322497c2f473b3a6e60564368a3b637c272';
@@ -98,36 +99,8 @@ async function stopOld(name: string): Promise<void> {
   await once(child, 'exit');
 }
 
-interface Answer {
-  readonly status: number;
-  readonly json: ReturnType<typeof JSON.parse>;
-}
-
-/** Repeats the request until there is an answer, as Nova does. */
-async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await eventually(
-    `an answer to ${method} ${path}`,
-    () => askOnce(method, path, body).catch((error: Error) => error.message),
-    (given) => typeof given !== 'string' && given.status < 500,
-  );
-  if (typeof answer === 'string') throw new Error(answer);
-  return answer;
-}
-
-async function askOnce(method: string, path: string, body: unknown): Promise<Answer> {
-  const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
-    method,
-    headers: {
-      'X-Auth-Token': 'admin-token',
-      'X-Service-Token': 'nova-token',
-      'Content-Type': 'application/json',
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(patience.timeout),
-  });
-  const text = await response.text();
-  return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
-}
+const ask = (method: string, path: string, body?: unknown) =>
+  askPatiently(layout, method, path, body);
 
 let instances = 0;
 /** How many servers of each kind have booted and gone. */

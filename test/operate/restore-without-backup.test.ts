@@ -11,6 +11,7 @@ import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { type TableName, tableName } from '#core/store/tables.ts';
+import { allocate } from '#test/support/allocations.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 import { run } from '../agent/agent-process.ts';
@@ -54,7 +55,7 @@ beforeAll(async () => {
   await report(1);
   await sync();
   for (const [name, instance] of Object.entries(running)) {
-    await allocate(instance, providers[name as Name]);
+    expect(await allocate(world, instance, providers[name as Name])).toBe(204);
   }
 });
 afterAll(() => world.stop());
@@ -79,26 +80,6 @@ async function handlesOf(name: Name): Promise<readonly AttachHandle[]> {
 
 async function withheld(name: Name): Promise<number> {
   return (await handlesOf(name)).filter(({ restoredAt }) => restoredAt).length;
-}
-
-async function allocate(instance: string, provider?: string): Promise<void> {
-  const { status } = await fetch(`${world.urls.placement}/allocations/${instance}`, {
-    method: provider ? 'PUT' : 'DELETE',
-    headers: {
-      'X-Auth-Token': 'admin-token',
-      'OpenStack-API-Version': 'placement 1.36',
-      'Content-Type': 'application/json',
-    },
-    ...(provider && {
-      body: JSON.stringify({
-        allocations: { [provider]: { resources: { FPGA: 1 } } },
-        project_id: 'demo',
-        user_id: 'demo',
-        consumer_generation: null,
-      }),
-    }),
-  });
-  expect(status).toBe(204);
 }
 
 async function bind(name: Name): Promise<number> {
@@ -166,7 +147,9 @@ it('gives no device of a running server to another one, and every other device a
   );
   expect(differing).toHaveLength(2);
 
-  for (const instance of Object.values(running)) await allocate(instance);
+  for (const instance of Object.values(running)) {
+    expect(await allocate(world, instance, undefined)).toBe(204);
+  }
   await sync();
   expect([await bind('held'), await bind('shared'), await bind('shared')]).toEqual([
     ...[202, 202, 202],

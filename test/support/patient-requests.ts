@@ -1,0 +1,47 @@
+// Requests to the API of a system whose processes are killed, repeated as Nova repeats them.
+
+import { eventually } from '#local/demo/demo-client.ts';
+import { type Layout, urlOf } from '#local/process/layout.ts';
+import { patience } from './patience.ts';
+
+export interface PatientAnswer {
+  readonly status: number;
+  readonly json: ReturnType<typeof JSON.parse>;
+}
+
+/** Repeats the request until there is an answer, as Nova does. */
+export async function askPatiently(
+  layout: Layout,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<PatientAnswer> {
+  const answer = await eventually(
+    `an answer to ${method} ${path}`,
+    () => askOnce(layout, method, path, body).catch((error: Error) => error.message),
+    (given) => typeof given !== 'string' && given.status < 500,
+  );
+  if (typeof answer === 'string') throw new Error(answer);
+  return answer;
+}
+
+/** Rejects while the API starts, and when it is killed before it answers. */
+async function askOnce(
+  layout: Layout,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<PatientAnswer> {
+  const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
+    method,
+    headers: {
+      'X-Auth-Token': 'admin-token',
+      'X-Service-Token': 'nova-token',
+      'Content-Type': 'application/json',
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(patience.timeout),
+  });
+  const text = await response.text();
+  return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
+}
