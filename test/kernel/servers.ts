@@ -89,6 +89,13 @@ export async function createServer(
   return { id: server.id, status: built.server.status };
 }
 
+/** The id of a server that must have become ACTIVE. */
+export async function createActiveServer(cloud: Cloud, flavor: string): Promise<string> {
+  const { id, status } = await createServer(cloud, flavor);
+  assert.equal(status, 'ACTIVE');
+  return id;
+}
+
 /** The one ARQ of the server. */
 export async function arqOf({ api }: Cloud, server: string): Promise<Arq> {
   const path = `/accelerator_requests?instance=${server}`;

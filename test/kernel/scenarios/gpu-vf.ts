@@ -5,7 +5,14 @@ import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
 import { errorOf } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
+import {
+  arqOf,
+  createActiveServer,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+} from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const hostname = 'kernel-3.example';
@@ -94,8 +101,7 @@ const scenarios: readonly Scenario[] = [
         'resources:VGPU': '1',
         'trait:CUSTOM_INTEL_E211_HALF': 'required',
       });
-      const { id, status } = await createServer(cloud, 'intel-vgpu');
-      assert.equal(status, 'ACTIVE');
+      const id = await createActiveServer(cloud, 'intel-vgpu');
       const address = await functionOf(stage, id);
       assert.match(address, /^0001:01:00\.[01]$/);
       const resets = async () =>

@@ -8,8 +8,8 @@ import type { Guest, GuestProcess } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
-  createServer,
   deleteServer,
   untilInventory,
   untilModels,
@@ -83,8 +83,7 @@ async function bind(guest: Guest, address: string, driver: string): Promise<void
 }
 
 async function startServer({ cloud }: Stage): Promise<void> {
-  const { id, status } = await createServer(cloud, 'nic');
-  assert.equal(status, 'ACTIVE');
+  const id = await createActiveServer(cloud, 'nic');
   const { attach_handle_type: type, attach_handle_info: info } = await arqOf(cloud, id);
   assert.equal(type, 'PCI');
   assert.equal(info.physical_network, 'physnet1');

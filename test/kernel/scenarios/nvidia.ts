@@ -5,7 +5,14 @@ import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
 import type { GuestProcess } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
+import {
+  arqOf,
+  createActiveServer,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+} from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const devices = '/sys/bus/pci/devices';
@@ -52,12 +59,6 @@ function currentType({ guest }: Stage, address: string): Promise<string> {
   return guest.read(`${devices}/${address}/nvidia/current_vgpu_type`);
 }
 
-async function bootServer({ cloud }: Stage, flavor: string): Promise<string> {
-  const { id, status } = await createServer(cloud, flavor);
-  assert.equal(status, 'ACTIVE');
-  return id;
-}
-
 const scenarios: readonly Scenario[] = [
   {
     name: 'the agent makes the virtual functions, and sets the type on as many as fit',
@@ -79,8 +80,8 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'servers get functions with the type, and a third one finds no room',
     run: async (stage) => {
-      servers.first = await bootServer(stage, 'nvidia-vgpu');
-      servers.second = await bootServer(stage, 'nvidia-vgpu');
+      servers.first = await createActiveServer(stage.cloud, 'nvidia-vgpu');
+      servers.second = await createActiveServer(stage.cloud, 'nvidia-vgpu');
       const functions = [
         await functionOf(stage, servers.first),
         await functionOf(stage, servers.second),
@@ -107,7 +108,7 @@ const scenarios: readonly Scenario[] = [
       await holder.stop();
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
       await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
-      servers.second = await bootServer(stage, 'nvidia-vgpu');
+      servers.second = await createActiveServer(stage.cloud, 'nvidia-vgpu');
       assert.equal(await functionOf(stage, servers.second), address);
     },
   },
@@ -135,8 +136,11 @@ const scenarios: readonly Scenario[] = [
       const { cloud } = stage;
       for (const id of Object.values(servers)) await deleteServer(cloud, id);
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
-      const next = [await bootServer(stage, 'nvidia-vgpu'), await bootServer(stage, 'nvidia-vgpu')];
-      next.push(await bootServer(stage, 'nvidia-gpu'));
+      const next = [
+        await createActiveServer(stage.cloud, 'nvidia-vgpu'),
+        await createActiveServer(stage.cloud, 'nvidia-vgpu'),
+      ];
+      next.push(await createActiveServer(stage.cloud, 'nvidia-gpu'));
       for (const id of next) await deleteServer(cloud, id);
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
     },

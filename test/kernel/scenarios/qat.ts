@@ -7,8 +7,8 @@ import { errorOf, type GuestProcess } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
-  createServer,
   deleteServer,
   untilInventory,
   untilModels,
@@ -32,8 +32,7 @@ function settingsOf(services: readonly string[]) {
 }
 
 async function bootServer({ cloud }: Stage): Promise<string> {
-  const { id, status } = await createServer(cloud, 'qat');
-  assert.equal(status, 'ACTIVE');
+  const id = await createActiveServer(cloud, 'qat');
   const { domain, bus, device, function: fn } = (await arqOf(cloud, id)).attach_handle_info;
   running.server = id;
   return `${domain}:${bus}:${device}.${fn}`;

@@ -4,7 +4,13 @@
 import assert from 'node:assert/strict';
 import { eventually } from '#test/openstack/rest.ts';
 import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
+import {
+  arqOf,
+  createActiveServer,
+  createFlavor,
+  deleteServer,
+  untilInventory,
+} from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const devices = '/sys/bus/pci/devices';
@@ -53,12 +59,6 @@ async function untilAttached(stage: Stage, ids: readonly string[]): Promise<void
   );
 }
 
-async function bootServer({ cloud }: Stage, flavor: keyof typeof flavors): Promise<string> {
-  const { id, status } = await createServer(cloud, flavor);
-  assert.equal(status, 'ACTIVE');
-  return id;
-}
-
 const hostname = 'kernel-2.example';
 
 const scenarios: readonly Scenario[] = [
@@ -72,7 +72,7 @@ const scenarios: readonly Scenario[] = [
       await untilInventory(cloud, `${hostname}_${onVirtual}`, 'VGPU', 4);
       for (const flavor of ['whole', 'physical', 'virtual'] as const) {
         await createFlavor(cloud, flavor, flavors[flavor]);
-        servers[flavor] = await bootServer(stage, flavor);
+        servers[flavor] = await createActiveServer(stage.cloud, flavor);
       }
       await untilAttached(stage, Object.values(servers));
       const { attach_handle_uuid } = await arqOf(cloud, servers.virtual);
@@ -99,7 +99,8 @@ const scenarios: readonly Scenario[] = [
       for (const id of Object.values(servers)) await deleteServer(cloud, id);
       const all = ['whole', 'physical', 'physical', 'virtual', 'virtual', 'virtual', 'virtual'];
       const ids: string[] = [];
-      for (const flavor of all) ids.push(await bootServer(stage, flavor as keyof typeof flavors));
+      for (const flavor of all)
+        ids.push(await createActiveServer(stage.cloud, flavor as keyof typeof flavors));
       await untilAttached(stage, ids);
       for (const id of ids) await deleteServer(cloud, id);
     },
@@ -108,7 +109,7 @@ const scenarios: readonly Scenario[] = [
     name: 'a vGPU that a program holds open blocks neither another one nor another card',
     run: async (stage) => {
       const { cloud, guest } = stage;
-      const id = await bootServer(stage, 'physical');
+      const id = await createActiveServer(stage.cloud, 'physical');
       await untilAttached(stage, [id]);
       // Otherwise the other vGPU of the card would wait behind the one that blocks.
       await eventually(() => cloud.isClean(hostname), Boolean, 120);
@@ -118,11 +119,14 @@ const scenarios: readonly Scenario[] = [
       const holder = await guest.start('holder', hold);
       await holder.line((line) => line === 'held');
       await deleteServer(cloud, id);
-      const others = [await bootServer(stage, 'virtual'), await bootServer(stage, 'physical')];
+      const others = [
+        await createActiveServer(stage.cloud, 'virtual'),
+        await createActiveServer(stage.cloud, 'physical'),
+      ];
       await untilAttached(stage, others);
       await holder.stop();
       // The vGPU is recreated, and a server gets it.
-      others.push(await bootServer(stage, 'physical'));
+      others.push(await createActiveServer(stage.cloud, 'physical'));
       await untilAttached(stage, others);
       for (const other of others) await deleteServer(cloud, other);
       await eventually(() => cloud.isClean(hostname), Boolean, 120);
@@ -132,14 +136,14 @@ const scenarios: readonly Scenario[] = [
     name: 'of two servers the one that is deleted while its host is off leaves nothing behind',
     run: async (stage) => {
       const { cloud } = stage;
-      const kept = await bootServer(stage, 'physical');
-      const deleted = await bootServer(stage, 'physical');
+      const kept = await createActiveServer(stage.cloud, 'physical');
+      const deleted = await createActiveServer(stage.cloud, 'physical');
       await stage.powerOff();
       await deleteServer(cloud, deleted);
       await stage.boot();
       await startAgent(stage);
       await untilAttached(stage, [kept]);
-      const next = await bootServer(stage, 'physical');
+      const next = await createActiveServer(stage.cloud, 'physical');
       await untilAttached(stage, [kept, next]);
       for (const id of [kept, next]) await deleteServer(cloud, id);
     },

@@ -6,7 +6,13 @@ import { eventually } from '#test/openstack/rest.ts';
 import { packageFile, packageVersions } from '../agent-packages.ts';
 import type { Guest } from '../guest.ts';
 import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
+import {
+  arqOf,
+  createActiveServer,
+  createFlavor,
+  deleteServer,
+  untilInventory,
+} from '../servers.ts';
 import type { Stage } from '../stage.ts';
 
 const hostname = 'kernel-6.example';
@@ -82,8 +88,7 @@ async function driversOf(guest: Guest): Promise<string[]> {
 }
 
 async function boot({ cloud }: Stage, flavor: keyof typeof flavors): Promise<string> {
-  const { id, status } = await createServer(cloud, flavor);
-  assert.equal(status, 'ACTIVE');
+  const id = await createActiveServer(cloud, flavor);
   const { state } = await arqOf(cloud, id);
   assert.equal(state, 'Bound');
   return id;
