@@ -7,7 +7,7 @@ import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 
 /** Longer than host work with an image may take, see `hostWork`. */
-export const urlSeconds = 45 * 60;
+const urlSeconds = 45 * 60;
 /** The most that AWS grants to a role that assumes another. */
 const sessionSeconds = 3600;
 

@@ -1,7 +1,7 @@
 // Which functions belong to servers that libvirt knows. A server that has one function of an IOMMU
 // group needs the whole group; one that has a virtual function needs its card as it is.
 
-import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import { namesInGroup, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { DefinedDomains } from './domains.ts';
@@ -33,7 +33,8 @@ export function readServerUses(sysfs: Sysfs, { byFunction }: DefinedDomains): Se
       uses.push({ address, as, clause: `${prefix}${sentenceOf({ kind: 'domain', name })}` });
     };
     note(fn.address, 'itself');
-    for (const mate of matesOf(sysfs, fn)) {
+    for (const mate of namesInGroup(sysfs, fn)) {
+      if (mate === fn.address) continue;
       note(mate, 'mate', `shares IOMMU group ${fn.iommuGroup} with ${mate}, which `);
     }
     const virtual = [...(virtualOf.get(fn.address) ?? []), ...becoming(sysfs, fn, absent)];
@@ -62,12 +63,6 @@ function placesOf(sysfs: Sysfs, named: readonly string[]) {
     if (card !== undefined) virtualOf.set(card, [...(virtualOf.get(card) ?? []), address]);
   }
   return { virtualOf, absent };
-}
-
-function matesOf(sysfs: Sysfs, { address, iommuGroup }: PciFunction): readonly string[] {
-  if (!iommuGroup) return [];
-  const group = sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`) ?? [];
-  return group.filter((each) => each !== address);
 }
 
 /** Those that the card will have as virtual functions, once the host makes them: after a boot. */

@@ -95,9 +95,13 @@ export function readPciFunctionAt(sysfs: Sysfs, address: string): PciFunction | 
 }
 
 /** The functions of the same IOMMU group, itself included. */
-export function readGroup(sysfs: Sysfs, { iommuGroup }: PciFunction): PciFunction[] {
-  const names = iommuGroup ? sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`) : undefined;
-  return (names ?? []).flatMap((name) => readPciFunction(sysfs, name, name) ?? []);
+export function readGroup(sysfs: Sysfs, fn: PciFunction): PciFunction[] {
+  return namesInGroup(sysfs, fn).flatMap((name) => readPciFunction(sysfs, name, name) ?? []);
+}
+
+/** Their addresses. */
+export function namesInGroup(sysfs: Sysfs, { iommuGroup }: PciFunction): readonly string[] {
+  return (iommuGroup && sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`)) || [];
 }
 
 export interface PciDetails {
