@@ -44,15 +44,15 @@ export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.
 
 /**
  * Ends the identity conflict of each host with the boot id of the original. Repeats the command
- * after 7 minutes: the first may have died, or have been refused because another boot had
- * reported.
+ * after 17 minutes: the first may have died, or have been refused because another boot had
+ * reported, which must be silent for 16.
  */
 export const endConflicts: Act = ({ hosts, timeline, depsFor, spawn }) => {
   for (const host of hosts) {
     const attempt = () =>
       void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
     attempt();
-    timeline.at(timeline.now() + 7 * 60_000, attempt);
+    timeline.at(timeline.now() + 17 * 60_000, attempt);
   }
 };
 
@@ -291,14 +291,17 @@ export const compareAllProviders: Act = ({ database, queues }) => {
   }
 };
 
-/** Creates mdevs on the host under the uuids of free handles. */
+/**
+ * Creates mdevs with the uuids of free handles, which no other program would choose. An agent that
+ * dies after it has removed its own, and before it has stored that, cannot tell them apart.
+ */
 export const createForeignMdevs: Act = ({ database, hosts }) => {
   const ours = database
     .rows('inventory')
     .filter(({ type, arq_uuid }) => type === 'MDEV' && !arq_uuid);
   for (const { foreignMdevs, hardware } of hosts) {
     for (const uuid of ours.map(({ sk }) => String(sk).replace('HANDLE#', ''))) {
-      if (hardware.mdevs.has(uuid)) continue;
+      if (hardware.mdevs.has(uuid) || hardware.unrecorded.has(uuid)) continue;
       foreignMdevs.add(uuid);
       hardware.mdevs.set(uuid, foreignMdev(uuid));
     }

@@ -57,6 +57,8 @@ export interface Hardware {
   readonly nic: { more: number; cleanSeconds?: number };
   /** Every request to the devices fails. */
   isBroken: boolean;
+  /** Mdevs whose removal the agent has not stored yet. */
+  readonly unrecorded: Set<string>;
   /** Reads of the GPU fail until this time. */
   blindUntilMs: number;
   /** Reads of the GPU fail for so long after each kill of the agent. */
@@ -112,6 +114,7 @@ export function createHost(parts: HostParts): Host {
     isDiskReplaced: false,
     nic: { more: 0 },
     isBroken: false,
+    unrecorded: new Set(),
     blindUntilMs: 0,
     blindAfterKillMs: 0,
   };
@@ -202,15 +205,14 @@ async function runHostAgent(
     wallMs: () => timeline.now() + host.clockOffsetMs,
     sleep: (milliseconds, signal) => timeline.sleep(process, milliseconds, signal),
   };
-  const files = diskFiles(process, disk, parts);
+  const files = diskFiles(process, disk, hardware, parts);
   const log = silentLog;
   const drivers = [nicDriver, gpuDriver, fpgaDriver].map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
-  const random01 = random.next;
   const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
   const jobs = createJobRunner({
-    ...{ stage, thing, bootId, drivers, looks, stop, random: random01, clock, log },
+    ...{ stage, thing, bootId, drivers, looks, stop, random: random.next, clock, log },
     checkpoint,
     downloads: {
       withImage: async (image, _stop, use) =>
@@ -224,7 +226,7 @@ async function runHostAgent(
     },
   });
   const deps: AgentDeps = {
-    ...{ stage, thing, bootId, drivers, jobs, looks, random: random01, clock, log },
+    ...{ stage, thing, bootId, drivers, jobs, looks, random: random.next, clock, log },
     intervalSeconds: 60,
     discover: createDiscovery({ drivers, clock, log }),
     sequence: await openSequence({ files, bootId, wallMs: clock.wallMs, log }),
@@ -247,6 +249,7 @@ async function runHostAgent(
 function diskFiles(
   process: Process,
   disk: Map<string, string>,
+  hardware: Hardware,
   { timeline, faults }: HostParts,
 ): StateFiles {
   return {
@@ -255,6 +258,7 @@ function diskFiles(
       timeline.effect(process, `disk write ${name}`, () => {
         if (faults.happens('disk full')) throw new Error('ENOSPC');
         disk.set(name, text);
+        if (name === 'jobs.json') hardware.unrecorded.clear();
       }),
     keepAside: (name) =>
       timeline.effect(process, `disk rename ${name}`, () => {
@@ -329,6 +333,7 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
       timeline.effect(process, 'device mdev remove', () => {
         if (hardware.isBroken || faults.happens('device refuses')) throw new Error('EBUSY');
         if (!hardware.mdevs.delete(uuid)) throw new Error('ENODEV');
+        hardware.unrecorded.add(uuid);
         return { removed: uuid };
       }),
   };

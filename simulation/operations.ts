@@ -46,7 +46,7 @@ const removeDuringOutage = inTurn(
   unplug(secondRegion),
 );
 /** Long enough for the heartbeats after a conflict of identity. */
-export const quiescenceAfterConflictMs = 35 * minuteMs;
+export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
 export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota';
@@ -66,6 +66,18 @@ export interface Operation {
 export const operations: Readonly<Record<string, Operation>> = {
   'bind two NICs': { about: ['NIC', 'instance'], act: boot('nic2') },
   'bind a vGPU': { about: ['GPU', 'host', 'instance'], act: boot('vgpu') },
+  'bind a vGPU when AWS IoT is back': {
+    about: ['instance'],
+    // nova-compute has listed the ARQs by then, and waits for the event.
+    prepare: inTurn(isIotOut(true), 0, boot('vgpu')),
+    prepareMs: 40_000,
+    act: isIotOut(false),
+  },
+  'bind an FPGA that holds its image': {
+    about: ['FPGA', 'instance'],
+    prepare: inTurn(boot('fpga1'), 30_000, deleteLast),
+    act: boot('fpga1'),
+  },
   'bind and program an FPGA': { about: ['FPGA', 'host', 'instance'], act: boot('fpga1') },
   'bind an FPGA with a wrong image': {
     about: ['FPGA', 'host', 'instance'],
