@@ -12,9 +12,10 @@ export default defineConfig({
     // order.
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    // Only against what would never end: a test's own waits end with what they wait for.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // Only against what would never end: a test's own waits end with what they wait for, and some
+    // tests take a hundred steps, each of them seconds on a slow machine.
+    testTimeout: 1_200_000,
+    hookTimeout: 1_200_000,
     expect: { poll: patience },
   },
 });
