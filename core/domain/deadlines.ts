@@ -1,6 +1,7 @@
 // When the sweep must take what has a deadline. The sweep runs once a minute, so an item is due if
 // it would expire before the next run.
 
+import { type Group, wantedImage } from './device-profile.ts';
 import { type ExpiringWorkKind, type HostRelease, hostWork } from './host-work.ts';
 import { backoffSeconds } from './retry-later.ts';
 
@@ -21,6 +22,9 @@ export function cleaningRetryMs(retries: number): number {
   return backoffSeconds(retries + 1, 15) * 60_000;
 }
 
+/** How long a host has to answer a message that asks for a check. */
+const checkedWithinMs = 20_000;
+
 interface BindDeadline {
   readonly bindDeadlineSeconds: number;
 }
@@ -39,6 +43,22 @@ export function workDueMs(kind: ExpiringWorkKind, settings: BindDeadline): numbe
 /** When host work that starts now is due; ISO 8601. */
 export function workDueAt(kind: ExpiringWorkKind, settings: BindDeadline, nowMs: number): string {
   return new Date(nowMs + workDueMs(kind, settings)).toISOString();
+}
+
+/**
+ * When the sweep first looks at a bind that has started. A host that only checks what a region
+ * holds is asked by a message, which can be lost: the sweep then has its job created. ISO 8601.
+ */
+export function bindDueAt(
+  groups: readonly Group[],
+  settings: BindDeadline,
+  startedMs: number,
+  nowMs: number,
+): string {
+  const deadlineMs = startedMs + workDueMs('bind', settings);
+  const mayBeMessage = groups.some((group) => wantedImage(group) !== undefined);
+  const dueMs = mayBeMessage ? Math.min(nowMs + checkedWithinMs, deadlineMs) : deadlineMs;
+  return new Date(dueMs).toISOString();
 }
 
 /** When a release that starts now is due: its driver may need longer than others; ISO 8601. */

@@ -115,6 +115,8 @@ export interface JobNote {
   readonly bootId: string;
   /** The host, if the job reprovisions it: then the row of the note starts the work. */
   readonly bootedHost?: string;
+  /** The host was asked by a message. The sweep has the job created if no answer comes. */
+  readonly isMessage?: true;
 }
 
 /** An attach handle, as host work names it. */

@@ -11,6 +11,7 @@ const storedJob = z.object({
   instances: z.array(z.string()),
   boot_id: z.string(),
   booted_host: z.string().exactOptional(),
+  is_message: z.literal(true).exactOptional(),
 });
 
 const handleWork = {

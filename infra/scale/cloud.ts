@@ -3,7 +3,7 @@
 import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
-import { answerWithin } from '#core/contracts/work-message.ts';
+import { answerWithinSeconds } from '#core/contracts/work-message.ts';
 import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
 import { hostWork } from '#core/domain/host-work.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
@@ -140,7 +140,7 @@ export function live(load: Load): Outcome {
           releases.delete(release);
         }),
       );
-      timeline.after(answerWithin.release, () => hostJobs.send({ kind: 'release', release }));
+      timeline.after(answerWithinSeconds, () => hostJobs.send({ kind: 'release', release }));
       return undefined;
     },
     reprovision(_job: Extract<HostJob, { kind: 'reprovision' }>, attempt: number) {

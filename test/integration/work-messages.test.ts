@@ -1,7 +1,11 @@
 // Cleaning that is asked for by a message in place of a job.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { answerWithin, type WorkEnd, type WorkMessage } from '#core/contracts/work-message.ts';
+import {
+  answerWithinSeconds,
+  type WorkEnd,
+  type WorkMessage,
+} from '#core/contracts/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
 import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
@@ -82,7 +86,7 @@ it('goes to the host, creates no job, and is looked after', async () => {
   expect(queued).toEqual([
     {
       message: expect.objectContaining({ kind: 'release', release_id: release, was_sent: true }),
-      delaySeconds: answerWithin.release,
+      delaySeconds: answerWithinSeconds,
     },
   ]);
   await answer(`${stage}:cmp1`, {

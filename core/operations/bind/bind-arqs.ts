@@ -8,7 +8,7 @@ import {
   type StoredProvider,
 } from '../../domain/bind-plan.ts';
 import { type Caller, isAdmin, maySee, userActor } from '../../domain/caller.ts';
-import { workDueAt } from '../../domain/deadlines.ts';
+import { bindDueAt } from '../../domain/deadlines.ts';
 import {
   AgentAway,
   ArqNotFound,
@@ -67,7 +67,8 @@ async function bindOnce(
   const first = claims[0]?.arq as Arq;
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
-  const now = new Date(deps.clock()).toISOString();
+  const nowMs = deps.clock();
+  const now = new Date(nowMs).toISOString();
   const binding: InstanceBinding = {
     instanceUuid,
     bindId: deps.uuid() as BindId,
@@ -78,7 +79,8 @@ async function bindOnce(
     startedAt: now,
     requestId: caller.requestId,
   };
-  const dueAt = isForHost ? workDueAt('bind', deps.settings, deps.clock()) : undefined;
+  const groups = claims.map(({ arq }) => arq.group);
+  const dueAt = isForHost ? bindDueAt(groups, deps.settings, nowMs, nowMs) : undefined;
   const change = { at: now, by: userActor(caller), requestId: caller.requestId };
   if ((await deps.store.bindings.claim(binding, claims, change, dueAt)) === 'contended') {
     await replaceOther(deps, instanceUuid, targets, arqs);

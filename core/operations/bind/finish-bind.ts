@@ -1,7 +1,7 @@
 import { validInfo } from '../../contracts/attach-handle.ts';
 import type { Deps } from '../../deps.ts';
 import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
-import { unboundUntil, workDueAt } from '../../domain/deadlines.ts';
+import { bindDueAt, unboundUntil, workDueAt } from '../../domain/deadlines.ts';
 import type { BindId } from '../../domain/ids.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { BoundArq } from '../../store/binding-items.ts';
@@ -93,16 +93,17 @@ export async function failBind(
 export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
   const startedMs = Date.parse(binding.startedAt);
-  const dueAt = workDueAt('bind', deps.settings, startedMs);
-  if (dueAt <= nowOf(deps)) {
+  if (workDueAt('bind', deps.settings, startedMs) <= nowOf(deps)) {
     const reason = `Host ${binding.hostname} has booted since the bind began.`;
     await failBind(deps, binding, { cause: 'boot', reason });
     return;
   }
   const bindId = deps.uuid() as BindId;
-  const isDone = await resolve(deps, binding, (current, arqs) =>
-    deps.store.bindings.startAgain(current, arqs, bindId, nowOf(deps), dueAt),
-  );
+  const isDone = await resolve(deps, binding, (current, arqs) => {
+    const groups = arqs.map(({ group }) => group);
+    const dueAt = bindDueAt(groups, deps.settings, startedMs, deps.clock());
+    return deps.store.bindings.startAgain(current, arqs, bindId, nowOf(deps), dueAt);
+  });
   if (isDone)
     deps.log.info('Bind started again: host booted.', { ...namesOf(binding), by: bindId });
 }

@@ -72,7 +72,8 @@ async function askFor(
   const { bindId, instanceUuid, hostname, requestId } = binding;
   // A bind before the host's next report must not find the old function.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
-  const note = { instances: [instanceUuid], bootId };
+  const isMessage = !wasSent && steps.every(isCheck);
+  const note = { instances: [instanceUuid], bootId, ...(isMessage && { isMessage }) };
   if (!(await deps.store.arqs.noteJob(bindId, note))) {
     // The job may exist for an earlier boot: what it made is gone, or the agent refuses it.
     await refuseOtherBoot(deps, hostname, bootId);
@@ -82,14 +83,8 @@ async function askFor(
   const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const fields = { instance: instanceUuid };
-  if (wasSent || !steps.every(isCheck)) return askHost(deps, 'bind', asked, task, fields);
-  const again = {
-    kind: 'bind' as const,
-    instance_uuid: instanceUuid,
-    bind_id: bindId,
-    request_id: requestId,
-  };
-  await askByMessage(deps, 'bind', { ...asked, host, again }, task, fields);
+  const isSent = isMessage && (await askByMessage(deps, 'bind', { ...asked, host }, task, fields));
+  if (!isSent) await askHost(deps, 'bind', asked, task, fields);
 }
 
 /** Whether the step changes nothing on the host. */

@@ -1,52 +1,38 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { jobDocument, jobDocumentBytesMax } from '../../contracts/job-document.ts';
 import { jobId } from '../../contracts/job-ids.ts';
-import type { HostJobMessageOf } from '../../contracts/queue-messages.ts';
-import {
-  answerWithin,
-  messageForm,
-  type SentKind,
-  validFor,
-} from '../../contracts/work-message.ts';
+import { messageForm, type SentKind, validFor } from '../../contracts/work-message.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
-import { type Asked, askHost, documentOf, type Task } from './ask-host.ts';
-
-interface AskedByMessage<Kind extends SentKind> extends Asked {
-  readonly host: Pick<StoredHost, 'presence' | 'form'>;
-  /** The queue's message that creates the job, if the host does not answer. */
-  readonly again: HostJobMessageOf<Kind>;
-}
+import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**
  * Asks a connected host for short work by a message of MQTT, which costs a thousandth of a job. If
- * the host does not answer in time, the queue's message comes again and creates the job; an agent
- * that has done the work by then answers the job with the same outcome.
+ * no answer comes, the caller has the job created; an agent that has done the work by then answers
+ * the job with the same outcome.
  *
- * @throws JobTooLarge
- * @throws RetryLater while AWS throttles
+ * @returns whether the message was sent; if not, the work needs a job at once
  */
 export async function askByMessage<Kind extends SentKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  { host, again, ...asked }: AskedByMessage<Kind>,
+  { host, ...asked }: Asked & { readonly host: Pick<StoredHost, 'presence' | 'form'> },
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
-): Promise<void> {
+): Promise<boolean> {
   const document = jobDocument.parse(documentOf(kind, asked, task));
   const isSmall = Buffer.byteLength(JSON.stringify(document)) <= jobDocumentBytesMax;
-  if (!isSmall || !takesMessages(host)) return askHost(deps, kind, asked, task, fields);
+  if (!isSmall || !takesMessages(host)) return false;
   const job_id = jobId(deps.settings.stage, kind, asked.uuid);
-  const valid_until = new Date(deps.clock() + validFor(kind) * 1000).toISOString();
+  const valid_until = new Date(deps.clock() + validFor[kind] * 1000).toISOString();
   const named = { job: job_id, host: asked.hostname, ...fields };
   try {
     await deps.clients.hostMessages.send(asked.hostname, { job_id, valid_until, document });
   } catch (error) {
     deps.log.warn('Work message not sent', { ...named, error });
-    return askHost(deps, kind, asked, task, fields);
+    return false;
   }
-  // If this process ends before, the queue delivers its message again, and the host gets another.
-  await deps.queues.send('host-jobs', [{ ...again, was_sent: true }], answerWithin[kind]);
   deps.log.info('Work message sent', named);
+  return true;
 }
 
 function takesMessages({ presence, form = 1 }: Pick<StoredHost, 'presence' | 'form'>): boolean {

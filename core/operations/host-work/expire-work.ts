@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { jobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
-import { workDueMs } from '../../domain/deadlines.ts';
+import { workDueAt, workDueMs } from '../../domain/deadlines.ts';
 import {
   type AwaitedWork,
   type ExpiringWorkKind,
@@ -39,7 +39,7 @@ type Expire<Kind extends ExpiringWorkKind> = (
 export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } = {
   async bind(deps, binding) {
     const waitedMs = deps.clock() - Date.parse(binding.startedAt);
-    if (waitedMs < workDueMs('bind', deps.settings)) return;
+    if (waitedMs < workDueMs('bind', deps.settings)) return askAgain(deps, binding);
     if ((await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) === 'ended') return;
     const waited = Math.round(waitedMs / 1000);
     const reason = `Host ${binding.hostname} did not make it ready within ${waited} s.`;
@@ -85,6 +85,20 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
     await quarantineOverdue(deps, program);
   },
 };
+
+/** A host has not answered a message in time: its job is created. */
+async function askAgain(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  const { instanceUuid: instance_uuid, bindId: bind_id, requestId, startedAt } = binding;
+  const note = await deps.store.arqs.jobNote(bind_id);
+  // The host has not been asked yet.
+  if (!note) return;
+  if (note.isMessage) {
+    const again = { kind: 'bind', instance_uuid, bind_id, was_sent: true } as const;
+    await deps.queues.send('host-jobs', [{ ...again, request_id: requestId }]);
+  }
+  const deadline = workDueAt('bind', deps.settings, Date.parse(startedAt));
+  await deps.store.bindings.postpone(binding, deadline);
+}
 
 function unconfirmed({ kind, hostname }: AwaitedWork): string {
   return `Host ${hostname} did not confirm within ${hostWork[kind].deadlineSeconds} s.`;

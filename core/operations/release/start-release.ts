@@ -1,5 +1,6 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import type { JobStep } from '../../contracts/job-document.ts';
+import { answerWithinSeconds } from '../../contracts/work-message.ts';
 import type { Deployable, Device } from '../../domain/device.ts';
 import { takesLong } from '../../domain/handle-state.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
@@ -48,9 +49,13 @@ export async function startRelease(
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
   const asked = { uuid: release.id, hostname, bootId, form: host.form, requestId, minutes };
   const task = { ...(ended && { bind_id: ended }), steps };
-  if (wasSent || takesLong(release)) return askHost(deps, 'release', asked, task);
+  const isShort = !wasSent && !takesLong(release);
+  if (!isShort || !(await askByMessage(deps, 'release', { ...asked, host }, task))) {
+    return askHost(deps, 'release', asked, task);
+  }
   const again = { kind: 'release', release_id: release.id, request_id: requestId } as const;
-  await askByMessage(deps, 'release', { ...asked, host, again }, task);
+  // If this process ends before, the queue delivers its message again, and the host gets another.
+  await deps.queues.send('host-jobs', [{ ...again, was_sent: true }], answerWithinSeconds);
 }
 
 /** Whether the job is for one instance. A job for several goes on, and programs no region. */
