@@ -36,6 +36,7 @@ export const otherGuards = [
   'reaper asks Placement',
   'sync reads the provider again',
   'failed bind is an error',
+  'list notes that Nova waits',
   'agent refuses another boot',
   'agent claims before it acts',
   'agent records outcomes',
@@ -167,6 +168,10 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     };
     return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
   },
+  'list notes that Nova waits': (deps) => ({
+    ...deps,
+    store: { ...deps.store, bindings: { ...deps.store.bindings, awaitEvent: async () => true } },
+  }),
   'reaper asks Placement': (deps) => ({
     ...deps,
     clients: {

@@ -13,6 +13,8 @@ import type { Violate } from './violation.ts';
 
 /** nova.conf's arq_binding_timeout. */
 const bindingTimeoutMs = 300_000;
+/** Long enough for the consumers to be retried. */
+const toldWithinMs = 120_000;
 
 export interface Profile {
   readonly name: string;
@@ -56,6 +58,8 @@ export interface NovaParts {
   readonly violate: Violate;
   /** Whether the control plane has a report of the present boot; before it, losses are unknown. */
   readonly knowsBoot: (host: Host) => boolean;
+  /** When the stored binding of the instance became Bound; undefined if it is not. */
+  readonly boundAt: (instance: string) => number | undefined;
   readonly spawn: (name: string) => Process;
   /** How often another caller competes with a bind, from 0 to 1. */
   readonly competition: number;
@@ -243,6 +247,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     );
     waiters.set(server.uuid, { waiting });
     timeline.at(timeline.now() + bindingTimeoutMs, () => {
+      for (const uuid of uuids.filter((each) => !received.has(each))) checkTold(server, uuid);
       for (const each of waiting.values()) each('timeout');
     });
     const first = await list(process, server);
@@ -257,6 +262,16 @@ export function createNova(parts: NovaParts): SimulatedNova {
     if ([...received.values()].some((status) => status !== 'completed')) return undefined;
     const isAll = uuids.every((uuid) => resolved.some((arq) => arq.uuid === uuid));
     return isAll ? resolved : await list(process, server);
+  }
+
+  /** Nova waits in vain only if it could not be told, or if its event was lost. */
+  function checkTold({ uuid, status, hasLostArqs }: Server, arq: string): void {
+    if (status !== 'BUILD' || hasLostArqs) return;
+    const since = parts.boundAt(uuid) ?? Number.POSITIVE_INFINITY;
+    const outageMs = timeline.now() - openstack.outageMetAt;
+    const isLate = timeline.now() - since < toldWithinMs || outageMs < bindingTimeoutMs;
+    if (isLate || openstack.eventsSent.has(`${uuid} ${arq}`)) return;
+    violate('L2', `Nova was not told that ARQ ${arq} of ${uuid} is Bound`);
   }
 
   /** Nova takes an empty list, or any status but 200, as an error. */

@@ -38,6 +38,8 @@ export interface SimulatedOpenStack {
   /** The events that Nova got, by server and ARQ, in order. */
   readonly eventsSent: Map<string, string[]>;
   readonly outages: Set<Service>;
+  /** When a call last met a service that was out. */
+  outageMetAt: number;
   /** The services that were out when the process called them. */
   outagesMetBy(process: Process): ReadonlySet<Service>;
   /** Nova's API cannot reach the cell: its servers are not found. */
@@ -86,7 +88,10 @@ export function createOpenStack(
 
   function refuse(process: Process, service: Service): void {
     const isOut = outages.has(service);
-    if (isOut) met.set(process, new Set(met.get(process)).add(service));
+    if (isOut) {
+      met.set(process, new Set(met.get(process)).add(service));
+      openstack.outageMetAt = timeline.now();
+    }
     const isAway = isOut || faults.happens(`${service} unavailable`);
     if (isAway) throw new ServiceUnavailable(service, `http://${service}`, 'out of service', true);
   }
@@ -165,6 +170,7 @@ export function createOpenStack(
     servers,
     eventsSent,
     outages,
+    outageMetAt: Number.NEGATIVE_INFINITY,
     outagesMetBy: (process) => met.get(process) ?? new Set(),
     isCellDown: false,
     hasAllocations: true,

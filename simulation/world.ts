@@ -301,6 +301,10 @@ export function createWorld(
     database
       .rows('inventory')
       .some((row) => row.pk === `HOST#${host.name}` && row.boot_id === host.bootId());
+  const boundAt = (instance: string) => {
+    const row = database.rows('arqs').find(({ pk }) => pk === `INSTANCE#${instance}`);
+    return row?.state === 'Bound' ? Date.parse(`${row.resolved_at ?? row.started_at}`) : undefined;
+  };
   const nova = createNova({
     timeline,
     random,
@@ -309,6 +313,7 @@ export function createWorld(
     api,
     violate,
     knowsBoot,
+    boundAt,
     spawn,
     competition: rates ? 0 : 0.15,
     seesFailedBinds: strip.isStripped('failed bind is an error'),

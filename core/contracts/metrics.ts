@@ -73,7 +73,8 @@ export const metrics = [
     name: 'NovaToldAfter',
     unit: 'Milliseconds',
     from: 'nova-events',
-    meaning: "from the claim to Nova's answer to the event, for binds with work on the host",
+    meaning:
+      "from the claim to Nova's answer to the event, for binds that its list did not wait for",
   },
   {
     name: 'NovaNotTold',

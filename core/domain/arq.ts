@@ -104,6 +104,11 @@ export interface InstanceBinding {
   readonly requestId?: string;
   readonly failure?: string;
   readonly failureCause?: BindFailureCause;
+  /**
+   * Of a bind that its host makes: a list of the ARQs has been answered before the bind ended, so
+   * nova-compute may wait for its event. Undefined where an earlier version began the bind.
+   */
+  readonly isAwaited?: boolean;
   /** When it was last bound or failed by a job or a deadline; ISO 8601. */
   readonly resolvedAt?: string;
   /** It was made by another service, and its server has used it since before the import. */

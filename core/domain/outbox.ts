@@ -49,7 +49,7 @@ export type FollowUp =
   | {
       readonly kind: 'tell-nova';
       readonly binding: InstanceBinding;
-      /** False: bound before the PATCH was answered, so Nova finds it bound, and does not wait. */
+      /** False: Nova finds the bind resolved when it lists the ARQs, and does not wait. */
       readonly isAwaited: boolean;
     }
   | { readonly kind: 'start-work'; readonly work: StartedWork }
@@ -107,11 +107,17 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
     }
     case 'Bound':
     case 'BindFailed':
-      return [{ kind: 'tell-nova', binding: after, isAwaited: before?.bindId === after.bindId }];
+      return [{ kind: 'tell-nova', binding: after, isAwaited: isAwaited(before, after) }];
     case 'provisioning':
       // One job reprovisions several instances: the row of the job starts it.
       return [];
   }
+}
+
+/** A bind that ends in its own transaction ends before the PATCH is answered. */
+function isAwaited(before: InstanceBinding | undefined, after: InstanceBinding): boolean {
+  if (before?.bindId !== after.bindId) return false;
+  return before.state !== 'BindStarted' || after.isAwaited !== false;
 }
 
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {

@@ -56,6 +56,7 @@ const storedInstance = z.object({
   request_id: z.string().exactOptional(),
   failure: z.string().exactOptional(),
   failure_cause: z.enum(bindFailureCauses).exactOptional(),
+  is_awaited: z.boolean().exactOptional(),
   resolved_at: z.string().exactOptional(),
   is_imported: z.literal(true).exactOptional(),
   unused_since: z.string().exactOptional(),

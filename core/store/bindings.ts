@@ -6,7 +6,7 @@ import type { Claim } from '../domain/bind-plan.ts';
 import { type ChangeNote, laterOf } from '../domain/change-note.ts';
 import { failedBindKeptMs } from '../domain/deadlines.ts';
 import type { HostRelease } from '../domain/host-work.ts';
-import type { ArqUuid, BindId } from '../domain/ids.ts';
+import type { ArqUuid, BindId, InstanceUuid } from '../domain/ids.ts';
 import { instanceRow } from './arq-rows.ts';
 import {
   type BindingTables,
@@ -54,6 +54,8 @@ export interface BindingStore {
     now: string,
     dueAt: string,
   ): Promise<boolean>;
+  /** Stores that Nova may wait for the event of the bind under way. False if none is. */
+  awaitEvent(instanceUuid: InstanceUuid): Promise<boolean>;
   /** Makes the whole binding `provisioning`, after a boot of its host. False as below. */
   provision(
     binding: InstanceBinding,
@@ -148,6 +150,17 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         }),
       ]);
       return outcome === 'done';
+    },
+
+    awaitEvent(instanceUuid) {
+      return updateIf(client, {
+        TableName: tables.arqs,
+        Key: instanceKey(instanceUuid),
+        UpdateExpression: 'SET is_awaited = :awaited',
+        ConditionExpression: '#state = :started',
+        ExpressionAttributeNames: { '#state': 'state' },
+        ExpressionAttributeValues: { ':awaited': true, ':started': 'BindStarted' },
+      });
     },
 
     async provision(binding, arqs, job, now, dueAt) {

@@ -8,7 +8,7 @@ import { pageOf, pageReply } from '../http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
-import { asksForOutcome, waitUntilResolved } from './wait-until-resolved.ts';
+import { asksForOutcome, listedBinding, waitUntilResolved } from './wait-until-resolved.ts';
 
 /** Nova asks by instance: that query reads base tables only. */
 export const getAll = action(
@@ -47,8 +47,9 @@ async function visibleBinding(
 ): Promise<InstanceBinding | undefined> {
   const found = await deps.store.arqs.binding(instance);
   if (!found || !maySee(caller, found.projectId)) return undefined;
-  if (!asksForOutcome(deps, caller, bindState)) return found;
-  const binding = await waitUntilResolved(deps, found);
+  const isWaiting = asksForOutcome(deps, caller, bindState);
+  const ended = isWaiting ? await waitUntilResolved(deps, found) : found;
+  const binding = ended && (await listedBinding(deps, ended));
   return binding && maySee(caller, binding.projectId) ? binding : undefined;
 }
 

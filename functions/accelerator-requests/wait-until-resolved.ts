@@ -31,6 +31,22 @@ export async function waitUntilResolved(
   return binding;
 }
 
+/**
+ * The binding as a list of its ARQs is answered. A caller that finds the bind under way may
+ * wait for its event; of a bind that no list has found under way Nova is not told.
+ */
+export async function listedBinding(
+  deps: Deps,
+  given: InstanceBinding,
+): Promise<InstanceBinding | undefined> {
+  let binding: InstanceBinding | undefined = given;
+  while (isUnderWay(binding) && binding.isAwaited === false) {
+    if (await deps.store.bindings.awaitEvent(binding.instanceUuid)) break;
+    binding = await deps.store.arqs.binding(given.instanceUuid);
+  }
+  return binding;
+}
+
 /** Nova waits for no event of an ARQ that is reprovisioned after a reboot of its host. */
 function isUnderWay(binding: InstanceBinding | undefined): binding is InstanceBinding {
   return binding?.state === 'BindStarted';

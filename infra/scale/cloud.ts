@@ -14,6 +14,7 @@ import { createRandom, Quota, Timeline } from './timeline.ts';
 
 /** Default values of core/settings.ts and infra/settings.ts. */
 const bindDeadlineSeconds = 240;
+const resolveWaitSeconds = 25;
 const novaRequestsPerSecond = 2000;
 
 export interface Load {
@@ -57,7 +58,7 @@ type HostJob =
   | { readonly kind: 'reprovision' };
 
 export interface Outcome {
-  /** Seconds from PATCH until Nova is notified, or the bind without it, per bound server. */
+  /** Seconds from PATCH until Nova knows of it, per bound server. */
   readonly pci: readonly number[];
   readonly vgpu: readonly number[];
   readonly counts: Readonly<Record<Counted, number>>;
@@ -162,9 +163,11 @@ export function live(load: Load): Outcome {
     if (server.state !== 'BindStarted') return;
     server.state = 'Bound';
     servers.delete(server);
-    // Nova finds a bind that needed nothing of the host bound, and is not told.
-    if (server.needsHost) streamed(() => novaEvents.send(server));
-    else told.pci.push(timeline.now - server.startedAt);
+    const took = timeline.now - server.startedAt;
+    // Nova finds a bind that needed nothing of the host bound; its list waits for the others.
+    if (!server.needsHost) told.pci.push(took);
+    else if (took < resolveWaitSeconds) told.vgpu.push(took + taken.listStep);
+    else streamed(() => novaEvents.send(server));
     timeline.after(load.lifeSeconds ?? 300, () => end(server));
   }
 

@@ -22,6 +22,8 @@ export const taken = {
   hostJobs: 0.5,
   jobEvents: 0.15,
   novaEvents: 0.3,
+  /** Until a list that waits reads again. */
+  listStep: 0.25,
   presence: 0.5,
   report: 0.5,
   reportPerInstance: 0.03,

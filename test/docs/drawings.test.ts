@@ -105,7 +105,8 @@ describe('the sequence of a bind', () => {
 
   it('has the order of a simulated bind', async () => {
     const acted: string[] = [];
-    await runOperation('bind a vGPU', {
+    // This bind takes longer than a list waits, so Nova gets the event.
+    await runOperation('bind a vGPU when AWS IoT is back', {
       trace: (line) => {
         if (line.includes('"Initial" → "BindStarted"')) acted.push('accelerator-requests');
         const [, part] = actor.exec(line) ?? [];

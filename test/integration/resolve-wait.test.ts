@@ -1,6 +1,7 @@
 // The list of an instance's ARQs that nova-compute asks for just before it waits for events.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { InstanceUuid } from '#core/domain/ids.ts';
 import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
 let cmp1: VgpuHost;
@@ -51,4 +52,22 @@ it('stops waiting when the ARQs are deleted', async () => {
 it('shows a started bind at once to a caller without a service token', async () => {
   const { instance } = await cmp1.bind();
   expect((await listOf(instance)).json.arqs[0].state).toBe('BindStarted');
+});
+
+it('notes whether a caller may wait for the event', async () => {
+  const { instance } = await cmp1.bind();
+  const isAwaited = async () => (await cmp1.deps.store.arqs.binding(instance))?.isAwaited;
+  expect(await isAwaited()).toBe(false);
+  await listOf(instance);
+  expect(await isAwaited()).toBe(true);
+});
+
+it('notes nothing where the bind ends while the list waits', async () => {
+  const { instance } = await cmp1.bind();
+  const listed = cmp1.stateOf(instance);
+  await cmp1.startBindOf(instance);
+  await cmp1.end('bind');
+  expect(await listed).toBe('Bound');
+  expect((await cmp1.deps.store.arqs.binding(instance))?.isAwaited).toBe(false);
+  expect(await cmp1.deps.store.bindings.awaitEvent(instance as InstanceUuid)).toBe(false);
 });

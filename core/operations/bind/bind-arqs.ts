@@ -78,6 +78,7 @@ async function bindOnce(
     arqUuids: targets.map((target) => target.arqUuid),
     startedAt: now,
     requestId: caller.requestId,
+    ...(isForHost && { isAwaited: false }),
   };
   const groups = claims.map(({ arq }) => arq.group);
   const dueAt = isForHost ? bindDueAt(groups, deps.settings, nowMs, nowMs) : undefined;

@@ -24,6 +24,33 @@ describe('the follow-up of a committed change', () => {
     expect(followUps({ kind: 'instance', after: aBinding() })).toEqual(tellNova(aBinding(), false));
   });
 
+  it('is an event that Nova does not await when no list has found the bind under way', () => {
+    const before = aBinding({ state: 'BindStarted', isAwaited: false });
+    const bound = aBinding({ isAwaited: false });
+    const failed = aBinding({ state: 'BindFailed', isAwaited: false });
+    for (const after of [bound, failed]) {
+      expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after, false));
+    }
+  });
+
+  it('is an event to Nova when a list has found the bind under way', () => {
+    const before = aBinding({ state: 'BindStarted', isAwaited: true });
+    const after = aBinding({ isAwaited: true });
+    expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
+  });
+
+  it('is an event to Nova when a binding is ready again after a boot', () => {
+    const before = aBinding({ state: 'provisioning', isAwaited: false });
+    const after = aBinding({ isAwaited: false });
+    expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
+  });
+
+  it('is nothing when a list notes that Nova waits', () => {
+    const before = aBinding({ state: 'BindStarted', isAwaited: false });
+    const after = aBinding({ state: 'BindStarted', isAwaited: true });
+    expect(followUps({ kind: 'instance', before, after })).toEqual([]);
+  });
+
   it('is an event to Nova when a started binding ends', () => {
     const before = aBinding({ state: 'BindStarted' });
     const after = aBinding({ state: 'BindFailed' });
