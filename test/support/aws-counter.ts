@@ -1,6 +1,7 @@
 // Counts the billed units of AWS in the product's own clients and functions; see
 // test/integration/counted-units.test.ts.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, type PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -13,6 +14,7 @@ import type { StreamConsumerName } from '#core/contracts/queues.ts';
 import type { Row } from '#core/store/rows.ts';
 import { tableName } from '#core/store/tables.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
+import type { queueConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type FunctionName, traced } from '#infra/access.ts';
 import type { Units } from '#infra/cost/counted-units.ts';
 import type { ChangePatterns } from '#infra/stream-filters.ts';
@@ -28,6 +30,7 @@ export const counts: { -readonly [Unit in keyof Units]: number } = {
   keptKilobyteDays: 0,
   messages: 0,
   ruled: 0,
+  calling: 0,
   changes: 0,
   announced: 0,
   events: 0,
@@ -54,6 +57,25 @@ export function noteSent(queue: string, count: number): void {
   noteInvoked(queue, count);
   queued.underWay += count;
   queued.sent[queue] = (queued.sent[queue] ?? 0) + count;
+}
+
+const working = new AsyncLocalStorage<{ hasCalled: boolean }>();
+
+/** The frame of the consumers, which counts the messages whose work calls OpenStack. */
+export function countCalling(frame: { readonly queueConsumer: typeof queueConsumer }) {
+  const send = globalThis.fetch;
+  vi.spyOn(globalThis, 'fetch').mockImplementation((...given) => {
+    const state = working.getStore();
+    if (state) state.hasCalled = true;
+    return send(...given);
+  });
+  const createCountedConsumer: typeof queueConsumer = (queue, schema, work) =>
+    frame.queueConsumer(queue, schema, async (...given) => {
+      const state = { hasCalled: false };
+      await working.run(state, () => work(...given));
+      if (state.hasCalled) counts.calling += 1;
+    });
+  return { ...frame, queueConsumer: createCountedConsumer };
 }
 
 interface ConsumedOfTable {
