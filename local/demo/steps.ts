@@ -166,17 +166,15 @@ async function bootWithVgpu({ api, nova, stage, done }: Demo): Promise<void> {
   const mdev = arqs[0]?.attach_handle_uuid ?? '';
   done(`a server with a vGPU is up: the host made mdev ${mdev}`);
 
-  const { events } = await eventually(
-    'the event of the ARQ at Nova',
-    () => nova.get<{ events: { tag: string; status: string }[] }>('/_events', 'admin-token'),
-    ({ events }) => events.some(({ tag }) => tag === arqs[0]?.uuid),
+  const { events } = await nova.get<{ events: { tag: string; status: string }[] }>(
+    '/_events',
+    'admin-token',
   );
-  // The binds before it were done within the request, so that Nova had nothing to wait for.
-  assert.deepEqual(
-    events.map(({ tag, status }) => [tag, status]),
-    [[arqs[0]?.uuid, 'completed']],
-  );
-  done('Nova has received one event, for the bind that took its host');
+  // Only a bind that takes longer than Nova's list waits has an event: on a very slow machine.
+  for (const { tag, status } of events) {
+    assert.deepEqual([tag, status], [arqs[0]?.uuid, 'completed']);
+  }
+  done('Nova needed no event: its list of the ARQs waited for the host');
 
   await nova.delete(`/servers/${vm}`, 'demo-token');
   await eventually(

@@ -102,6 +102,9 @@ it('goes from a bind to the host, and on to Nova', async () => {
   await eventually(() => said(id, 'Bind job created.')).toHaveLength(1);
   expect(jobs).toMatchObject([{ action: 'prepare', request_id: id }]);
   const binding = await world.deps.store.arqs.binding(instance);
+  // Without a service token the list does not wait, and Nova gets the event.
+  const path = `/v2/accelerator_requests?instance=${instance}`;
+  expect((await world.ask('GET', path, { token: 'demo-token' })).status).toBe(200);
   await endJob('bind', binding?.bindId ?? '');
   await eventually(() => said(id, 'Bound.')).toHaveLength(1);
   await eventually(() => said(id, 'Nova was told.')).toHaveLength(1);

@@ -9,16 +9,23 @@ export interface PatientAnswer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** Repeats the request until there is an answer, as Nova does. */
+const asNova = { 'X-Service-Token': 'nova-token' };
+
+/**
+ * Repeats the request until there is an answer, as Nova does.
+ *
+ * @param caller headers that say who asks besides the admin; by default Nova
+ */
 export async function askPatiently(
   layout: Layout,
   method: string,
   path: string,
   body?: unknown,
+  caller: Readonly<Record<string, string>> = asNova,
 ): Promise<PatientAnswer> {
   const answer = await eventually(
     `an answer to ${method} ${path}`,
-    () => askOnce(layout, method, path, body).catch((error: Error) => error.message),
+    () => askOnce(layout, method, path, body, caller).catch((error: Error) => error.message),
     (given) => typeof given !== 'string' && given.status < 500,
   );
   if (typeof answer === 'string') throw new Error(answer);
@@ -31,12 +38,13 @@ async function askOnce(
   method: string,
   path: string,
   body: unknown,
+  caller: Readonly<Record<string, string>>,
 ): Promise<PatientAnswer> {
   const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2${path}`, {
     method,
     headers: {
       'X-Auth-Token': 'admin-token',
-      'X-Service-Token': 'nova-token',
+      ...caller,
       'Content-Type': 'application/json',
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
