@@ -73,6 +73,9 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
   host.jobs.clear();
   const last = await host.bind();
   await host.startBindOf(last.instance);
+  // Without a service token the list does not wait, and Nova gets an event.
+  const path = `/v2/accelerator_requests?instance=${last.instance}`;
+  await world.ask('GET', path, { token: 'demo-token' });
   await host.end('bind');
   await host.remove(last.instance);
   await host.startReleases();
