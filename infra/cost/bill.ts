@@ -34,7 +34,7 @@ export const taken = {
   checkMs: 500,
   /**
    * From the PATCH until nova-compute lists the ARQs. Ten lists of a real Nova came after 90 to
-   * 800 ms; this much shorter than a check is the mean of their waits.
+   * 800 ms; with this value the wait for a check is the mean of theirs.
    */
   novaListsMs: 240,
   imageMs: 10_000,

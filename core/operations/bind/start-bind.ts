@@ -5,7 +5,7 @@ import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
-import { askByMessage } from '../host-work/ask-by-message.ts';
+import { askByMessage, takesMessages } from '../host-work/ask-by-message.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
 import {
@@ -72,7 +72,7 @@ async function askFor(
   const { bindId, instanceUuid, hostname, requestId } = binding;
   // A bind before the host's next report must not find the old function.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
-  const isMessage = !wasSent && steps.every(isCheck);
+  const isMessage = !wasSent && steps.every(isCheck) && takesMessages(host);
   const note = { instances: [instanceUuid], bootId, ...(isMessage && { isMessage }) };
   if (!(await deps.store.arqs.noteJob(bindId, note))) {
     // The job may exist for an earlier boot: what it made is gone, or the agent refuses it.
@@ -83,7 +83,7 @@ async function askFor(
   const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const fields = { instance: instanceUuid };
-  const isSent = isMessage && (await askByMessage(deps, 'bind', { ...asked, host }, task, fields));
+  const isSent = isMessage && (await askByMessage(deps, 'bind', asked, task, fields));
   if (!isSent) await askHost(deps, 'bind', asked, task, fields);
 }
 

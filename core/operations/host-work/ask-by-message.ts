@@ -6,8 +6,8 @@ import type { StoredHost } from '../../domain/report-plan.ts';
 import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**
- * Asks a connected host for short work by a message of MQTT, which costs a thousandth of a job. If
- * no answer comes, the caller has the job created; an agent that has done the work by then answers
+ * Asks a host that takes messages for short work by one, which costs a thousandth of a job. If no
+ * answer comes, the caller has the job created; an agent that has done the work by then answers
  * the job with the same outcome.
  *
  * @returns whether the message was sent; if not, the work needs a job at once
@@ -15,13 +15,13 @@ import { type Asked, documentOf, type Task } from './ask-host.ts';
 export async function askByMessage<Kind extends SentKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  { host, ...asked }: Asked & { readonly host: Pick<StoredHost, 'presence' | 'form'> },
+  asked: Asked,
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<boolean> {
   const document = jobDocument.parse(documentOf(kind, asked, task));
   const isSmall = Buffer.byteLength(JSON.stringify(document)) <= jobDocumentBytesMax;
-  if (!isSmall || !takesMessages(host)) return false;
+  if (!isSmall) return false;
   const job_id = jobId(deps.settings.stage, kind, asked.uuid);
   const valid_until = new Date(deps.clock() + validFor[kind] * 1000).toISOString();
   const named = { job: job_id, host: asked.hostname, ...fields };
@@ -35,6 +35,7 @@ export async function askByMessage<Kind extends SentKind>(
   return true;
 }
 
-function takesMessages({ presence, form = 1 }: Pick<StoredHost, 'presence' | 'form'>): boolean {
+/** Whether the host is connected, and its agent reads messages. */
+export function takesMessages({ presence, form = 1 }: StoredHost): boolean {
   return presence?.isConnected === true && form >= messageForm;
 }

@@ -5,7 +5,7 @@ import type { Deployable, Device } from '../../domain/device.ts';
 import { takesLong } from '../../domain/handle-state.ts';
 import type { HostRelease } from '../../domain/host-work.ts';
 import { changeNoteOf } from '../change-note-of.ts';
-import { askByMessage } from '../host-work/ask-by-message.ts';
+import { askByMessage, takesMessages } from '../host-work/ask-by-message.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
 import { mustWait } from '../host-work/must-wait.ts';
@@ -49,10 +49,9 @@ export async function startRelease(
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
   const asked = { uuid: release.id, hostname, bootId, form: host.form, requestId, minutes };
   const task = { ...(ended && { bind_id: ended }), steps };
-  const isShort = !wasSent && !takesLong(release);
-  if (!isShort || !(await askByMessage(deps, 'release', { ...asked, host }, task))) {
-    return askHost(deps, 'release', asked, task);
-  }
+  const isMessage = !wasSent && !takesLong(release) && takesMessages(host);
+  const isSent = isMessage && (await askByMessage(deps, 'release', asked, task));
+  if (!isSent) return askHost(deps, 'release', asked, task);
   const again = { kind: 'release', release_id: release.id, request_id: requestId } as const;
   // If this process ends before, the queue delivers its message again, and the host gets another.
   await deps.queues.send('host-jobs', [{ ...again, was_sent: true }], answerWithinSeconds);
