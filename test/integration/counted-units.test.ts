@@ -258,6 +258,7 @@ async function start(
   });
   const asked = () => (hostsPart?.isCheck ? counts.workMessages : counts.jobs);
   const before = asked();
+  const toldBefore = queued.sent['nova-events'];
   const bound = await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: operations });
   expect([bound.status, bound.text]).toEqual([202, '']);
   if (hostsPart && !hostsPart.isAhead) {
@@ -268,6 +269,7 @@ async function start(
     await hostsPart.afterBind?.();
   }
   await settled();
+  expect(queued.sent['nova-events']).toBe(toldBefore);
   const { status, json: listed } = await ask(
     'GET',
     `/v2/accelerator_requests?instance=${instance}`,

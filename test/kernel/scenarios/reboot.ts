@@ -72,7 +72,7 @@ const scenarios: readonly Scenario[] = [
       await untilInventory(cloud, `${hostname}_${onVirtual}`, 'VGPU', 4);
       for (const flavor of ['whole', 'physical', 'virtual'] as const) {
         await createFlavor(cloud, flavor, flavors[flavor]);
-        servers[flavor] = await createActiveServer(stage.cloud, flavor);
+        servers[flavor] = await createActiveServer(cloud, flavor);
       }
       await untilAttached(stage, Object.values(servers));
       const { attach_handle_uuid } = await arqOf(cloud, servers.virtual);
@@ -100,7 +100,7 @@ const scenarios: readonly Scenario[] = [
       const all = ['whole', 'physical', 'physical', 'virtual', 'virtual', 'virtual', 'virtual'];
       const ids: string[] = [];
       for (const flavor of all)
-        ids.push(await createActiveServer(stage.cloud, flavor as keyof typeof flavors));
+        ids.push(await createActiveServer(cloud, flavor as keyof typeof flavors));
       await untilAttached(stage, ids);
       for (const id of ids) await deleteServer(cloud, id);
     },
@@ -109,7 +109,7 @@ const scenarios: readonly Scenario[] = [
     name: 'a vGPU that a program holds open blocks neither another one nor another card',
     run: async (stage) => {
       const { cloud, guest } = stage;
-      const id = await createActiveServer(stage.cloud, 'physical');
+      const id = await createActiveServer(cloud, 'physical');
       await untilAttached(stage, [id]);
       // Otherwise the other vGPU of the card would wait behind the one that blocks.
       await eventually(() => cloud.isClean(hostname), Boolean, 120);
@@ -120,13 +120,13 @@ const scenarios: readonly Scenario[] = [
       await holder.line((line) => line === 'held');
       await deleteServer(cloud, id);
       const others = [
-        await createActiveServer(stage.cloud, 'virtual'),
-        await createActiveServer(stage.cloud, 'physical'),
+        await createActiveServer(cloud, 'virtual'),
+        await createActiveServer(cloud, 'physical'),
       ];
       await untilAttached(stage, others);
       await holder.stop();
       // The vGPU is recreated, and a server gets it.
-      others.push(await createActiveServer(stage.cloud, 'physical'));
+      others.push(await createActiveServer(cloud, 'physical'));
       await untilAttached(stage, others);
       for (const other of others) await deleteServer(cloud, other);
       await eventually(() => cloud.isClean(hostname), Boolean, 120);
@@ -136,14 +136,14 @@ const scenarios: readonly Scenario[] = [
     name: 'of two servers the one that is deleted while its host is off leaves nothing behind',
     run: async (stage) => {
       const { cloud } = stage;
-      const kept = await createActiveServer(stage.cloud, 'physical');
-      const deleted = await createActiveServer(stage.cloud, 'physical');
+      const kept = await createActiveServer(cloud, 'physical');
+      const deleted = await createActiveServer(cloud, 'physical');
       await stage.powerOff();
       await deleteServer(cloud, deleted);
       await stage.boot();
       await startAgent(stage);
       await untilAttached(stage, [kept]);
-      const next = await createActiveServer(stage.cloud, 'physical');
+      const next = await createActiveServer(cloud, 'physical');
       await untilAttached(stage, [kept, next]);
       for (const id of [kept, next]) await deleteServer(cloud, id);
     },
