@@ -7,16 +7,26 @@ import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
 import { createPlacement, type Placement } from './clients/placement.ts';
 import { createDeadLetter, createQueues, type DeadLetter, type Queues } from './clients/queues.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
-import { createDeps, type Deps } from './deps.ts';
+import { createDepsWith, createStore, type Deps } from './deps.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import type { DocumentClients } from './store/documents.ts';
+import { type HistoryReader, historyReader } from './store/history.ts';
+import { type ReaperStore, reaperStore } from './store/reaper.ts';
+import { tableName } from './store/tables.ts';
+import { type WaitingBindStore, waitingBindStore } from './store/waiting-binds.ts';
 
 export interface ConsumerDeps extends Deps {
+  readonly store: Deps['store'] & {
+    readonly reaper: ReaperStore;
+    readonly waitingBinds: WaitingBindStore;
+  };
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
     readonly jobs: IotJobs;
     readonly hostMessages: HostMessages;
     readonly staging: Staging;
   };
+  readonly history: HistoryReader;
   readonly queues: Queues;
   readonly metrics: Metrics;
   /** Only for stream consumers. */
@@ -31,13 +41,29 @@ const actors: Readonly<Record<string, string>> = {
   sweep: 'sweep',
 };
 
+export function createConsumerStore(
+  clients: DocumentClients,
+  stage: string,
+): Pick<ConsumerDeps, 'store' | 'listings' | 'history'> {
+  const stores = createStore(clients, stage);
+  return {
+    ...stores,
+    history: historyReader(clients.documents, tableName(stage, 'history')),
+    store: {
+      ...stores.store,
+      reaper: reaperStore(clients.strong, tableName(stage, 'arqs')),
+      waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
+    },
+  };
+}
+
 /** For one Lambda container, or one local process. */
 export function createConsumerDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ConsumerDeps {
   const http = createHttp();
-  const deps = createDeps(service, env, http);
+  const deps = createDepsWith(createConsumerStore, service, env, http);
   const { stage, thingArnPrefix, queueUrls, deadQueueUrls, staging } = deps.settings;
   const sqs = new SQSClient();
   const actor = actors[service];

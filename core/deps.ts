@@ -17,13 +17,11 @@ import { type AttributeStore, attributeStore } from './store/attributes.ts';
 import { type BindingStore, bindingStore } from './store/bindings.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { createDocuments, type DocumentClients } from './store/documents.ts';
-import { type HistoryReader, historyReader } from './store/history.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
 import { type QuotaListings, quotaListings } from './store/quota-listings.ts';
 import { type QuotaStore, quotaStore } from './store/quotas.ts';
-import { type ReaperStore, reaperStore } from './store/reaper.ts';
 import { type RegionStore, regionStore } from './store/regions.ts';
 import { type ReleaseStore, releaseStore } from './store/releases.ts';
 import { tableName } from './store/tables.ts';
@@ -47,7 +45,6 @@ export interface Deps extends RequestDeps {
   readonly store: Store;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings & QuotaListings;
-  readonly history: HistoryReader;
   readonly clients: {
     readonly keystone: Keystone;
     readonly nova: Nova;
@@ -65,7 +62,6 @@ export interface Store {
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
   readonly quotas: QuotaStore;
-  readonly reaper: ReaperStore;
   readonly attributes: AttributeStore;
   readonly regions: RegionStore;
   readonly releases: ReleaseStore;
@@ -74,7 +70,7 @@ export interface Store {
 export function createStore(
   clients: DocumentClients,
   stage: string,
-): Pick<Deps, 'store' | 'listings' | 'history'> {
+): Pick<Deps, 'store' | 'listings'> {
   const arqs = tableName(stage, 'arqs');
   const inventory = tableName(stage, 'inventory');
   const profiles = tableName(stage, 'device-profiles');
@@ -85,7 +81,6 @@ export function createStore(
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
       quotas: quotaStore(clients.strong, arqs),
-      reaper: reaperStore(clients.strong, arqs),
       attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
@@ -94,7 +89,6 @@ export function createStore(
       ...listings(clients.documents, { arqs, inventory, profiles }),
       ...quotaListings(clients.documents, arqs),
     },
-    history: historyReader(clients.documents, tableName(stage, 'history')),
   };
 }
 
@@ -104,6 +98,16 @@ export function createDeps(
   env: Readonly<Record<string, string | undefined>> = process.env,
   http: Http = createHttp(),
 ): Deps {
+  return createDepsWith(createStore, service, env, http);
+}
+
+/** With the stores of the caller's kind of function. */
+export function createDepsWith<Stores>(
+  makeStores: (clients: DocumentClients, stage: string) => Stores,
+  service: string,
+  env: Readonly<Record<string, string | undefined>>,
+  http: Http,
+): Omit<Deps, 'store' | 'listings'> & Stores {
   const settings = loadSettings(env);
   const log = createLog(service);
   const clock = Date.now;
@@ -131,7 +135,7 @@ export function createDeps(
   });
   return {
     settings,
-    ...createStore(documents, settings.stage),
+    ...makeStores(documents, settings.stage),
     clients: {
       keystone,
       nova: createNova({ identity: keystone, http }),

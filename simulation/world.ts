@@ -3,9 +3,8 @@
 
 import { createNova as createNovaClient } from '#core/clients/nova.ts';
 import { createPlacement } from '#core/clients/placement.ts';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type ConsumerDeps, createConsumerStore } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
-import { createStore } from '#core/deps.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
@@ -241,7 +240,7 @@ export function createWorld(
     const deps = strip.deps(
       {
         settings,
-        ...createStore(documents, stage),
+        ...createConsumerStore(documents, stage),
         clients: {
           keystone,
           nova: createNovaClient({ identity: keystone, http }),

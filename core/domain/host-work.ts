@@ -10,7 +10,7 @@
 //   what the job's end does    core/operations/host-work/finish-job.ts
 //   what the sweep does        core/operations/host-work/expire-work.ts
 
-import type { BindId, HandleUuid, ProviderUuid, ReleaseId } from './ids.ts';
+import type { BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
 export interface HostWork {
   /** `action` in the document of its jobs. */
@@ -117,6 +117,20 @@ export interface JobNote {
   readonly bootedHost?: string;
   /** The host was asked by a message. The sweep has the job created if no answer comes. */
   readonly isMessage?: true;
+  /** The binds that share the job, in the order of the instances; absent for other jobs. */
+  readonly bindIds?: readonly BindId[];
+  /** Seconds since 1970. If the event of a shared job's end is lost, no other deletes the note. */
+  readonly expiresAt?: number;
+}
+
+/** A bind whose job AWS has throttled. The next bind of its host may share a job with it. */
+export interface WaitingBind {
+  readonly instanceUuid: InstanceUuid;
+  readonly bindId: BindId;
+  /** ISO 8601, as the time below. */
+  readonly since: string;
+  /** A shared job has it, and its own is not created before then. */
+  readonly sharedUntil?: string;
 }
 
 /** An attach handle, as host work names it. */

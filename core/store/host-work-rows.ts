@@ -12,6 +12,7 @@ const storedJob = z.object({
   boot_id: z.string(),
   booted_host: z.string().exactOptional(),
   is_message: z.literal(true).exactOptional(),
+  bind_ids: z.array(anId<BindId>()).exactOptional(),
 });
 
 const handleWork = {

@@ -10,6 +10,7 @@ import type {
   Presence,
 } from '../domain/device.ts';
 import type { HostSummary } from '../domain/host-summary.ts';
+import type { WaitingBind } from '../domain/host-work.ts';
 import type { IdentityConflict } from '../domain/identity.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
 import type { Documents } from './documents.ts';
@@ -18,14 +19,17 @@ import { type HostSummaryStore, hostSummaryStore, summaryIn } from './host-summa
 import { deviceOf } from './inventory-rows.ts';
 import { getRow, queryPartition } from './reads.ts';
 import { snakeNamed } from './row-fields.ts';
-import { deployableKey, deviceKey, hostKey, notOfferedKey, type Row } from './rows.ts';
-import { setting, transact, updateIf } from './writes.ts';
+import { deployableKey, deviceKey, hostKey, notOfferedKey } from './rows.ts';
+import { waitingIn } from './waiting-binds.ts';
+import { setOrRemove, setting, transact, updateIf } from './writes.ts';
 
 export interface HostInventory {
   readonly host: StoredHost;
   readonly devices: readonly Device[];
   /** What the host's settings name and the host does not offer. */
   readonly notOffered: readonly NotOffered[];
+  /** Binds that AWS has throttled, the longest waiting first. */
+  readonly waiting: readonly WaitingBind[];
   /** Undefined until the first report or connection is recorded in it. */
   readonly summary?: HostSummary;
   /** The last holder of the lease. While it is unchanged, no other consumer has had the lease. */
@@ -122,6 +126,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         host: hostOf(hostname, hostRow),
         devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
         notOffered: notOfferedOf(rows.find((row) => row.sk === notOfferedKey(hostname).sk)),
+        waiting: waitingIn(rows),
         ...summaryIn(rows),
         ...leaseOf(hostRow),
       };
@@ -281,17 +286,4 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
   };
-}
-
-/** Sets an attribute of a row that exists, or removes it where the value is undefined. */
-function setOrRemove(table: string, path: string, value: unknown) {
-  return (Key: Row) => ({
-    Update: {
-      TableName: table,
-      Key,
-      UpdateExpression: value === undefined ? `REMOVE ${path}` : `SET ${path} = :value`,
-      ConditionExpression: 'attribute_exists(pk)',
-      ...(value !== undefined && { ExpressionAttributeValues: { ':value': value } }),
-    },
-  });
 }

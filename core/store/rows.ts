@@ -16,6 +16,10 @@ export const hostKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'HOS
 export const hostSummaryKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'SUMMARY' });
 /** What the host does not offer; it changes less often than the host's own row. */
 export const notOfferedKey = (hostname: string) => ({ pk: `HOST#${hostname}`, sk: 'NOT_OFFERED' });
+export const waitingBindKey = (hostname: string, bindId: string) => ({
+  pk: `HOST#${hostname}`,
+  sk: `WAITING#${bindId}`,
+});
 export const deviceKey = (hostname: string, uuid: string) => ({
   pk: `HOST#${hostname}`,
   sk: `DEVICE#${uuid}`,

@@ -10,6 +10,7 @@
 //   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
 //                    HOST#<hostname>  SUMMARY         what changes seldom of the host
 //                    HOST#<hostname>  DEVICE#<uuid>   a device
+//                    HOST#<hostname>  WAITING#<bind>  a bind whose job AWS has throttled
 //                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
 //                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release
 //                    RESTORED         RESTORED        the moment of the last restored backup

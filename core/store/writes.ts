@@ -9,6 +9,7 @@ import {
   type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb';
 import { cancellationCodes, type Documents } from './documents.ts';
+import type { Row } from './rows.ts';
 
 export type TransactItem = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
 
@@ -69,4 +70,17 @@ export function setting(attributes: Readonly<Record<string, unknown>>) {
     names: Object.fromEntries(given.map(([name]) => [`#${name}`, name])),
     values: Object.fromEntries(given.map(([name, value]) => [`:${name}`, value])),
   };
+}
+
+/** Sets an attribute of a row that exists, or removes it where the value is undefined. */
+export function setOrRemove(table: string, path: string, value: unknown) {
+  return (Key: Row): TransactItem => ({
+    Update: {
+      TableName: table,
+      Key,
+      UpdateExpression: value === undefined ? `REMOVE ${path}` : `SET ${path} = :value`,
+      ConditionExpression: 'attribute_exists(pk)',
+      ...(value !== undefined && { ExpressionAttributeValues: { ':value': value } }),
+    },
+  });
 }

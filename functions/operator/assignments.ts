@@ -1,6 +1,6 @@
 // Assignments for the count of usage: those that ended, from the history, and those that last.
 
-import type { Deps } from '#core/deps.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { heldHandles } from '#core/domain/arq.ts';
 import type { HistoryRecord } from '#core/domain/history.ts';
 import type { Assignment } from '#core/domain/usage.ts';
@@ -17,7 +17,7 @@ const pageMax = 1000;
  * @param from ISO 8601
  */
 export async function readAssignments(
-  deps: Deps,
+  deps: ConsumerDeps,
   project: string | undefined,
   from: string,
   nowMs: number,
@@ -31,7 +31,7 @@ export async function readAssignments(
 }
 
 async function endedAssignments(
-  { history }: Deps,
+  { history }: ConsumerDeps,
   project: string | undefined,
   from: string,
   nowMs: number,
@@ -66,7 +66,7 @@ function endedOf(record: HistoryRecord): [string, Assignment][] {
 }
 
 async function lastingAssignments(
-  { listings, store }: Deps,
+  { listings, store }: ConsumerDeps,
   projectId: string | undefined,
   nowMs: number,
 ): Promise<[key: string, Assignment][]> {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { historyAnswer } from '#core/contracts/api/history.ts';
-import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { type HistoryPartition, historyKinds } from '#core/domain/history.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
@@ -37,7 +37,7 @@ const daysAtOnce = 31;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** What happened; a tenant sees what happened to the accelerators of its project. */
-export const getHistory = action(
+export const getHistory = action<Filter, undefined, ConsumerDeps>(
   { query, answers: { 200: historyAnswer } },
   async ({ deps, caller, query: given, base }) => {
     const part = await read(deps, caller, given);
@@ -46,7 +46,7 @@ export const getHistory = action(
   },
 );
 
-async function read(deps: Deps, caller: Caller, given: Filter): Promise<HistoryPart> {
+async function read(deps: ConsumerDeps, caller: Caller, given: Filter): Promise<HistoryPart> {
   const own = isOperator(deps, caller) ? undefined : caller.projectId;
   const { project = own } = given;
   if (own !== undefined && project !== own) return { records: [] };
@@ -87,7 +87,7 @@ function pageOf(given: Filter, project: string | undefined): HistoryPage {
 
 /** The partitions with the fewest other records; undefined if only a time is given. */
 async function partitionsFor(
-  deps: Deps,
+  deps: ConsumerDeps,
   { arq, instance, device, host, project, profile }: Filter,
 ): Promise<readonly HistoryPartition[] | undefined> {
   if (arq !== undefined) return partitionsOfArq(deps, arq, project);
@@ -104,7 +104,7 @@ async function partitionsFor(
 
 /** What a host has of other projects would lengthen an answer, or cut it into pages. */
 async function partitionsOfTenant(
-  deps: Deps,
+  deps: ConsumerDeps,
   project: string,
   { arq, instance }: Filter,
 ): Promise<readonly HistoryPartition[]> {
@@ -118,7 +118,7 @@ const arqsMax = 200;
 
 /** Its releases name its instances, which have the claims; the last claim may last. */
 async function partitionsOfArq(
-  deps: Deps,
+  deps: ConsumerDeps,
   arq: string,
   project: string | undefined,
 ): Promise<HistoryPartition[]> {
@@ -138,7 +138,7 @@ async function partitionsOfArq(
 
 /** Its claims name its ARQs, which have the rest. */
 async function partitionsOfInstance(
-  deps: Deps,
+  deps: ConsumerDeps,
   instance: string,
   project: string | undefined,
 ): Promise<HistoryPartition[]> {
@@ -152,7 +152,7 @@ async function partitionsOfInstance(
 }
 
 /** By the device's row, or by what the history says of one that is gone. */
-async function hostOfDevice(deps: Deps, uuid: string): Promise<string | undefined> {
+async function hostOfDevice(deps: ConsumerDeps, uuid: string): Promise<string | undefined> {
   const device = await deps.listings.deviceByUuid(uuid);
   if (device) return device.hostname;
   const page = { limit: 1, order: 'newest-first', filter: {} } as const;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { usageAnswer } from '#core/contracts/api/history.ts';
-import type { Deps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
 import { action } from '../http/action.ts';
@@ -23,7 +23,7 @@ const daysMax = 400;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
-export const getUsage = action(
+export const getUsage = action<z.infer<typeof query>, undefined, ConsumerDeps>(
   { query, answers: { 200: usageAnswer } },
   async ({ deps, caller, query: given }) => {
     const nowMs = deps.clock();
@@ -63,7 +63,7 @@ function rangeSince(given: z.infer<typeof query>, nowMs: number, days: number): 
 }
 
 async function read(
-  deps: Deps,
+  deps: ConsumerDeps,
   project: string | undefined,
   span: Span,
   nowMs: number,

@@ -245,6 +245,7 @@ describe('the filters of the streams', () => {
       'HOST',
       'NOT_OFFERED',
       'SUMMARY',
+      'WAITING#',
       'DEPLOYABLE',
       'NAME#',
       'UUID#',

@@ -2,7 +2,7 @@
 
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStore } from '#core/deps.ts';
+import { createConsumerStore } from '#core/consumer-deps.ts';
 import type { AttachHandle, Deployable } from '#core/domain/device.ts';
 import { BindTargetMismatch, NoFreeHandle } from '#core/domain/errors.ts';
 import {
@@ -40,7 +40,7 @@ beforeAll(async () => {
   world = await startWorld();
   clients = createDocuments();
   countCapacity(clients.strong);
-  deps = { ...world.deps, ...createStore(clients, stage) };
+  deps = { ...world.deps, ...createConsumerStore(clients, stage) };
   await createDeviceProfiles(
     deps,
     [

@@ -1,0 +1,81 @@
+// Binds whose jobs AWS has throttled, beside the row of their host: the consumer of another bind
+// reads them with the host.
+
+import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
+import type { WaitingBind } from '../domain/host-work.ts';
+import type { BindId, InstanceUuid } from '../domain/ids.ts';
+import type { Documents } from './documents.ts';
+import { anId, camelNamed, parseRow } from './row-fields.ts';
+import { type Row, waitingBindKey } from './rows.ts';
+import { updateIf } from './writes.ts';
+
+/** By then the bind has ended. DynamoDB deletes a row that no job of the host has removed. */
+const keptSeconds = 3600;
+
+export interface WaitingBindStore {
+  /** Stores that the bind waits, unless that is stored. */
+  add(hostname: string, bind: WaitingBind): Promise<void>;
+  /** Stores until when a shared job has these binds; no other job takes them after. */
+  putShared(hostname: string, binds: readonly BindId[], until: string): Promise<void>;
+  forget(hostname: string, binds: readonly BindId[]): Promise<void>;
+}
+
+const storedWaiting = z.object({
+  instance_uuid: anId<InstanceUuid>(),
+  bind_id: anId<BindId>(),
+  since: z.string(),
+  shared_until: z.string().exactOptional(),
+});
+
+/** Of the rows beside a host's, the longest waiting first. */
+export function waitingIn(rows: readonly Row[]): WaitingBind[] {
+  const prefix = waitingBindKey('', '').sk;
+  return rows
+    .filter(({ sk }) => String(sk).startsWith(prefix))
+    .map((row) => camelNamed(parseRow(storedWaiting, row)))
+    .sort((a, b) => (a.since < b.since ? -1 : 1));
+}
+
+export function waitingBindStore(client: Documents, table: string): WaitingBindStore {
+  return {
+    async add(hostname, { instanceUuid, bindId, since }) {
+      await client.send(
+        new UpdateCommand({
+          TableName: table,
+          Key: waitingBindKey(hostname, bindId),
+          UpdateExpression:
+            'SET instance_uuid = :instance, bind_id = :bind, ' +
+            'since = if_not_exists(since, :since), expires_at = :end',
+          ExpressionAttributeValues: {
+            ':instance': instanceUuid,
+            ':bind': bindId,
+            ':since': since,
+            ':end': Math.ceil(Date.parse(since) / 1000) + keptSeconds,
+          },
+        }),
+      );
+    },
+
+    async putShared(hostname, binds, until) {
+      const marks = binds.map((bindId) =>
+        updateIf(client, {
+          TableName: table,
+          Key: waitingBindKey(hostname, bindId),
+          UpdateExpression: 'SET shared_until = :until',
+          // The job may have ended already.
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: { ':until': until },
+        }),
+      );
+      await Promise.all(marks);
+    },
+
+    async forget(hostname, binds) {
+      const deletions = binds.map((bindId) =>
+        client.send(new DeleteCommand({ TableName: table, Key: waitingBindKey(hostname, bindId) })),
+      );
+      await Promise.all(deletions);
+    },
+  };
+}
