@@ -145,7 +145,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
-    tables: { arqs: wholeRows, inventory: finishing },
+    // A bind that AWS throttles waits beside its host's row.
+    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
     jobs: ['CreateJob', 'CancelJob', 'DescribeJobExecution'],
     messagesHosts: true,
     // Work that is sent by a message is looked after.
@@ -155,7 +156,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'job-events': {
     // An instance that could not be reprovisioned with the others gets a job of its own.
-    tables: { arqs: wholeRows, inventory: finishing },
+    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
     callsOpenStack: false,
   },
   'inventory-reports': {
@@ -176,7 +177,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   sweep: {
     // Work whose job has ended is finished here, as by the job's event.
-    tables: { arqs: wholeRows, inventory: finishing },
+    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
     // A program of an operator whose deadline has passed is cancelled.
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold

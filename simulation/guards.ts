@@ -37,6 +37,7 @@ export const otherGuards = [
   'sync reads the provider again',
   'failed bind is an error',
   'list notes that Nova waits',
+  'end of a shared job names its binds',
   'agent refuses another boot',
   'agent claims before it acts',
   'agent records outcomes',
@@ -172,6 +173,17 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     ...deps,
     store: { ...deps.store, bindings: { ...deps.store.bindings, awaitEvent: async () => true } },
   }),
+  'end of a shared job names its binds': (deps, process) => {
+    if (process !== 'job-events') return deps;
+    const { arqs } = deps.store;
+    const jobNote: typeof arqs.jobNote = async (uuid) => {
+      const note = await arqs.jobNote(uuid);
+      if (!note?.bindIds) return note;
+      const bindings = await Promise.all(note.instances.map((each) => arqs.binding(each)));
+      return { ...note, bindIds: bindings.flatMap((binding) => binding?.bindId ?? []) };
+    };
+    return { ...deps, store: { ...deps.store, arqs: { ...arqs, jobNote } } };
+  },
   'reaper asks Placement': (deps) => ({
     ...deps,
     clients: {

@@ -73,6 +73,22 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 40_000,
     act: isIotOut(false),
   },
+  'share a job between two vGPUs': {
+    about: ['GPU', 'host', 'instance'],
+    prepare: inTurn(isIotOut(true), 0, inTurn(boot('vgpu'), 100, boot('vgpu'))),
+    prepareMs: 20_000,
+    act: isIotOut(false),
+  },
+  'share a job between two vGPUs of a broken GPU': {
+    about: ['GPU'],
+    prepare: inTurn(
+      inTurn(isIotOut(true), 0, isBroken(true)),
+      0,
+      inTurn(boot('vgpu'), 100, boot('vgpu')),
+    ),
+    prepareMs: 20_000,
+    act: inTurn(isIotOut(false), 20_000, isBroken(false)),
+  },
   'bind an FPGA that holds its image': {
     about: ['FPGA', 'instance'],
     prepare: inTurn(boot('fpga1'), 30_000, deleteLast),

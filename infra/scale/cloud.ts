@@ -6,9 +6,11 @@ import { type QueueName, type QueueRow, queues as queueRows } from '#core/contra
 import { answerWithinSeconds } from '#core/contracts/work-message.ts';
 import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
 import { hostWork } from '#core/domain/host-work.ts';
+import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
 import { burstOf } from '#infra/throttling.ts';
-import { filtersPerHost, type Quotas, quotas, taken } from './limits.ts';
+import { filtersPerHost, quotas, taken } from './limits.ts';
+import type { Load, Outcome } from './load.ts';
 import { ConsumedQueue } from './queue.ts';
 import { createRandom, Quota, Timeline } from './timeline.ts';
 
@@ -17,23 +19,6 @@ const bindDeadlineSeconds = 240;
 const resolveWaitSeconds = 25;
 const novaRequestsPerSecond = 2000;
 
-export interface Load {
-  /** Servers per second that request a PCI device or a vGPU, and the duration of the load. */
-  readonly pciPerSecond?: number;
-  readonly vgpusPerSecond?: number;
-  /** Servers with a vGPU of a pool that is made ahead. */
-  readonly pooledPerSecond?: number;
-  readonly seconds: number;
-  /** Lifetime of a server after its bind. */
-  readonly lifeSeconds?: number;
-  /** Hosts that boot in the first second, each with this many vGPUs in use. */
-  readonly bootingHosts?: number;
-  readonly instancesPerHost?: number;
-  readonly quotas?: Partial<Quotas>;
-  /** Concurrency of the consumer of `host-jobs`, if it differs from the table's. */
-  readonly hostJobsConcurrency?: number;
-}
-
 type Kind = 'pci' | 'pooled' | 'vgpu';
 
 interface Server {
@@ -41,7 +26,10 @@ interface Server {
   /** The host cleans after it. */
   readonly isCleaned: boolean;
   readonly startedAt: number;
+  readonly host: number;
   state: 'BindStarted' | 'Bound' | 'BindFailed';
+  /** A job for several binds has it. */
+  sharedAt?: number;
 }
 
 interface Release {
@@ -57,28 +45,6 @@ type HostJob =
   | { readonly kind: 'release'; readonly release: Release }
   | { readonly kind: 'reprovision' };
 
-export interface Outcome {
-  /** Seconds from PATCH until Nova knows of it, per bound server. */
-  readonly pci: readonly number[];
-  readonly vgpu: readonly number[];
-  readonly counts: Readonly<Record<Counted, number>>;
-  readonly deepest: Readonly<Partial<Record<QueueName, number>>>;
-  readonly dead: number;
-  /** Seconds from boot to report, per host. */
-  readonly reported: readonly number[];
-  readonly jobMade: readonly number[];
-  readonly boundAgain: readonly number[];
-}
-
-type Counted =
-  | 'asked'
-  | 'refused'
-  | 'failed'
-  | 'quarantined'
-  | 'createJobRefused'
-  | 'cancelJobRefused'
-  | 'connectsRefused';
-
 export function live(load: Load): Outcome {
   const timeline = new Timeline();
   const random = createRandom(7);
@@ -90,6 +56,8 @@ export function live(load: Load): Outcome {
   const connect = new Quota(timeline, allowed.connects);
   const subscribe = new Quota(timeline, allowed.subscriptions);
   const servers = new Set<Server>();
+  /** Binds that AWS has throttled, by host. */
+  const waiting = new Map<number, Set<Server>>();
   const releases = new Set<Release>();
   const told = { pci: [] as number[], vgpu: [] as number[] };
   const boot = { reported: [] as number[], jobMade: [] as number[], boundAgain: [] as number[] };
@@ -124,10 +92,22 @@ export function live(load: Load): Outcome {
 
   const work = {
     bind({ server }: Extract<HostJob, { kind: 'bind' }>) {
-      if (server.state !== 'BindStarted') return undefined;
-      if (!createJob.take()) return retrySeconds;
-      onHost(() => jobEvents.send(() => finishBind(server)));
-      return undefined;
+      const { state, host, sharedAt } = server;
+      if (state !== 'BindStarted') return undefined;
+      if (sharedAt !== undefined && timeline.now - sharedAt < sharedSeconds) return lookSeconds;
+      const others = othersBeside(server);
+      if (!createJob.take()) {
+        if (sharedAt === undefined) waiting.set(host, (waiting.get(host) ?? new Set()).add(server));
+        return retrySeconds;
+      }
+      const all = [server, ...others];
+      onHost(() => jobEvents.send(() => all.forEach(finishBind)));
+      if (others.length === 0) return undefined;
+      for (const each of all) {
+        each.sharedAt = timeline.now;
+        waiting.get(host)?.delete(each);
+      }
+      return lookSeconds;
     },
     release({ release }: Extract<HostJob, { kind: 'release' }>) {
       // The message that comes after the host's answer.
@@ -158,6 +138,14 @@ export function live(load: Load): Outcome {
       return undefined;
     },
   };
+
+  /** The binds that share the server's job. */
+  function othersBeside(server: Server): Server[] {
+    const all = waiting.get(server.host) ?? new Set();
+    for (const each of all) if (each.state !== 'BindStarted') all.delete(each);
+    if (server.sharedAt !== undefined) return [];
+    return [...all].filter((each) => each !== server).slice(0, handlesMax - 1);
+  }
 
   function finishBind(server: Server): void {
     if (server.state !== 'BindStarted') return;
@@ -202,7 +190,8 @@ export function live(load: Load): Outcome {
     const needsHost = kind === 'vgpu';
     const isCleaned = kind !== 'pci';
     const startedAt = timeline.now;
-    const server: Server = { needsHost, isCleaned, startedAt, state: 'BindStarted' };
+    const host = Math.floor(random() * (load.hosts ?? 1000));
+    const server: Server = { needsHost, isCleaned, startedAt, host, state: 'BindStarted' };
     isServed();
     if (needsHost) {
       servers.add(server);

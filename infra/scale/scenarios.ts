@@ -1,4 +1,5 @@
-import { type Load, live, type Outcome } from './cloud.ts';
+import { live } from './cloud.ts';
+import type { Load, Outcome } from './load.ts';
 
 /** Ten minutes of launches; each server exists for five minutes. */
 const launches = { seconds: 600, lifeSeconds: 300 };
@@ -14,13 +15,26 @@ export const binds: Readonly<Record<string, Load>> = {
   },
   '4 vGPU a second': { ...launches, vgpusPerSecond: 4 },
   '10 vGPU a second': { ...launches, vgpusPerSecond: 10 },
+  '20 vGPU a second': { ...launches, vgpusPerSecond: 20 },
   '50 vGPU a second': { ...launches, vgpusPerSecond: 50 },
+  '50 vGPU a second, 20 consumers of `host-jobs`': {
+    ...launches,
+    vgpusPerSecond: 50,
+    hostJobsConcurrency: 20,
+  },
+  '50 vGPU a second on 500 hosts': { ...launches, vgpusPerSecond: 50, hosts: 500 },
+  '50 vGPU a second on 500 hosts, 20 consumers of `host-jobs`': {
+    ...launches,
+    vgpusPerSecond: 50,
+    hosts: 500,
+    hostJobsConcurrency: 20,
+  },
   '50 vGPU, `CreateJob` and `CancelJob` at 200/s': {
     ...launches,
     vgpusPerSecond: 50,
     quotas: twentyTimes,
   },
-  '50 vGPU a second, 20 consumers of `host-jobs`': {
+  '50 vGPU, both quotas at 200/s, 20 consumers of `host-jobs`': {
     ...launches,
     vgpusPerSecond: 50,
     quotas: twentyTimes,

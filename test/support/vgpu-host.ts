@@ -18,38 +18,48 @@ export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
 
 export const minutes = 60_000;
 
-export const gpu = aDevice({
-  address: '0000:0e:00.0',
-  driver: 'fake_gpu',
-  type: 'GPU',
-  provider_suffix: undefined,
-  offers: undefined,
-  // A vGPU type, as drivers report it.
-  regions: [
-    {
-      name: 'fake-1',
-      kind: 'mdev-type',
-      resource_class: 'VGPU',
-      traits: [],
-      attach_handles: [1, 2, 3].map((index) => ({
-        type: 'MDEV',
-        info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
-        ...madeAtBind,
-      })),
-    },
-  ],
-});
+export const gpu = gpuWith(3);
+
+function gpuWith(handles: number) {
+  return aDevice({
+    address: '0000:0e:00.0',
+    driver: 'fake_gpu',
+    type: 'GPU',
+    provider_suffix: undefined,
+    offers: undefined,
+    // A vGPU type, as drivers report it.
+    regions: [
+      {
+        name: 'fake-1',
+        kind: 'mdev-type',
+        resource_class: 'VGPU',
+        traits: [],
+        attach_handles: Array.from({ length: handles }, (_, index) => index + 1).map((index) => ({
+          type: 'MDEV',
+          info: { domain: '0000', bus: '0e', asked_type: 'fake-1', vgpu_mark: `fake-1_${index}` },
+          ...madeAtBind,
+        })),
+      },
+    ],
+  });
+}
 
 export const instanceOf = (number: number) =>
   `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-/** @param settings in addition to the usual ones */
-export async function startVgpuHost(settings: Record<string, string> = {}): Promise<VgpuHost> {
+/**
+ * @param settings in addition to the usual ones
+ * @param handles of the GPU
+ */
+export async function startVgpuHost(
+  settings: Record<string, string> = {},
+  handles = 3,
+): Promise<VgpuHost> {
   const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
   });
-  return new VgpuHost(world);
+  return new VgpuHost(world, gpuWith(handles));
 }
 
 export class VgpuHost {
@@ -60,8 +70,10 @@ export class VgpuHost {
   cancelled: string[] = [];
   readonly counts = { sequence: 0, instances: 0, boots: 0 };
   private everMade = new Set<string>();
+  private readonly gpu: typeof gpu;
 
-  constructor(world: World) {
+  constructor(world: World, device = gpu) {
+    this.gpu = device;
     this.world = world;
     this.deps = world.deps;
   }
@@ -148,7 +160,7 @@ export class VgpuHost {
     await applySettled(
       later,
       'cmp1',
-      aReport([gpu], { boot_id, sequence: this.counts.sequence }),
+      aReport([this.gpu], { boot_id, sequence: this.counts.sequence }),
       Date.now() + this.counts.boots,
     );
     await this.reprovisionAll(later);

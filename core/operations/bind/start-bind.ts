@@ -4,7 +4,8 @@ import type { PrepareStep } from '../../contracts/job-document.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
 import { HostInConflict } from '../../domain/errors.ts';
 import type { BindId } from '../../domain/ids.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
+import { RetryLater } from '../../domain/retry-later.ts';
+import type { HostInventory } from '../../store/hosts.ts';
 import { askByMessage, takesMessages } from '../host-work/ask-by-message.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { endJob } from '../host-work/end-job.ts';
@@ -14,16 +15,16 @@ import {
   WorkImpossible,
 } from '../host-work/prepare-host-work.ts';
 import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind.ts';
+import { askForAll, leaveToSharedJob, shareOf, sharesBeside, waitForJob } from './share-job.ts';
 
 /**
- * Asks the host to make ready what an instance is bound to: by one job, or by a message where the
- * host only checks what a region holds. The bind's id is the job's uuid, so that a message that
- * comes twice creates one job.
+ * Asks the host to make ready what an instance is bound to: by a job, which others may share while
+ * AWS throttles, or by a message where the host only checks what a region holds. The bind's id is
+ * the job's uuid, so that a message that comes twice creates one job.
  *
  * @param wasSent the host has not answered the message in time
  * @throws RetryLater while a handle is still being cleaned up behind its last holder, Glance or
- *   S3 is
- *   away, or AWS throttles
+ *   S3 is away, AWS throttles, or a shared job has the bind
  */
 export async function startBind(
   deps: ConsumerDeps,
@@ -45,11 +46,15 @@ export async function startBind(
     await failBind(deps, binding, { cause: 'host', reason });
     return;
   }
+  leaveToSharedJob(
+    deps,
+    inventory.waiting.find((each) => each.bindId === bindId),
+  );
   try {
     const work = await prepareHostWork(deps, binding, inventory);
     // The host prepares nothing, so no later boot takes anything away.
     if (work.steps.length === 0) await succeedBind(deps, binding);
-    else await askFor(deps, binding, { host: inventory.host, bootId, wasSent }, work);
+    else await askFor(deps, binding, { inventory, bootId, wasSent }, work);
   } catch (error) {
     if (!(error instanceof WorkImpossible || error instanceof JobTooLarge)) throw error;
     const cause = error instanceof WorkImpossible ? error.cause : 'size';
@@ -58,7 +63,7 @@ export async function startBind(
 }
 
 interface Addressed {
-  readonly host: StoredHost;
+  readonly inventory: HostInventory;
   readonly bootId: string;
   readonly wasSent: boolean;
 }
@@ -66,9 +71,10 @@ interface Addressed {
 async function askFor(
   deps: ConsumerDeps,
   binding: InstanceBinding,
-  { host, bootId, wasSent }: Addressed,
+  { inventory, bootId, wasSent }: Addressed,
   { steps, programs }: PreparedWork,
 ): Promise<void> {
+  const { host, waiting } = inventory;
   const { bindId, instanceUuid, hostname, requestId } = binding;
   // A bind before the host's next report must not find the old function.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
@@ -80,11 +86,20 @@ async function askFor(
     await bindAgain(deps, binding);
     return endJob(deps, 'bind', bindId);
   }
+  const share = shareOf(inventory, binding, steps);
+  const others = share ? await sharesBeside(deps, share, inventory, bootId) : [];
+  if (share && others.length > 0) return askForAll(deps, [share, ...others], inventory, bootId);
   const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const fields = { instance: instanceUuid };
-  const isSent = isMessage && (await askByMessage(deps, 'bind', asked, task, fields));
-  if (!isSent) await askHost(deps, 'bind', asked, task, fields);
+  if (isMessage && (await askByMessage(deps, 'bind', asked, task, fields))) return;
+  try {
+    await askHost(deps, 'bind', asked, task, fields);
+  } catch (error) {
+    const isNew = !waiting.some((each) => each.bindId === bindId);
+    if (share && isNew && error instanceof RetryLater) await waitForJob(deps, binding);
+    throw error;
+  }
 }
 
 /** Whether the step changes nothing on the host. */

@@ -10,7 +10,9 @@ import {
   type HostWorkKind,
   hostWork,
   type JobFinishedKind,
+  type JobNote,
 } from '../../domain/host-work.ts';
+import type { BindId } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
@@ -122,13 +124,15 @@ function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
 async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: EndOfJob): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note) return;
+  if (note.bindIds) return finishShared(deps, jobUuid, { ...note, bindIds: note.bindIds }, event);
   for (const instanceUuid of note.instances) {
     const binding = await deps.store.arqs.binding(instanceUuid);
     // Another bind, or another boot's job, resolves the binding.
     if (!binding || decidingJob(binding) !== jobUuid) continue;
     if (isOfAnotherHost(deps, binding, event)) return;
     const inventory = await deps.store.inventory.host(binding.hostname);
-    const { host } = inventory;
+    const { host, waiting } = inventory;
+    const hasWaited = waiting.some(({ bindId }) => bindId === jobUuid);
     if (host.conflict) await finishInConflict(deps, binding);
     else if (host.bootId !== note.bootId) await bindAgain(deps, binding);
     else if (event.operation === 'succeeded') {
@@ -137,10 +141,55 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: EndOfJob)
     } else if (note.instances.length === 1) {
       // Count the failure first: for the same event again the binding has failed already.
       await noteFailure(deps, host, event, 1);
-      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, leftBy(event));
+      // A shared job that has the bind, too, may yet leave something.
+      const left = hasWaited ? undefined : leftBy(event);
+      await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, left);
     }
     // One of several instances failed. A job for each shows which.
     else await reprovisionInstance(deps, host, binding);
+    if (hasWaited) await deps.store.waitingBinds.forget(host.hostname, [binding.bindId]);
+  }
+  await deps.store.arqs.forgetJob(jobUuid);
+}
+
+/**
+ * Resolves the binds that a shared job has made ready. Where it has not, each gets a job of its
+ * own, by its message on host-jobs: that job's end says which failed, and why.
+ */
+async function finishShared(
+  deps: ConsumerDeps,
+  jobUuid: string,
+  { instances, bootId, bindIds }: JobNote & { readonly bindIds: readonly BindId[] },
+  event: EndOfJob,
+): Promise<void> {
+  const stored = await Promise.all(instances.map((each) => deps.store.arqs.binding(each)));
+  const bindings = stored.flatMap((binding) =>
+    binding?.state === 'BindStarted' && bindIds.includes(binding.bindId) ? [binding] : [],
+  );
+  const [first] = bindings;
+  if (first) {
+    const { hostname } = first;
+    if (isOfAnotherHost(deps, first, event)) return;
+    const inventory = await deps.store.inventory.host(hostname);
+    const { host } = inventory;
+    const isMade = event.operation === 'succeeded' && !host.conflict && host.bootId === bootId;
+    if (isMade) {
+      for (const each of bindings) {
+        await succeedBind(deps, each, bootId, preparedBy(event));
+        // Of its own job, which AWS has throttled.
+        await deps.store.arqs.forgetJob(each.bindId);
+      }
+      await deps.store.waitingBinds.forget(hostname, bindIds);
+      if (host.failedJobs) await noteSuccess(deps, inventory);
+    } else {
+      const now = new Date(deps.clock()).toISOString();
+      await deps.store.waitingBinds.putShared(hostname, bindIds, now);
+      deps.log.warn('Shared job failed.', {
+        host: hostname,
+        job: jobUuid,
+        reason: reasonOf(event),
+      });
+    }
   }
   await deps.store.arqs.forgetJob(jobUuid);
 }

@@ -1,0 +1,179 @@
+// Binds whose jobs AWS throttles: the next bind of their host that gets through takes them into
+// its job. What such a job does not make ready, each bind's own job does.
+
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+
+/** One more than a shared job takes. */
+const handles = 7;
+
+let cmp1: VgpuHost;
+let isThrottled: boolean;
+
+beforeAll(async () => {
+  cmp1 = await startVgpuHost({}, handles);
+});
+afterAll(() => cmp1.world.stop());
+beforeEach(async () => {
+  await cmp1.bootAfresh();
+  throttle();
+});
+
+/** From now on AWS creates no job while it throttles. */
+function throttle(): void {
+  isThrottled = true;
+  const { jobs } = cmp1.deps.clients;
+  const create: typeof jobs.create = async (...job) => {
+    if (isThrottled) throw new RetryLater('AWS IoT: ThrottlingException', 2);
+    await jobs.create(...job);
+  };
+  const clients = { ...cmp1.deps.clients, jobs: { ...jobs, create } };
+  cmp1.deps = { ...cmp1.deps, clients };
+}
+
+/** Instances with a bind each that AWS has throttled. */
+async function throttled(count: number): Promise<string[]> {
+  const instances: string[] = [];
+  for (let each = 0; each < count; each++) {
+    const { instance } = await cmp1.bind();
+    instances.push(instance);
+    await expect(cmp1.startBindOf(instance)).rejects.toThrow('ThrottlingException');
+  }
+  return instances;
+}
+
+/** Starts the bind when AWS does not throttle; it leads the job for those that wait. */
+async function lead(instance: string): Promise<void> {
+  isThrottled = false;
+  await expect(cmp1.startBindOf(instance)).rejects.toThrow('A job for several binds');
+}
+
+function stepsOfJobs(): number[] {
+  return [...cmp1.jobs.values()].map((job) => ('steps' in job ? job.steps.length : 0));
+}
+
+async function waiting() {
+  return (await cmp1.deps.store.inventory.host('cmp1')).waiting;
+}
+
+async function statesOf(instances: readonly string[]): Promise<unknown[]> {
+  return Promise.all(instances.map((instance) => cmp1.stateOf(instance)));
+}
+
+it('makes throttled binds of a host ready by one job', async () => {
+  const instances = await throttled(3);
+  expect(await waiting()).toHaveLength(3);
+  await lead(instances[2] as string);
+  expect(stepsOfJobs()).toEqual([3]);
+  await cmp1.end('bind');
+  expect(await statesOf(instances)).toEqual(['Bound', 'Bound', 'Bound']);
+  expect(await waiting()).toEqual([]);
+  for (const instance of instances) await cmp1.startBindOf(instance);
+  expect(stepsOfJobs()).toEqual([]);
+});
+
+it('creates the same job for the same binds, whichever leads', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  const { waitingBinds } = cmp1.deps.store;
+  const putShared: typeof waitingBinds.putShared = async () => Promise.reject(new Error('killed'));
+  const store = { ...cmp1.deps.store, waitingBinds: { ...waitingBinds, putShared } };
+  isThrottled = false;
+  const { deps } = cmp1;
+  cmp1.deps = { ...deps, store };
+  await expect(cmp1.startBindOf(first)).rejects.toThrow('killed');
+  cmp1.deps = deps;
+  await lead(second);
+  expect(stepsOfJobs()).toEqual([2]);
+});
+
+it('takes no more than its answer can tell of, the longest waiting first', async () => {
+  const instances = await throttled(handles);
+  await lead(instances[6] as string);
+  expect(stepsOfJobs()).toEqual([6]);
+  await cmp1.end('bind');
+  const states = await statesOf(instances);
+  expect(states.filter((state) => state === 'Bound')).toHaveLength(6);
+  expect(states[5]).toBe('BindStarted');
+  await cmp1.startBindOf(instances[5] as string);
+  await cmp1.end('bind');
+  expect(await statesOf(instances)).toEqual(instances.map(() => 'Bound'));
+});
+
+it('leaves a bind to the shared job for half a minute; then the bind has its own', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  await lead(first);
+  await expect(cmp1.startBindOf(second)).rejects.toThrow('A job for several binds');
+  expect(stepsOfJobs()).toEqual([2]);
+  cmp1.setClockAhead(1);
+  await cmp1.startBindOf(second);
+  expect(stepsOfJobs()).toEqual([2, 1]);
+  await cmp1.end('bind');
+  expect(await statesOf([first, second])).toEqual(['Bound', 'Bound']);
+});
+
+it('gives each bind its own job after a shared one that failed', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  await lead(first);
+  await cmp1.end('bind', 'failed', { reason: 'ENOSPC', left: 'nothing' });
+  expect(await statesOf([first, second])).toEqual(['BindStarted', 'BindStarted']);
+  await cmp1.startBindOf(first);
+  await cmp1.end('bind');
+  await cmp1.startBindOf(second);
+  await cmp1.end('bind', 'failed', { reason: 'ENOSPC', left: 'nothing' });
+  expect(await statesOf([first, second])).toEqual(['Bound', 409]);
+});
+
+it('cleans after a bind whose own job left nothing, because the shared one may', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  isThrottled = false;
+  const { store } = cmp1.deps;
+  const before = await store.inventory.host('cmp1');
+  // The consumer of the second bind has read what waits before the first bind's job is created.
+  const alone = async () => ({ ...before, waiting: [] });
+  const { deps } = cmp1;
+  cmp1.deps = { ...deps, store: { ...store, inventory: { ...store.inventory, host: alone } } };
+  await cmp1.startBindOf(first);
+  cmp1.deps = deps;
+  const own = [...cmp1.jobs];
+  await lead(second);
+  const shared = [...cmp1.jobs].filter(([id]) => !own.some(([known]) => known === id));
+  cmp1.bringBackJobs(new Map(own));
+  await cmp1.end('bind', 'failed', { reason: 'ENOSPC', left: 'nothing' });
+  expect(await cmp1.stateOf(first)).toBe(409);
+  expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
+  cmp1.bringBackJobs(new Map(shared));
+  await cmp1.end('bind');
+  expect(await cmp1.stateOf(second)).toBe('Bound');
+  expect((await cmp1.handles()).filter(({ release }) => release)).toHaveLength(1);
+});
+
+it('takes no bind along that began before the boot, or that was deleted', async () => {
+  const [old = ''] = await throttled(1);
+  isThrottled = false;
+  await cmp1.boot();
+  isThrottled = true;
+  const [deleted = '', present = ''] = await throttled(2);
+  expect(await cmp1.remove(deleted)).toBe(204);
+  isThrottled = false;
+  await cmp1.startBindOf(present);
+  expect(stepsOfJobs()).toEqual([1]);
+  await cmp1.end('bind');
+  expect(await statesOf([old, present])).toEqual(['BindStarted', 'Bound']);
+  const left = (await waiting()).map(({ instanceUuid }) => instanceUuid);
+  expect([old, deleted, present].filter((each) => left.includes(each as never))).toEqual([old]);
+});
+
+it('creates a job for each bind of a host with an agent of 0.1', async () => {
+  const instances = await throttled(2);
+  isThrottled = false;
+  const { store } = cmp1.deps;
+  const { inventory } = store;
+  const host: typeof inventory.host = async (name) => {
+    const found = await inventory.host(name);
+    return { ...found, host: { ...found.host, form: 1 } };
+  };
+  cmp1.deps = { ...cmp1.deps, store: { ...store, inventory: { ...inventory, host } } };
+  for (const instance of instances) await cmp1.startBindOf(instance);
+  expect(stepsOfJobs()).toEqual([1, 1]);
+});
