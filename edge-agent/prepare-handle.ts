@@ -4,7 +4,7 @@
 import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
 import type { Checkpoint, ClaimedMark } from './checkpoint.ts';
 import type { Driver, Found, HandleWork, Prepared } from './drivers/driver.ts';
-import { type FindDeps, findDevice, StepFailed } from './find-device.ts';
+import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 
 export interface PrepareContext extends FindDeps {
   readonly checkpoint: Checkpoint;
@@ -42,6 +42,7 @@ export async function prepareHandle(
  * this agent: it is neither removed nor given to the claim. Only after a boot, or after the agent
  * was replaced, can it belong to the same claim: that job reprovisions what its instance has.
  *
+ * @throws StepRefused if what is there was made for a later claim: the step is late
  * @throws StepFailed if an object without a mark has the uuid
  */
 async function removeOthers(
@@ -54,6 +55,7 @@ async function removeOthers(
   const isSame = mark ? mark.epoch === handle.epoch : context.job.action === 'reprovision';
   if (isSame || !(await readyIn(driver, work))) return;
   if (!mark) throw notOurs(handle.uuid);
+  if (mark.epoch > handle.epoch) throw new StepRefused('A later claim has the handle.');
   if (!driver.clean) throw new StepFailed(`Driver ${driver.name} cleans no handles.`);
   await context.claim('clean');
   await driver.clean(work, () => {});

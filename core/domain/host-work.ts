@@ -119,7 +119,7 @@ export interface JobNote {
   readonly isMessage?: true;
   /** The binds that share the job, in the order of the instances; absent for other jobs. */
   readonly bindIds?: readonly BindId[];
-  /** Seconds since 1970. If the event of a shared job's end is lost, no other deletes the note. */
+  /** For DynamoDB: a shared job may end untold, or never be created. Seconds since 1970. */
   readonly expiresAt?: number;
 }
 
@@ -129,7 +129,7 @@ export interface WaitingBind {
   readonly bindId: BindId;
   /** ISO 8601, as the time below. */
   readonly since: string;
-  /** A shared job has it, and its own is not created before then. */
+  /** A shared job has it until then. After that it has a job of its own, and shares no other. */
   readonly sharedUntil?: string;
 }
 

@@ -96,7 +96,7 @@ export function arqStore(client: Documents, table: string): ArqStore {
     },
 
     async bindings(instances) {
-      const rows = await getRows(client, table, instances.map(instanceKey));
+      const rows = await getRows(client, table, [...new Set(instances)].map(instanceKey));
       return new Map(rows.map(instanceOf).map((binding) => [binding.instanceUuid, binding]));
     },
 

@@ -16,7 +16,7 @@ const keptSeconds = 3600;
 export interface WaitingBindStore {
   /** Stores that the bind waits, unless that is stored. */
   add(hostname: string, bind: WaitingBind): Promise<void>;
-  /** Stores until when a shared job has these binds; no other job takes them after. */
+  /** Stores until when a shared job has these binds. No other shared job takes them after. */
   putShared(hostname: string, binds: readonly BindId[], until: string): Promise<void>;
   forget(hostname: string, binds: readonly BindId[]): Promise<void>;
 }

@@ -26,7 +26,7 @@ interface Server {
   /** The host cleans after it. */
   readonly isCleaned: boolean;
   readonly startedAt: number;
-  readonly host: number;
+  readonly gpu: number;
   state: 'BindStarted' | 'Bound' | 'BindFailed';
   /** A job for several binds has it. */
   sharedAt?: number;
@@ -56,7 +56,7 @@ export function live(load: Load): Outcome {
   const connect = new Quota(timeline, allowed.connects);
   const subscribe = new Quota(timeline, allowed.subscriptions);
   const servers = new Set<Server>();
-  /** Binds that AWS has throttled, by host. */
+  /** Binds that AWS has throttled, by GPU. */
   const waiting = new Map<number, Set<Server>>();
   const releases = new Set<Release>();
   const told = { pci: [] as number[], vgpu: [] as number[] };
@@ -92,12 +92,12 @@ export function live(load: Load): Outcome {
 
   const work = {
     bind({ server }: Extract<HostJob, { kind: 'bind' }>) {
-      const { state, host, sharedAt } = server;
+      const { state, gpu, sharedAt } = server;
       if (state !== 'BindStarted') return undefined;
       if (sharedAt !== undefined && timeline.now - sharedAt < sharedSeconds) return lookSeconds;
       const others = othersBeside(server);
       if (!createJob.take()) {
-        if (sharedAt === undefined) waiting.set(host, (waiting.get(host) ?? new Set()).add(server));
+        if (sharedAt === undefined) waiting.set(gpu, (waiting.get(gpu) ?? new Set()).add(server));
         return retrySeconds;
       }
       const all = [server, ...others];
@@ -105,7 +105,7 @@ export function live(load: Load): Outcome {
       if (others.length === 0) return undefined;
       for (const each of all) {
         each.sharedAt = timeline.now;
-        waiting.get(host)?.delete(each);
+        waiting.get(gpu)?.delete(each);
       }
       return lookSeconds;
     },
@@ -141,7 +141,7 @@ export function live(load: Load): Outcome {
 
   /** The binds that share the server's job. */
   function othersBeside(server: Server): Server[] {
-    const all = waiting.get(server.host) ?? new Set();
+    const all = waiting.get(server.gpu) ?? new Set();
     for (const each of all) if (each.state !== 'BindStarted') all.delete(each);
     if (server.sharedAt !== undefined) return [];
     return [...all].filter((each) => each !== server).slice(0, handlesMax - 1);
@@ -190,8 +190,8 @@ export function live(load: Load): Outcome {
     const needsHost = kind === 'vgpu';
     const isCleaned = kind !== 'pci';
     const startedAt = timeline.now;
-    const host = Math.floor(random() * (load.hosts ?? 1000));
-    const server: Server = { needsHost, isCleaned, startedAt, host, state: 'BindStarted' };
+    const gpu = Math.floor(random() * (load.gpus ?? 1000));
+    const server: Server = { needsHost, isCleaned, startedAt, gpu, state: 'BindStarted' };
     isServed();
     if (needsHost) {
       servers.add(server);

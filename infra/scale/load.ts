@@ -16,8 +16,8 @@ export interface Load {
   readonly bootingHosts?: number;
   readonly instancesPerHost?: number;
   readonly quotas?: Partial<Quotas>;
-  /** Hosts that the vGPUs are spread over. */
-  readonly hosts?: number;
+  /** GPUs that the vGPUs are spread over. */
+  readonly gpus?: number;
   /** Concurrency of the consumer of `host-jobs`, if it differs from the table's. */
   readonly hostJobsConcurrency?: number;
 }

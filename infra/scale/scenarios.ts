@@ -22,11 +22,11 @@ export const binds: Readonly<Record<string, Load>> = {
     vgpusPerSecond: 50,
     hostJobsConcurrency: 20,
   },
-  '50 vGPU a second on 500 hosts': { ...launches, vgpusPerSecond: 50, hosts: 500 },
-  '50 vGPU a second on 500 hosts, 20 consumers of `host-jobs`': {
+  '50 vGPU a second on 500 GPUs': { ...launches, vgpusPerSecond: 50, gpus: 500 },
+  '50 vGPU a second on 500 GPUs, 20 consumers of `host-jobs`': {
     ...launches,
     vgpusPerSecond: 50,
-    hosts: 500,
+    gpus: 500,
     hostJobsConcurrency: 20,
   },
   '50 vGPU, `CreateJob` and `CancelJob` at 200/s': {

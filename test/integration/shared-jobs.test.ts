@@ -1,8 +1,13 @@
 // Binds whose jobs AWS throttles: the next bind of their host that gets through takes them into
 // its job. What such a job does not make ready, each bind's own job does.
 
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
+import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
 /** One more than a shared job takes. */
@@ -162,6 +167,52 @@ it('takes no bind along that began before the boot, or that was deleted', async 
   expect(await statesOf([old, present])).toEqual(['BindStarted', 'Bound']);
   const left = (await waiting()).map(({ instanceUuid }) => instanceUuid);
   expect([old, deleted, present].filter((each) => left.includes(each as never))).toEqual([old]);
+});
+
+it('takes no bind along that has a job of its own', async () => {
+  const [first = ''] = await throttled(1);
+  const { instance: second } = await cmp1.bind();
+  isThrottled = false;
+  await cmp1.startBindOf(first);
+  await cmp1.startBindOf(second);
+  expect(stepsOfJobs()).toEqual([1, 1]);
+});
+
+/** The share of an instance's bind, as its consumer has read it. */
+async function shareAsRead(instance: string) {
+  const { deps } = cmp1;
+  const inventory = await deps.store.inventory.host('cmp1');
+  const binding = (await deps.store.arqs.binding(instance)) as InstanceBinding;
+  const { steps } = await prepareHostWork(deps, binding, inventory);
+  const share = shareOf(inventory, binding, steps) as Share;
+  const { bootId = '' } = inventory.host;
+  const others = (own = share) => sharesBeside(deps, own, inventory, bootId);
+  return { share, others };
+}
+
+it('takes no bind of another device along, for which the job would have to wait', async () => {
+  const [first = ''] = await throttled(2);
+  const { share, others } = await shareAsRead(first);
+  expect(await others()).toHaveLength(1);
+  const steps = share.steps.map((step) => ({ ...step, address: '0000:0f:00.0' }));
+  expect(await others({ ...share, steps })).toEqual([]);
+});
+
+it('leads no job for a bind that has ended since its host was read', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  const { others } = await shareAsRead(second);
+  expect(await cmp1.remove(second)).toBe(204);
+  expect(await others()).toBe('ended');
+  const left = (await waiting()).map(({ instanceUuid }) => instanceUuid);
+  expect([first, second].filter((each) => left.includes(each as never))).toEqual([first]);
+});
+
+it('finds what waits where an instance was bound twice', async () => {
+  const [first = '', second = ''] = await throttled(2);
+  const earlier = { instanceUuid: first as InstanceUuid, bindId: randomUUID() as BindId };
+  await cmp1.deps.store.waitingBinds.add('cmp1', { ...earlier, since: '2026-01-01T00:00:00.000Z' });
+  await lead(second);
+  expect(stepsOfJobs()).toEqual([2]);
 });
 
 it('creates a job for each bind of a host with an agent of 0.1', async () => {

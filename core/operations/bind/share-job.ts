@@ -1,5 +1,5 @@
-// One job for several binds of a host. AWS creates ten jobs a second in an account: while it
-// throttles, binds wait, and the first that gets through takes others of its host along. See
+// One job for several binds of a device. AWS creates ten jobs a second in an account: while it
+// throttles, binds wait, and the first that gets through takes others of its device along. See
 // docs/adr/0049-shared-jobs.md.
 
 import type { ConsumerDeps } from '../../consumer-deps.ts';
@@ -7,20 +7,24 @@ import type { PrepareHandleStep, PrepareStep } from '../../contracts/job-documen
 import type { InstanceBinding } from '../../domain/arq.ts';
 import type { WaitingBind } from '../../domain/host-work.ts';
 import { derivedUuid } from '../../domain/ids.ts';
+import type { StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { prepareHostWork } from '../host-work/prepare-host-work.ts';
 
-/** The job's answer has room for what the host chooses for so many handles. */
+/** A shared job has so many attach handles at most: its answer names what the host has chosen. */
 export const handlesMax = 6;
+const answerLengthMax = 1024;
+/** What a host may add to the `info` of a handle: the function that it has chosen. */
+const chosen = { domain: '0000', bus: '00', device: '00', function: '0' };
 /** How many waiting binds are looked at. */
 const candidatesMax = 12;
 /** How long a bind leaves its work to a shared job, and how often it looks meanwhile. */
 export const sharedSeconds = 30;
 export const lookSeconds = 10;
-/** After so many hours no event of the job's end is on its way any more. */
-const noteKeptHours = 24;
+/** Beyond the deadline of every bind in the job, after which its end has no effect. */
+const noteKeptHours = 1;
 const hourMs = 3_600_000;
 /** A host with an agent of 0.1 gets a job for each bind, as from a cloud of 0.1. */
 const formLeast = 2;
@@ -70,36 +74,57 @@ export async function waitForJob(
   await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, since });
 }
 
-/** Shares of binds that wait for a job of the host, as many as fit beside the given one. */
+/**
+ * Shares of waiting binds of the same devices, as many as fit beside the given one. A job waits
+ * for each of its devices, so binds of others would wait for a device that is busy or hangs.
+ *
+ * @returns `ended` if the bind of the given share has ended meanwhile
+ */
 export async function sharesBeside(
   deps: ConsumerDeps,
   own: Share,
   inventory: HostInventory,
   bootId: string,
-): Promise<Share[]> {
-  const { hostname, bindId: ownId } = own.binding;
-  const others = inventory.waiting.filter(({ bindId }) => bindId !== ownId);
-  const unshared = others.filter(({ sharedUntil }) => sharedUntil === undefined);
-  const over = others.filter((each) => each.sharedUntil !== undefined && !isShared(deps, each));
-  const candidates = [...unshared, ...over].slice(0, candidatesMax);
+): Promise<readonly Share[] | 'ended'> {
+  const { hostname, bindId: ownId, instanceUuid: ownInstance } = own.binding;
+  const others = inventory.waiting.filter((each) => each.bindId !== ownId && !isShared(deps, each));
+  const candidates = others.slice(0, candidatesMax);
   if (candidates.length === 0) return [];
-  const bindings = await deps.store.arqs.bindings(
-    candidates.map(({ instanceUuid }) => instanceUuid),
-  );
-  const shares: Share[] = [];
-  let left = handlesMax - own.steps.length;
-  for (const { instanceUuid, bindId } of candidates) {
-    const binding = bindings.get(instanceUuid);
-    if (binding?.bindId !== bindId || binding.state !== 'BindStarted') {
-      await deps.store.waitingBinds.forget(hostname, [bindId]);
-      continue;
-    }
-    const share = left > 0 ? await shareBeside(deps, binding, inventory, bootId) : undefined;
-    if (!share || share.steps.length > left) continue;
-    shares.push(share);
-    left -= share.steps.length;
+  // Stored first: from now on the end of the bind's own job is not all; see finishBinds().
+  if (!inventory.waiting.some(({ bindId }) => bindId === ownId)) {
+    await waitForJob(deps, own.binding);
   }
-  return shares;
+  const bindings = await deps.store.arqs.bindings([
+    ownInstance,
+    ...candidates.map(({ instanceUuid }) => instanceUuid),
+  ]);
+  const isUnderWay = ({ instanceUuid, bindId }: InstanceBinding | WaitingBind) => {
+    const binding = bindings.get(instanceUuid);
+    return binding?.bindId === bindId && binding.state === 'BindStarted';
+  };
+  const over = [own.binding, ...candidates]
+    .filter((each) => !isUnderWay(each))
+    .map(({ bindId }) => bindId);
+  await deps.store.waitingBinds.forget(hostname, over);
+  if (over.includes(ownId)) return 'ended';
+  const shares: [Share, ...Share[]] = [own];
+  for (const { instanceUuid, sharedUntil, bindId } of candidates) {
+    const binding = bindings.get(instanceUuid);
+    if (!binding || sharedUntil !== undefined || over.includes(bindId)) continue;
+    const share = await shareBeside(deps, binding, inventory, bootId);
+    if (share && fits(share, shares)) shares.push(share);
+  }
+  return shares.slice(1);
+}
+
+/** Whether the share is of the first one's devices, and there is room for it. */
+function fits(share: Share, shares: readonly [Share, ...Share[]]): boolean {
+  const addresses = new Set(shares[0].steps.map(({ address }) => address));
+  const steps = [...shares, share].flatMap((each) => each.steps);
+  const answer = steps.map(({ handle }) => [handle.uuid, { ...chosen, ...handle.info }] as const);
+  const { length } = JSON.stringify(Object.fromEntries(answer));
+  const isSmall = steps.length <= handlesMax && length <= answerLengthMax;
+  return isSmall && share.steps.every(({ address }) => addresses.has(address));
 }
 
 /** Undefined where the bind cannot be made ready now; its own message says why. */
@@ -129,18 +154,15 @@ async function shareBeside(
  */
 export async function askForAll(
   deps: ConsumerDeps,
-  [first, ...others]: readonly [Share, ...Share[]],
-  { host, waiting }: HostInventory,
+  all: readonly [Share, ...Share[]],
+  { hostname, form }: StoredHost,
   bootId: string,
 ): Promise<never> {
-  const { hostname, form } = host;
-  const { bindId: ownId, requestId } = first.binding;
-  const shares = [first, ...others].sort((a, b) => (a.binding.bindId < b.binding.bindId ? -1 : 1));
+  const { requestId } = all[0].binding;
+  const shares = all.toSorted((a, b) => (a.binding.bindId < b.binding.bindId ? -1 : 1));
   const bindIds = shares.map(({ binding }) => binding.bindId);
   const instances = shares.map(({ binding }) => binding.instanceUuid);
   const uuid = derivedUuid('shared', bootId, ...bindIds);
-  // From now on what the bind's own job says to have left behind is not all: see finishBinds().
-  if (!waiting.some(({ bindId }) => bindId === ownId)) await waitForJob(deps, first.binding);
   // In whole hours, so that the next attempt writes the same note.
   const expiresAt = (Math.ceil(deps.clock() / hourMs) + noteKeptHours) * 3600;
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bindIds, expiresAt });
@@ -150,4 +172,13 @@ export async function askForAll(
   const until = new Date(deps.clock() + sharedSeconds * 1000).toISOString();
   await deps.store.waitingBinds.putShared(hostname, bindIds, until);
   throw leftToShared();
+}
+
+/** Stores that the bind has a job of its own, so that no shared one takes it. */
+export async function stopSharing(
+  deps: ConsumerDeps,
+  { hostname, bindId }: InstanceBinding,
+): Promise<void> {
+  const now = new Date(deps.clock()).toISOString();
+  await deps.store.waitingBinds.putShared(hostname, [bindId], now);
 }

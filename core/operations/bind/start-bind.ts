@@ -15,7 +15,14 @@ import {
   WorkImpossible,
 } from '../host-work/prepare-host-work.ts';
 import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind.ts';
-import { askForAll, leaveToSharedJob, shareOf, sharesBeside, waitForJob } from './share-job.ts';
+import {
+  askForAll,
+  leaveToSharedJob,
+  shareOf,
+  sharesBeside,
+  stopSharing,
+  waitForJob,
+} from './share-job.ts';
 
 /**
  * Asks the host to make ready what an instance is bound to: by a job, which others may share while
@@ -88,13 +95,15 @@ async function askFor(
   }
   const share = shareOf(inventory, binding, steps);
   const others = share ? await sharesBeside(deps, share, inventory, bootId) : [];
-  if (share && others.length > 0) return askForAll(deps, [share, ...others], inventory, bootId);
+  if (others === 'ended') return;
+  if (share && others.length > 0) return askForAll(deps, [share, ...others], host, bootId);
   const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const fields = { instance: instanceUuid };
   if (isMessage && (await askByMessage(deps, 'bind', asked, task, fields))) return;
   try {
     await askHost(deps, 'bind', asked, task, fields);
+    if (share && waiting.length > 0) await stopSharing(deps, binding);
   } catch (error) {
     const isNew = !waiting.some((each) => each.bindId === bindId);
     if (share && isNew && error instanceof RetryLater) await waitForJob(deps, binding);

@@ -176,7 +176,7 @@ async function finishShared(
     if (isMade) {
       for (const each of bindings) {
         await succeedBind(deps, each, bootId, preparedBy(event));
-        // Of its own job, which AWS has throttled.
+        // Of its own job: its end has no effect any more.
         await deps.store.arqs.forgetJob(each.bindId);
       }
       await deps.store.waitingBinds.forget(hostname, bindIds);

@@ -14,7 +14,8 @@ import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
 /**
  * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The
  * job that prepares the instance may be under way: it is cancelled first, and the host ends it
- * before it begins the release.
+ * before it begins the release. A job that is shared with others goes on; the agent refuses what
+ * of it comes after the release.
  *
  * @param wasSent the host has not answered the message in time
  * @throws RetryLater while AWS throttles, or the host has just booted

@@ -83,6 +83,19 @@ describe('an mdev', () => {
     expect(gpus.mdevs).toEqual([]);
   });
 
+  it('that was made for a later holder survives a late preparation', async () => {
+    const host = await aHost();
+    host.connect();
+    await outcomeOf(host, document('prepare', { steps: [create(1, { epoch: 6 })] }));
+    const late = document('prepare', { steps: [create(1, { epoch: 5 })] });
+    expect(await outcomeOf(host, late)).toEqual([
+      'FAILED',
+      'Step 1/1: A later claim has the handle.',
+    ]);
+    expect(host.gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1)]);
+    expect(host.gpus.calls.filter((call) => call.startsWith('remove'))).toEqual([]);
+  });
+
   it('that is gone counts as removed', async () => {
     const host = await aHost();
     host.connect();
