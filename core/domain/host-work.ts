@@ -123,10 +123,12 @@ export interface JobNote {
   readonly expiresAt?: number;
 }
 
-/** A bind whose job AWS has throttled. The next bind of its host may share a job with it. */
+/** A bind whose job AWS has throttled. The next bind of its devices may share a job with it. */
 export interface WaitingBind {
   readonly instanceUuid: InstanceUuid;
   readonly bindId: BindId;
+  /** Of its devices. */
+  readonly addresses: readonly string[];
   /** ISO 8601, as the time below. */
   readonly since: string;
   /** A shared job has it until then. After that it has a job of its own, and shares no other. */

@@ -24,6 +24,7 @@ export interface WaitingBindStore {
 const storedWaiting = z.object({
   instance_uuid: anId<InstanceUuid>(),
   bind_id: anId<BindId>(),
+  addresses: z.array(z.string()),
   since: z.string(),
   shared_until: z.string().exactOptional(),
 });
@@ -39,17 +40,18 @@ export function waitingIn(rows: readonly Row[]): WaitingBind[] {
 
 export function waitingBindStore(client: Documents, table: string): WaitingBindStore {
   return {
-    async add(hostname, { instanceUuid, bindId, since }) {
+    async add(hostname, { instanceUuid, bindId, addresses, since }) {
       await client.send(
         new UpdateCommand({
           TableName: table,
           Key: waitingBindKey(hostname, bindId),
           UpdateExpression:
-            'SET instance_uuid = :instance, bind_id = :bind, ' +
+            'SET instance_uuid = :instance, bind_id = :bind, addresses = :addresses, ' +
             'since = if_not_exists(since, :since), expires_at = :end',
           ExpressionAttributeValues: {
             ':instance': instanceUuid,
             ':bind': bindId,
+            ':addresses': addresses,
             ':since': since,
             ':end': Math.ceil(Date.parse(since) / 1000) + keptSeconds,
           },

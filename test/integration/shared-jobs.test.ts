@@ -8,7 +8,7 @@ import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
-import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { gpu, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
 /** One more than a shared job takes. */
 const handles = 7;
@@ -209,8 +209,12 @@ it('leads no job for a bind that has ended since its host was read', async () =>
 
 it('finds what waits where an instance was bound twice', async () => {
   const [first = '', second = ''] = await throttled(2);
-  const earlier = { instanceUuid: first as InstanceUuid, bindId: randomUUID() as BindId };
-  await cmp1.deps.store.waitingBinds.add('cmp1', { ...earlier, since: '2026-01-01T00:00:00.000Z' });
+  await cmp1.deps.store.waitingBinds.add('cmp1', {
+    instanceUuid: first as InstanceUuid,
+    bindId: randomUUID() as BindId,
+    addresses: [gpu.address],
+    since: '2026-01-01T00:00:00.000Z',
+  });
   await lead(second);
   expect(stepsOfJobs()).toEqual([2]);
 });

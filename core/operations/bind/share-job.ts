@@ -66,12 +66,15 @@ export function shareOf(
 }
 
 /** Stores that the bind waits for a job. */
-export async function waitForJob(
-  deps: ConsumerDeps,
-  { hostname, instanceUuid, bindId }: InstanceBinding,
-): Promise<void> {
+export async function waitForJob(deps: ConsumerDeps, share: Share): Promise<void> {
+  const { hostname, instanceUuid, bindId } = share.binding;
   const since = new Date(deps.clock()).toISOString();
-  await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, since });
+  const addresses = [...addressesOf(share)];
+  await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, addresses, since });
+}
+
+function addressesOf({ steps }: Share): Set<string> {
+  return new Set(steps.map(({ address }) => address));
 }
 
 /**
@@ -87,12 +90,15 @@ export async function sharesBeside(
   bootId: string,
 ): Promise<readonly Share[] | 'ended'> {
   const { hostname, bindId: ownId, instanceUuid: ownInstance } = own.binding;
-  const others = inventory.waiting.filter((each) => each.bindId !== ownId && !isShared(deps, each));
-  const candidates = others.slice(0, candidatesMax);
+  const devices = addressesOf(own);
+  const candidates = inventory.waiting
+    .filter((each) => each.bindId !== ownId && !isShared(deps, each))
+    .filter(({ addresses }) => addresses.every((address) => devices.has(address)))
+    .slice(0, candidatesMax);
   if (candidates.length === 0) return [];
   // Stored first: from now on the end of the bind's own job is not all; see finishBinds().
   if (!inventory.waiting.some(({ bindId }) => bindId === ownId)) {
-    await waitForJob(deps, own.binding);
+    await waitForJob(deps, own);
   }
   const bindings = await deps.store.arqs.bindings([
     ownInstance,
@@ -107,24 +113,22 @@ export async function sharesBeside(
     .map(({ bindId }) => bindId);
   await deps.store.waitingBinds.forget(hostname, over);
   if (over.includes(ownId)) return 'ended';
-  const shares: [Share, ...Share[]] = [own];
+  const shares: Share[] = [own];
   for (const { instanceUuid, sharedUntil, bindId } of candidates) {
     const binding = bindings.get(instanceUuid);
     if (!binding || sharedUntil !== undefined || over.includes(bindId)) continue;
     const share = await shareBeside(deps, binding, inventory, bootId);
-    if (share && fits(share, shares)) shares.push(share);
+    if (share && fit([...shares, share])) shares.push(share);
   }
   return shares.slice(1);
 }
 
-/** Whether the share is of the first one's devices, and there is room for it. */
-function fits(share: Share, shares: readonly [Share, ...Share[]]): boolean {
-  const addresses = new Set(shares[0].steps.map(({ address }) => address));
-  const steps = [...shares, share].flatMap((each) => each.steps);
+/** Whether one job has room for them. */
+function fit(shares: readonly Share[]): boolean {
+  const steps = shares.flatMap((each) => each.steps);
   const answer = steps.map(({ handle }) => [handle.uuid, { ...chosen, ...handle.info }] as const);
   const { length } = JSON.stringify(Object.fromEntries(answer));
-  const isSmall = steps.length <= handlesMax && length <= answerLengthMax;
-  return isSmall && share.steps.every(({ address }) => addresses.has(address));
+  return steps.length <= handlesMax && length <= answerLengthMax;
 }
 
 /** Undefined where the bind cannot be made ready now; its own message says why. */

@@ -106,7 +106,7 @@ async function askFor(
     if (share && waiting.length > 0) await stopSharing(deps, binding);
   } catch (error) {
     const isNew = !waiting.some((each) => each.bindId === bindId);
-    if (share && isNew && error instanceof RetryLater) await waitForJob(deps, binding);
+    if (share && isNew && error instanceof RetryLater) await waitForJob(deps, share);
     throw error;
   }
 }
