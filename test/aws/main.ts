@@ -89,16 +89,10 @@ async function runSuite(
 }
 
 function vitest(files: readonly string[], variables: Record<string, string>): Promise<number> {
-  // Emulators are slow, and this run measures nothing.
-  const slow = ['--testTimeout=120000', '--hookTimeout=300000'];
-  const child = spawn(
-    process.execPath,
-    ['node_modules/vitest/vitest.mjs', 'run', ...slow, ...files],
-    {
-      env: { ...process.env, ...variables },
-      stdio: 'inherit',
-    },
-  );
+  const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...files], {
+    env: { ...process.env, ...variables },
+    stdio: 'inherit',
+  });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));
