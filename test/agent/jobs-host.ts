@@ -84,11 +84,10 @@ export async function aJobsHost(): Promise<JobsHost> {
     stage: 'test',
     certificates: certificates.server,
     deliver: async (topic, payload) => {
+      // Before the answer, after which a test counts.
+      if (topic.includes('/jobs/')) traffic.fromHost.push(topic);
       await model.deliver(topic, payload);
-      if (!topic.endsWith('/inventory')) {
-        if (topic.includes('/jobs/')) traffic.fromHost.push(topic);
-        return;
-      }
+      if (!topic.endsWith('/inventory')) return;
       const report = inventoryReport.parse(JSON.parse(payload.toString()));
       // The first report tells the boot only.
       if (!report.is_hello) reports.push(report);
