@@ -130,7 +130,7 @@ export interface WaitingBind {
   /** Of its devices. */
   readonly addresses: readonly string[];
   /** ISO 8601, as the time below. */
-  readonly since: string;
+  readonly startedAt: string;
   /** A shared job has it until then. After that it has a job of its own, and shares no other. */
   readonly sharedUntil?: string;
 }

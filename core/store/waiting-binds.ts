@@ -6,16 +6,16 @@ import * as z from 'zod';
 import type { WaitingBind } from '../domain/host-work.ts';
 import type { BindId, InstanceUuid } from '../domain/ids.ts';
 import type { Documents } from './documents.ts';
-import { anId, camelNamed, parseRow } from './row-fields.ts';
+import { anId, camelNamed, parseRow, snakeNamed } from './row-fields.ts';
 import { type Row, waitingBindKey } from './rows.ts';
-import { updateIf } from './writes.ts';
+import { setting, updateIf } from './writes.ts';
 
 /** By then the bind has ended. DynamoDB deletes a row that no job of the host has removed. */
 const keptSeconds = 3600;
 
 export interface WaitingBindStore {
-  /** Stores that the bind waits, unless that is stored. */
-  add(hostname: string, bind: WaitingBind): Promise<void>;
+  /** Stores that the bind waits; whether it is shared stays as it is stored. */
+  add(hostname: string, bind: Omit<WaitingBind, 'sharedUntil'>): Promise<void>;
   /** Stores until when a shared job has these binds. No other shared job takes them after. */
   putShared(hostname: string, binds: readonly BindId[], until: string): Promise<void>;
   forget(hostname: string, binds: readonly BindId[]): Promise<void>;
@@ -25,7 +25,7 @@ const storedWaiting = z.object({
   instance_uuid: anId<InstanceUuid>(),
   bind_id: anId<BindId>(),
   addresses: z.array(z.string()),
-  since: z.string(),
+  started_at: z.string(),
   shared_until: z.string().exactOptional(),
 });
 
@@ -35,26 +35,21 @@ export function waitingIn(rows: readonly Row[]): WaitingBind[] {
   return rows
     .filter(({ sk }) => String(sk).startsWith(prefix))
     .map((row) => camelNamed(parseRow(storedWaiting, row)))
-    .sort((a, b) => (a.since < b.since ? -1 : 1));
+    .sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
 export function waitingBindStore(client: Documents, table: string): WaitingBindStore {
   return {
-    async add(hostname, { instanceUuid, bindId, addresses, since }) {
+    async add(hostname, bind) {
+      const expires_at = Math.ceil(Date.parse(bind.startedAt) / 1000) + keptSeconds;
+      const set = setting({ ...snakeNamed(bind), expires_at });
       await client.send(
         new UpdateCommand({
           TableName: table,
-          Key: waitingBindKey(hostname, bindId),
-          UpdateExpression:
-            'SET instance_uuid = :instance, bind_id = :bind, addresses = :addresses, ' +
-            'since = if_not_exists(since, :since), expires_at = :end',
-          ExpressionAttributeValues: {
-            ':instance': instanceUuid,
-            ':bind': bindId,
-            ':addresses': addresses,
-            ':since': since,
-            ':end': Math.ceil(Date.parse(since) / 1000) + keptSeconds,
-          },
+          Key: waitingBindKey(hostname, bind.bindId),
+          UpdateExpression: set.expression,
+          ExpressionAttributeNames: set.names,
+          ExpressionAttributeValues: set.values,
         }),
       );
     },

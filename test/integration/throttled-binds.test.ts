@@ -1,4 +1,4 @@
-// Binds whose jobs AWS throttles: the next bind of their host that gets through takes them into
+// Binds whose jobs AWS throttles: the next bind of their devices that gets through takes them into
 // its job. What such a job does not make ready, each bind's own job does.
 
 import { randomUUID } from 'node:crypto';
@@ -6,12 +6,12 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq.ts';
 import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
+import { handlesMax, type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import { gpu, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
 /** One more than a shared job takes. */
-const handles = 7;
+const handles = handlesMax + 1;
 
 let cmp1: VgpuHost;
 let isThrottled: boolean;
@@ -94,13 +94,13 @@ it('creates the same job for the same binds, whichever leads', async () => {
 
 it('takes no more than its answer can tell of, the longest waiting first', async () => {
   const instances = await throttled(handles);
-  await lead(instances[6] as string);
-  expect(stepsOfJobs()).toEqual([6]);
+  await lead(instances.at(-1) as string);
+  expect(stepsOfJobs()).toEqual([handlesMax]);
   await cmp1.end('bind');
   const states = await statesOf(instances);
-  expect(states.filter((state) => state === 'Bound')).toHaveLength(6);
-  expect(states[5]).toBe('BindStarted');
-  await cmp1.startBindOf(instances[5] as string);
+  expect(states.filter((state) => state === 'Bound')).toHaveLength(handlesMax);
+  expect(states.at(-2)).toBe('BindStarted');
+  await cmp1.startBindOf(instances.at(-2) as string);
   await cmp1.end('bind');
   expect(await statesOf(instances)).toEqual(instances.map(() => 'Bound'));
 });
@@ -213,7 +213,7 @@ it('finds what waits where an instance was bound twice', async () => {
     instanceUuid: first as InstanceUuid,
     bindId: randomUUID() as BindId,
     addresses: [gpu.address],
-    since: '2026-01-01T00:00:00.000Z',
+    startedAt: '2026-01-01T00:00:00.000Z',
   });
   await lead(second);
   expect(stepsOfJobs()).toEqual([2]);

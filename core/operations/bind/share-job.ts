@@ -23,9 +23,8 @@ const candidatesMax = 12;
 /** How long a bind leaves its work to a shared job, and how often it looks meanwhile. */
 export const sharedSeconds = 30;
 export const lookSeconds = 10;
-/** Beyond the deadline of every bind in the job, after which its end has no effect. */
-const noteKeptHours = 1;
-const hourMs = 3_600_000;
+/** Beyond the deadline of a bind, after which the end of its jobs has no effect. */
+const noteKeptSeconds = 3600;
 /** A host with an agent of 0.1 gets a job for each bind, as from a cloud of 0.1. */
 const formLeast = 2;
 
@@ -33,11 +32,22 @@ const formLeast = 2;
 export interface Share {
   readonly binding: InstanceBinding;
   readonly steps: readonly PrepareHandleStep[];
+  /** It is stored that the bind waits. */
+  readonly isStored: boolean;
 }
 
 /** @throws RetryLater while a shared job has the bind */
-export function leaveToSharedJob(deps: ConsumerDeps, own: WaitingBind | undefined): void {
-  if (own && isShared(deps, own)) throw leftToShared();
+export function leaveToSharedJob(
+  deps: ConsumerDeps,
+  inventory: HostInventory,
+  binding: InstanceBinding,
+): void {
+  const stored = waitingRow(inventory, binding);
+  if (stored && isShared(deps, stored)) throw leftToShared();
+}
+
+function waitingRow({ waiting }: HostInventory, binding: InstanceBinding): WaitingBind | undefined {
+  return waiting.find(({ bindId }) => bindId === binding.bindId);
 }
 
 function isShared(deps: ConsumerDeps, { sharedUntil }: WaitingBind): boolean {
@@ -53,24 +63,25 @@ function leftToShared(): RetryLater {
  * programs or checks a region, and after a shared job that did not make it ready.
  */
 export function shareOf(
-  { host, waiting }: HostInventory,
+  inventory: HostInventory,
   binding: InstanceBinding,
   steps: readonly PrepareStep[],
 ): Share | undefined {
-  const wasShared = waiting.some(
-    ({ bindId, sharedUntil }) => bindId === binding.bindId && sharedUntil !== undefined,
-  );
+  const stored = waitingRow(inventory, binding);
   const ofHandles = steps.filter((step) => 'handle' in step);
-  const isShareable = ofHandles.length === steps.length && (host.form ?? 1) >= formLeast;
-  return isShareable && !wasShared ? { binding, steps: ofHandles } : undefined;
+  const isAlone =
+    stored?.sharedUntil !== undefined ||
+    ofHandles.length < steps.length ||
+    (inventory.host.form ?? 1) < formLeast;
+  return isAlone ? undefined : { binding, steps: ofHandles, isStored: stored !== undefined };
 }
 
-/** Stores that the bind waits for a job. */
+/** Stores that the bind waits for a job, unless that is stored. */
 export async function waitForJob(deps: ConsumerDeps, share: Share): Promise<void> {
-  const { hostname, instanceUuid, bindId } = share.binding;
-  const since = new Date(deps.clock()).toISOString();
+  if (share.isStored) return;
+  const { hostname, instanceUuid, bindId, startedAt } = share.binding;
   const addresses = [...addressesOf(share)];
-  await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, addresses, since });
+  await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, addresses, startedAt });
 }
 
 function addressesOf({ steps }: Share): Set<string> {
@@ -97,9 +108,7 @@ export async function sharesBeside(
     .slice(0, candidatesMax);
   if (candidates.length === 0) return [];
   // Stored first: from now on the end of the bind's own job is not all; see finishBinds().
-  if (!inventory.waiting.some(({ bindId }) => bindId === ownId)) {
-    await waitForJob(deps, own);
-  }
+  await waitForJob(deps, own);
   const bindings = await deps.store.arqs.bindings([
     ownInstance,
     ...candidates.map(({ instanceUuid }) => instanceUuid),
@@ -118,13 +127,13 @@ export async function sharesBeside(
     const binding = bindings.get(instanceUuid);
     if (!binding || sharedUntil !== undefined || over.includes(bindId)) continue;
     const share = await shareBeside(deps, binding, inventory, bootId);
-    if (share && fit([...shares, share])) shares.push(share);
+    if (share && fitOneJob([...shares, share])) shares.push(share);
   }
   return shares.slice(1);
 }
 
 /** Whether one job has room for them. */
-function fit(shares: readonly Share[]): boolean {
+function fitOneJob(shares: readonly Share[]): boolean {
   const steps = shares.flatMap((each) => each.steps);
   const answer = steps.map(({ handle }) => [handle.uuid, { ...chosen, ...handle.info }] as const);
   const { length } = JSON.stringify(Object.fromEntries(answer));
@@ -167,8 +176,8 @@ export async function askForAll(
   const bindIds = shares.map(({ binding }) => binding.bindId);
   const instances = shares.map(({ binding }) => binding.instanceUuid);
   const uuid = derivedUuid('shared', bootId, ...bindIds);
-  // In whole hours, so that the next attempt writes the same note.
-  const expiresAt = (Math.ceil(deps.clock() / hourMs) + noteKeptHours) * 3600;
+  const startedMs = Math.max(...shares.map(({ binding }) => Date.parse(binding.startedAt)));
+  const expiresAt = Math.ceil(startedMs / 1000) + noteKeptSeconds;
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bindIds, expiresAt });
   const asked = { uuid, hostname, bootId, form, requestId };
   const steps = shares.flatMap((share) => share.steps);

@@ -53,10 +53,7 @@ export async function startBind(
     await failBind(deps, binding, { cause: 'host', reason });
     return;
   }
-  leaveToSharedJob(
-    deps,
-    inventory.waiting.find((each) => each.bindId === bindId),
-  );
+  leaveToSharedJob(deps, inventory, binding);
   try {
     const work = await prepareHostWork(deps, binding, inventory);
     // The host prepares nothing, so no later boot takes anything away.
@@ -105,8 +102,7 @@ async function askFor(
     await askHost(deps, 'bind', asked, task, fields);
     if (share && waiting.length > 0) await stopSharing(deps, binding);
   } catch (error) {
-    const isNew = !waiting.some((each) => each.bindId === bindId);
-    if (share && isNew && error instanceof RetryLater) await waitForJob(deps, share);
+    if (share && error instanceof RetryLater) await waitForJob(deps, share);
     throw error;
   }
 }

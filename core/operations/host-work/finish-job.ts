@@ -12,7 +12,6 @@ import {
   type JobFinishedKind,
   type JobNote,
 } from '../../domain/host-work.ts';
-import type { BindId } from '../../domain/ids.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
 import type { HostInventory } from '../../store/hosts.ts';
@@ -124,7 +123,7 @@ function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
 async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: EndOfJob): Promise<void> {
   const note = await deps.store.arqs.jobNote(jobUuid);
   if (!note) return;
-  if (note.bindIds) return finishShared(deps, jobUuid, { ...note, bindIds: note.bindIds }, event);
+  if (note.bindIds) return finishShared(deps, jobUuid, note, event);
   for (const instanceUuid of note.instances) {
     const binding = await deps.store.arqs.binding(instanceUuid);
     // Another bind, or another boot's job, resolves the binding.
@@ -159,7 +158,7 @@ async function finishBinds(deps: ConsumerDeps, jobUuid: string, event: EndOfJob)
 async function finishShared(
   deps: ConsumerDeps,
   jobUuid: string,
-  { instances, bootId, bindIds }: JobNote & { readonly bindIds: readonly BindId[] },
+  { instances, bootId, bindIds = [] }: JobNote,
   event: EndOfJob,
 ): Promise<void> {
   const stored = await Promise.all(instances.map((each) => deps.store.arqs.binding(each)));
