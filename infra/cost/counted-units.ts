@@ -274,6 +274,9 @@ export const countedMetricLine = { bytes: 350 } as const;
 
 /** MQTT messages of a host's agent. */
 export const countedTraffic = {
-  /** One job, from its notification to its end. */
-  job: { fromHost: 3, toHost: 5 },
+  /**
+   * One job, from its notification to its end, with one of its start: AWS's page says both that
+   * there is one and that there is none.
+   */
+  job: { fromHost: 3, toHost: 6 },
 } as const;

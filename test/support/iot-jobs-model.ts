@@ -104,6 +104,7 @@ export function aJobsModel(
         return publish(`${topic}/accepted`, JSON.stringify({ ...pending, clientToken }));
       }
       const isUpdate = verb === 'update';
+      const before = jobs.get(jobId)?.status;
       const fate = isUpdate ? model.fate({ ...request, jobId } as ModelUpdate) : 'take';
       if (fate === 'lose') return;
       const answer = answers[isUpdate ? 'update' : 'describe']?.(jobId, request) ?? {};
@@ -111,7 +112,8 @@ export function aJobsModel(
         const suffix = 'code' in answer ? 'rejected' : 'accepted';
         await publish(`${topic}/${suffix}`, JSON.stringify({ ...answer, clientToken }));
       }
-      if (isUpdate && ended(jobs.get(jobId)?.status ?? 'REMOVED')) await notify();
+      // Also when the job starts, unlike the local AWS IoT: AWS's page says both.
+      if (isUpdate && jobs.get(jobId)?.status !== before) await notify();
     },
     create: async (document, jobId = `test-${randomUUID()}`) => {
       const queuedAt = 1_790_000_000 + jobs.size;

@@ -1,5 +1,6 @@
 // Notifications to a thing: `notify` when its set of pending jobs changes, `notify-next` when
-// another job becomes the next one. A job that starts changes neither.
+// another job becomes the next one. A job that starts changes neither here; AWS's page says both
+// that its start has a `notify` and that only a job that comes or goes has one.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-comm-notifications.html
 
 import type { Execution } from './lifecycle.ts';
