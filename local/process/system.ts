@@ -54,6 +54,8 @@ export interface System {
 
 /** V8 reserves 16 MB for new objects by default; idle processes need far less. */
 const heapFlags = ['--max-semi-space-size=1'];
+/** By default glibc gives each thread a heap of its own and keeps them apart. */
+const allocator = { MALLOC_ARENA_MAX: '1' };
 
 /** @throws EngineUnavailable, PortTaken, or what a part failed with */
 export async function startSystem(options: SystemOptions): Promise<System> {
@@ -61,7 +63,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   mkdirSync(layout.logDirectory, { recursive: true });
   // AWS clients of this process use the engines, too.
   Object.assign(process.env, environmentOf(layout));
-  const environment = { ...environmentOf(layout), ...options.variables };
+  const environment = { ...allocator, ...environmentOf(layout), ...options.variables };
   let isStopping = false;
   const processes = new Map<ProcessName, Supervised>();
   const add = (name: ProcessName, launch: () => Launched) =>
