@@ -1,6 +1,6 @@
 // `npm start`: the whole system on this machine, until Ctrl-C. State survives a stop; `-- --fresh`
 // starts empty, `-- --state DIR` uses another folder, `-- --port-base N` uses N and the ports
-// after it. This process only supervises, so package.json has it started with little memory.
+// after it.
 
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -12,7 +12,6 @@ import { showDevices } from './demo/device-list.ts';
 import { password, staticTokens } from './openstack/catalog.ts';
 import { bundleConsole } from './process/bundle.ts';
 import { lockDirectory } from './process/directory-lock.ts';
-import { collectWhenIdle } from './process/idle-memory.ts';
 import {
   chooseLayout,
   consoleDirectory,
@@ -94,7 +93,6 @@ async function main(): Promise<void> {
     () => say(`the console is at ${consoleUrl(layout)}`),
     (error: Error) => say(`the console cannot be bundled: ${error.message}`),
   );
-  collectWhenIdle();
 }
 
 /** The state folder as a user would type it. */

@@ -2,7 +2,6 @@
 // as JSON>`. Reports to its parent when it is ready, and ends with its parent.
 
 import { createLog } from '#core/log.ts';
-import { collectWhenIdle } from './idle-memory.ts';
 import type { Layout } from './layout.ts';
 import { type PartName, type setupName, startPart } from './parts.ts';
 
@@ -17,7 +16,6 @@ try {
   const part = await startPart(name, layout, createLog(name));
   process.on('SIGTERM', () => void part.stop().finally(() => process.exit(0)));
   process.send?.({ ready: name });
-  collectWhenIdle();
 } catch (error) {
   process.send?.({ failed: (error as Error).message });
   process.exit(1);

@@ -54,8 +54,15 @@ export interface System {
 
 /** V8 reserves 16 MB for new objects by default; idle processes need far less. */
 const heapFlags = ['--max-semi-space-size=1'];
-/** By default glibc gives each thread a heap of its own and keeps them apart. */
-const allocator = { MALLOC_ARENA_MAX: '1' };
+/**
+ * By default glibc gives each thread a heap of its own, and keeps what freed buffers took. With
+ * these settings it gives that back to the kernel.
+ */
+const allocator = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '32768',
+  MALLOC_TRIM_THRESHOLD_: '65536',
+};
 
 /** @throws EngineUnavailable, PortTaken, or what a part failed with */
 export async function startSystem(options: SystemOptions): Promise<System> {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,11 +60,22 @@ function start(...args: string[]): StartedSystem {
   };
 }
 
-/** Ids of the processes of one part of the system under test. */
-function processesOf(part: string): number[] {
-  const lines = execFileSync('ps', ['-e', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  const own = lines.filter((line) => line.includes(` ${part} {`) && line.includes(directory));
+/** Ids of the processes of the system under test, or of those whose command line has the text. */
+function processes(text = ''): number[] {
+  const lines = execFileSync('ps', ['-e', '-o', 'pid=,args='], { encoding: 'utf8' });
+  const own = lines.split('\n').filter((line) => line.includes(directory) && line.includes(text));
   return own.map((line) => Number.parseInt(line, 10));
+}
+
+const processesOf = (part: string) => processes(` ${part} {`);
+
+/** Memory of the whole system, in MiB; pages that processes share are counted once (PSS). */
+function memoryMiB(): number {
+  const kibibytes = processes().map((id) => {
+    const rollup = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
+    return Number(/^Pss: +(\d+) kB$/m.exec(rollup)?.[1]);
+  });
+  return kibibytes.reduce((sum, each) => sum + each, 0) / 1024;
 }
 
 it('prints its progress and the devices at each start, and ends quietly with its group', async () => {
@@ -104,6 +115,18 @@ it('has one process of each part after the part was killed twice', async () => {
   await new Promise((resolve) => setTimeout(resolve, 2000));
   expect(processesOf('broker')).toHaveLength(1);
   expect(system.output().match(/broker ended unexpectedly/g)).toHaveLength(2);
+  process.kill(system.process.pid ?? 0, 'SIGTERM');
+  expect(await system.exited).toBe(0);
+});
+
+it.skipIf(process.platform !== 'linux')('takes less than 400 MiB when it is idle', async () => {
+  const system = start();
+  // The last work of the start; before it, some processes have not taken their memory yet.
+  await system.untilSaid('the console is at');
+  await system.untilSaid('cmp1 has FPGA, FPGA, GPU, GPU, NIC');
+  // The engine, the seven parts, the agent and the process that supervises them.
+  expect(processes().length).toBeGreaterThanOrEqual(10);
+  await expect.poll(memoryMiB, { ...patience, interval: 1000 }).toBeLessThan(400);
   process.kill(system.process.pid ?? 0, 'SIGTERM');
   expect(await system.exited).toBe(0);
 });
