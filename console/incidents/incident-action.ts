@@ -1,42 +1,36 @@
-// The action of an incident: exactly the request that the API names, and what it does.
+// The action of an incident on its host or device.
 
+import type { IncidentAction } from '#core/domain/incidents.ts';
 import type { Incident } from '../api/answers.ts';
 import { deviceActions } from '../devices/device-actions.ts';
 import { hostActions } from '../hosts/host-actions.ts';
-import type { Action } from '../parts/action.ts';
+import type { Action, ActionValues } from '../parts/action.ts';
+
+type ActionOf = (incident: Incident) => Action | undefined;
+
+const actions: Readonly<Record<IncidentAction, ActionOf>> = {
+  rediscover: ({ hostname }) => hostActions(hostname).rediscover,
+  forget: ({ hostname }) => hostActions(hostname).forget,
+  reconcile: ({ hostname }) => hostActions(hostname).reconcile,
+  'force-release': ({ device_uuid: uuid }) => (uuid === null ? undefined : cleanAgain(uuid)),
+  // The page of the host lists the boots, one of which the operator has to choose.
+  settle: () => undefined,
+};
 
 /** Undefined where no request ends the incident. */
-export function incidentAction({ action, hostname, device_uuid }: Incident): Action | undefined {
-  if (!action) return undefined;
-  const { method, path, body } = action;
-  const exactly = {
-    fields: [],
-    request: () => ({ method, path, ...(body && { body }) }),
-  } as const;
-  const known = knownAction(`${method} ${path}`, hostname, device_uuid);
-  if (known) return { ...known, ...exactly };
-  return {
-    verb: 'Ask the API',
-    object: `${method} ${path}`,
-    explains: `The API names the request ${method} ${path} as what ends the incident.`,
-    ...exactly,
-    done: () => `${method} ${path} was accepted.`,
-  };
+export function incidentAction(incident: Incident): Action | undefined {
+  const { action } = incident;
+  return action === null ? undefined : actions[action](incident);
 }
 
-function knownAction(
-  request: string,
-  hostname: string,
-  deviceUuid: string | null,
-): Action | undefined {
-  const { rediscover, forget, reconcile } = hostActions(hostname);
-  if (request.startsWith('DELETE /operator/v1/hosts/')) return forget;
-  if (request.endsWith('/rediscover')) return rediscover;
-  if (request === 'POST /operator/v1/reconcile') return reconcile;
-  if (!request.endsWith('/force_release') || deviceUuid === null) return undefined;
+function cleanAgain(uuid: string): Action {
+  const { forceRelease } = deviceActions(uuid);
+  const values: ActionValues = { reason: 'checked by an operator' };
   return {
-    ...deviceActions(deviceUuid).forceRelease,
+    ...forceRelease,
     explains:
       'The host is asked to clean the device again; its attach handles in quarantine return to the pool once it has done so.',
+    fields: [],
+    request: () => forceRelease.request(values),
   };
 }

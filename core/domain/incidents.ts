@@ -1,5 +1,5 @@
 // What an operator should look at, derived from stored state when it is asked for; each with the
-// next step, and the request that ends it where there is one.
+// next step, and the action that ends it where there is one.
 
 import type { InstanceBinding } from './arq.ts';
 import type { Device, NotOffered } from './device.ts';
@@ -23,12 +23,15 @@ export type StoredKind = (typeof storedKinds)[number];
 export const incidentKinds = [...storedKinds, 'drift'] as const;
 export type IncidentKind = (typeof incidentKinds)[number];
 
-/** A request of the API. */
-export interface IncidentAction {
-  readonly method: 'POST' | 'DELETE';
-  readonly path: string;
-  readonly body?: Readonly<Record<string, unknown>>;
-}
+/** On the host or the device of the incident. The console and `cyborg-ops` have each of them. */
+export const incidentActions = [
+  'rediscover',
+  'forget',
+  'force-release',
+  'reconcile',
+  'settle',
+] as const;
+export type IncidentAction = (typeof incidentActions)[number];
 
 export interface Incident {
   readonly kind: IncidentKind;
@@ -97,13 +100,7 @@ export function workIncident(
       reason: `${handles.length} attach handles: ${quarantine}`,
       nextStep:
         'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned.',
-      ...(device && {
-        action: {
-          method: 'POST',
-          path: `/v2/devices/${device}/force_release`,
-          body: { reason: 'checked by an operator' },
-        } as const,
-      }),
+      ...(device && { action: 'force-release' }),
     };
   }
   if (nowMs - Date.parse(since) < dueMs + stuckMs) return undefined;
@@ -123,7 +120,8 @@ export function conflictIncident(hostname: string, since: string): Incident {
     hostname,
     reason: 'Two agents report as this host; none of its devices is offered.',
     nextStep:
-      'Stop the agent of the cloned host or enrol it under its own name; then name the boot of the right one, as the host lists them: cyborg-ops hosts settle HOST --boot BOOT_ID.',
+      'Stop the agent of the cloned host or enrol it under its own name; then name the boot of the right one, as the host lists them.',
+    action: 'settle',
   };
 }
 
@@ -135,7 +133,7 @@ export function awayIncident(hostname: string, since: string | undefined): Incid
     reason: 'The agent of the host is not connected and does not report.',
     nextStep:
       'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
-    action: { method: 'DELETE', path: hostPath(hostname) },
+    action: 'forget',
   };
 }
 
@@ -153,7 +151,7 @@ export function notOfferedIncident(
     hostname,
     reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
     nextStep: "Remove the cause, or take the device out of the agent's settings.",
-    action: { method: 'POST', path: `${hostPath(hostname)}/rediscover` },
+    action: 'rediscover',
   };
 }
 
@@ -169,7 +167,7 @@ export function healthIncident(device: Device): Incident | undefined {
     reason: `The device at ${address} ${health.reason}.`,
     nextStep:
       'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
-    action: { method: 'POST', path: `${hostPath(hostname)}/rediscover` },
+    action: 'rediscover',
   };
 }
 
@@ -186,14 +184,6 @@ export function driftIncident(
     reason: `Provider ${provider}: ${stored} stored, ${placement || 'nothing'} in Placement.${reported}`,
     nextStep:
       'Reconcile writes what is stored to Placement, as happens within the hour by itself; a provider that is not ours stays.',
-    action: {
-      method: 'POST',
-      path: '/operator/v1/reconcile',
-      body: { host: hostname, dry_run: false },
-    },
+    action: 'reconcile',
   };
-}
-
-function hostPath(hostname: string): string {
-  return `/operator/v1/hosts/${hostname}`;
 }

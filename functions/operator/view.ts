@@ -140,7 +140,6 @@ function viewObstacles(stopped: HostCapacity['stoppedBy']) {
 }
 
 export function viewIncident(incident: Incident) {
-  const { action } = incident;
   return {
     kind: incident.kind,
     since: timestamp(incident.since),
@@ -151,6 +150,6 @@ export function viewIncident(incident: Incident) {
     project_id: incident.projectId ?? null,
     reason: incident.reason,
     next_step: incident.nextStep,
-    action: action ?? null,
+    action: incident.action ?? null,
   };
 }

@@ -85,7 +85,7 @@ describe('GET /operator/v1/incidents', () => {
       {
         kind: 'host-away',
         hostname: 'cmp2',
-        action: { method: 'DELETE', path: '/operator/v1/hosts/cmp2' },
+        action: 'forget',
       },
       {
         kind: 'not-offered',
@@ -110,7 +110,7 @@ describe('GET /operator/v1/incidents', () => {
     await inventory.putConflict(host, { since: now, boots: [boot] }, 'test');
     await applySettled(world.deps, 'cmp3', aReport([], { sequence: 9 }), Date.now());
     expect(await incidents('?kind=conflict')).toMatchObject([
-      { kind: 'conflict', hostname: 'cmp3', action: null },
+      { kind: 'conflict', hostname: 'cmp3', action: 'settle' },
     ]);
     expect((await call('GET', '/hosts?state=conflict')).json.hosts).toMatchObject([
       { hostname: 'cmp3' },
@@ -143,7 +143,7 @@ describe('GET /operator/v1/incidents', () => {
     expect(await incidents('?kind=failed-bind&host=cmp2')).toEqual([]);
   });
 
-  it('the action of a quarantine is accepted', async () => {
+  it('lists a quarantine until its device is released by force', async () => {
     const { store } = world.deps;
     const stored = await store.inventory.provider(providerUuid('cmp1_Gpu'));
     const [handle] = stored?.handles ?? [];
@@ -156,8 +156,10 @@ describe('GET /operator/v1/incidents', () => {
       device_uuid: stored?.deployable.deviceUuid,
       reason: '1 attach handles: The host did not answer.',
     });
-    const { method = '', path = '', body } = incident?.action ?? {};
-    expect((await world.ask(method, path, { body })).status).toBe(202);
+    expect(incident?.action).toBe('force-release');
+    const path = `/v2/devices/${incident?.device_uuid}/force_release`;
+    const body = { reason: 'checked by an operator' };
+    expect((await world.ask('POST', path, { body })).status).toBe(202);
     expect(await incidents('?kind=quarantine')).toEqual([]);
   });
 
@@ -194,7 +196,7 @@ describe('POST /operator/v1/reconcile', () => {
     expect(drift).toHaveLength(3);
     expect(drift[0]).toMatchObject({
       reason: expect.stringContaining(', nothing in Placement.'),
-      action: { path: '/operator/v1/reconcile', body: { host: 'cmp1', dry_run: false } },
+      action: 'reconcile',
     });
     const sent = await call('POST', '/reconcile', { host: 'cmp1', dry_run: false });
     expect([sent.status, sent.json.repairing.length]).toEqual([202, 3]);

@@ -13,6 +13,7 @@ import { otherSeries, seriesMax, usageChart } from '#console/usage/series.ts';
 import type { Device } from '#core/domain/device.ts';
 import {
   awayIncident,
+  conflictIncident,
   driftIncident,
   type Incident as Stored,
   workIncident,
@@ -122,24 +123,40 @@ describe('the action of an incident', () => {
     return viewIncident(incident) as Incident;
   };
 
+  const host = '/operator/v1/hosts/cmp1';
+  const reason = 'checked by an operator';
+
   it.each([
-    ['Force release', view(workIncident(work, device, 0, 0))],
-    ['Forget', view(awayIncident('cmp1', time))],
     [
-      'Rediscover',
-      anIncident({ action: { method: 'POST', path: '/operator/v1/hosts/cmp1/rediscover' } }),
+      view(workIncident(work, device, 0, 0)),
+      'Force release',
+      { method: 'POST', path: `/v2/devices/${device}/force_release`, body: { reason } },
     ],
-    ['Reconcile', view(driftIncident('cmp1', found))],
-    ['Ask the API', anIncident({ action: { method: 'POST', path: '/operator/v1/new' } })],
-  ])('%s is the request of the API, whatever is typed', (verb, incident) => {
+    [view(awayIncident('cmp1', time)), 'Forget', { method: 'DELETE', path: host }],
+    [
+      anIncident({ action: 'rediscover' }),
+      'Rediscover',
+      { method: 'POST', path: `${host}/rediscover` },
+    ],
+    [
+      view(driftIncident('cmp1', found)),
+      'Reconcile',
+      {
+        method: 'POST',
+        path: '/operator/v1/reconcile',
+        body: { host: 'cmp1', dry_run: false },
+      },
+    ],
+  ])('$kind: its request needs no input', (incident, verb, request) => {
     const action = incidentAction(incident);
     const typed = { reason: 'typed', until: time, isCleaned: true };
     expect(action?.verb).toBe(verb);
-    expect(action?.request(typed)).toEqual(incident.action);
+    expect(action?.request(typed)).toEqual(request);
     expect(action?.fields).toEqual([]);
   });
 
-  it('is not there where no request ends it', () => {
+  it('is absent where an operator has to choose, and where no request ends the incident', () => {
+    expect(incidentAction(view(conflictIncident('cmp1', time)))).toBeUndefined();
     expect(incidentAction(anIncident({}))).toBeUndefined();
   });
 });

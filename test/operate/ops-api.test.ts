@@ -38,8 +38,6 @@ const wholeHost = {
   conflict: null,
 };
 const operator = '/accelerator/operator/v1';
-const forceRelease = { method: 'POST', path: `/v2/devices/${device}/force_release` };
-const forget = { method: 'DELETE', path: '/operator/v1/hosts/cmp1' };
 
 describe('a verb that lists', () => {
   it.each([
@@ -90,18 +88,27 @@ describe('a verb that lists', () => {
       `${operator}/incidents?kind=quarantine&host=cmp1&limit=1000`,
       {
         incidents: [
-          { kind: 'quarantine', next_step: 'Clean it.', action: forceRelease },
-          { kind: 'host-away', hostname: 'cmp1', action: forget },
+          {
+            ...{ kind: 'quarantine', device_uuid: device, next_step: 'Clean it.' },
+            action: 'force-release',
+          },
+          { kind: 'host-away', hostname: 'cmp1', action: 'forget' },
+          { kind: 'not-offered', hostname: 'cmp1', action: 'rediscover' },
+          { kind: 'drift', hostname: 'cmp1', action: 'reconcile' },
+          { kind: 'conflict', hostname: 'cmp1', action: 'settle' },
           { kind: 'stuck-job', action: null },
-          { kind: 'of-a-later-version', action: { method: 'POST', path: '/operator/v1/new/cmp1' } },
+          { kind: 'of-a-later-version', action: 'of-a-later-version' },
         ],
       },
       new RegExp(
         [
           `Clean it\\. +cyborg-ops devices force-release ${device}`,
           'cyborg-ops hosts forget cmp1',
-          'stuck-job +- +- +- +- +-',
-          'of-a-later-version +- +- +- +- +-$',
+          'cyborg-ops hosts rediscover cmp1',
+          'cyborg-ops reconcile cmp1 --repair',
+          'cyborg-ops hosts settle cmp1 --boot BOOT_ID',
+          'stuck-job +- +- +- +- +- +-',
+          'of-a-later-version +- +- +- +- +- +-$',
         ].join('\\n.*'),
       ),
     ],

@@ -4,7 +4,7 @@ import { obstacles } from '#core/domain/capacity.ts';
 import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
-import { incidentKinds } from '#core/domain/incidents.ts';
+import { incidentActions, incidentKinds } from '#core/domain/incidents.ts';
 import { collection, link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
@@ -145,13 +145,9 @@ export const incidentAnswer = z.strictObject({
   reason: z.string(),
   next_step: z.string(),
   action: z
-    .strictObject({
-      method: z.enum(['POST', 'DELETE']),
-      path: z.string(),
-      body: z.record(z.string(), z.unknown()).optional(),
-    })
+    .enum(incidentActions)
     .nullable()
-    .meta({ description: 'the request that ends it, if there is one' }),
+    .meta({ description: 'on its host or device, what ends it, if anything does' }),
 });
 
 export const incidentsAnswer = collection('incidents', incidentAnswer);

@@ -3,6 +3,7 @@
 
 import * as z from 'zod';
 import { historyKinds } from '#core/domain/history.ts';
+import { type IncidentAction, incidentActions, incidentKinds } from '#core/domain/incidents.ts';
 import { type Column, cellOf, tableLines } from '../columns.ts';
 import type { ApiVerb, Given } from '../verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
@@ -100,10 +101,10 @@ const incident = z.looseObject({
   project_id: text,
   reason: text,
   next_step: text,
-  action: z.looseObject({ method: z.string(), path: z.string() }).nullish(),
+  action: text,
 });
-type Action = z.infer<typeof incident>['action'];
-const incidentColumns: readonly Column<z.infer<typeof incident>>[] = [
+type Incident = z.infer<typeof incident>;
+const incidentColumns: readonly Column<Incident>[] = [
   { title: 'kind', of: (row) => row.kind, isWhole: true },
   { title: 'since', of: (row) => row.since, isWhole: true },
   { title: 'host', of: (row) => row.hostname, isWhole: true },
@@ -112,17 +113,21 @@ const incidentColumns: readonly Column<z.infer<typeof incident>>[] = [
   { title: 'project', of: (row) => row.project_id, isOptional: true },
   { title: 'reason', of: (row) => row.reason, isWhole: true },
   { title: 'next step', of: (row) => row.next_step, isWhole: true },
-  { title: 'command', of: (row) => commandOf(row.action), isOptional: true, isWhole: true },
+  { title: 'command', of: commandOf, isOptional: true, isWhole: true },
 ];
 
-/** The action as its verb; undefined for one that this version does not know. */
-function commandOf(action: Action): string | undefined {
-  const { method = '', path = '' } = action ?? {};
-  const [, host, does = 'forget'] = /^\/operator\/v1\/hosts\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
-  const isHostVerb = method === 'DELETE' ? does === 'forget' : does === 'rediscover';
-  if (host !== undefined && isHostVerb) return `cyborg-ops hosts ${does} ${host}`;
-  const [, device] = /^\/v2\/devices\/([^/]+)\/force_release$/.exec(path) ?? [];
-  return device && `cyborg-ops devices force-release ${device}`;
+const commands: Readonly<Record<IncidentAction, (incident: Incident) => string>> = {
+  rediscover: ({ hostname }) => `hosts rediscover ${hostname}`,
+  forget: ({ hostname }) => `hosts forget ${hostname}`,
+  'force-release': ({ device_uuid }) => `devices force-release ${device_uuid}`,
+  reconcile: ({ hostname }) => `reconcile ${hostname} --repair`,
+  settle: ({ hostname }) => `hosts settle ${hostname} --boot BOOT_ID`,
+};
+
+/** The command of the action; undefined for an action that this version does not know. */
+function commandOf(incident: Incident): string | undefined {
+  const action = incidentActions.find((each) => each === incident.action);
+  return action && `cyborg-ops ${commands[action](incident)}`;
 }
 
 const stopped = z.looseObject({ reason: z.string(), count: z.number() });
@@ -136,17 +141,6 @@ const capacity = z.looseObject({
   stopped_by: z.array(stopped).optional(),
 });
 type Capacity = z.infer<typeof capacity>;
-
-const kinds = [
-  'failed-bind',
-  'quarantine',
-  'conflict',
-  'drift',
-  'stuck-job',
-  'unhealthy-device',
-  'host-away',
-  'not-offered',
-] as const;
 
 const filters = {
   device: optionOf('uuid', 'of this device'),
@@ -244,7 +238,12 @@ export const recordVerbs: readonly ApiVerb[] = [
     summary: 'what needs an operator, and the next step',
     arguments: [],
     options: {
-      kind: { type: 'string', value: 'kind', help: 'only incidents of this kind', choices: kinds },
+      kind: {
+        type: 'string',
+        value: 'kind',
+        help: 'only incidents of this kind',
+        choices: incidentKinds,
+      },
       host: filters.host,
       ...limitOption,
     },
