@@ -26,7 +26,6 @@ export async function runHostCommand(
   { print, complain }: { readonly print: Print; readonly complain: Print },
 ): Promise<0 | 1> {
   const log = createLog(atLeastWarnings(config.logLevel), (line) => complain(line.trimEnd()));
-  const say = (sentence: string) => print(printable(sentence));
   if (command === 'apply' || erase !== undefined) {
     const refusal = await refusalOfLock(config.stateDirectory, log);
     if (refusal !== undefined) {
@@ -35,13 +34,13 @@ export async function runHostCommand(
     }
   }
   if (command === 'self-test' || command === 'check') {
-    return await runSelfTest(config, { command, erase, say, log });
+    return await runSelfTest(config, { command, erase, say: print, log });
   }
   const files = onlyReading(openStateFiles(config.stateDirectory));
   const { drivers } = await openHost(config, { files, clock: systemClock, log });
   return command === 'apply'
-    ? await applyAll(drivers, log, say)
-    : await compareAll(drivers, command, say);
+    ? await applyAll(drivers, log, print)
+    : await compareAll(drivers, command, print);
 }
 
 /** Two programs must not change the host at once. */
@@ -104,9 +103,4 @@ async function applyAll(drivers: readonly Driver[], log: Log, say: Print): Promi
 /** What was changed is printed, and need not be logged. */
 function atLeastWarnings(level: Config['logLevel']): Config['logLevel'] {
   return level === 'error' ? level : 'warn';
-}
-
-/** Names come from the kernel, from devices and from an operator's driver. */
-function printable(sentence: string): string {
-  return sentence.replaceAll(/[^\x20-\x7e]/g, '?');
 }

@@ -134,11 +134,16 @@ function stopOnSignals(): AbortSignal {
 }
 
 function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${printable(line)}\n`);
 }
 
 function complain(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${printable(line)}\n`);
+}
+
+/** Names come from the kernel, from devices and from an operator's driver. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e\n]/g, '?');
 }
 
 function exitCodeOf(error: unknown): number {

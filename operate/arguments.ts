@@ -3,6 +3,7 @@
 // or settings, or a failure).
 
 import { parseArgs } from 'node:util';
+import { print, printError } from './print.ts';
 
 /** The arguments are wrong; the message names the argument and what is allowed. */
 export class WrongArguments extends Error {
@@ -34,8 +35,8 @@ export async function runCommand(
 ): Promise<void> {
   showHelp(usage);
   await main().catch((error: Error) => {
-    console.error(sentenceOf(error));
-    if (error instanceof WrongArguments || isParseError(error)) console.error(`\n${usage}`);
+    printError(sentenceOf(error));
+    if (error instanceof WrongArguments || isParseError(error)) printError(`\n${usage}`);
     process.exitCode = isRefusal(error) ? 1 : 2;
   });
 }
@@ -48,7 +49,7 @@ export function asTyped(command: string): string {
 /** Prints the usage and ends the process if `--help` is among the arguments. */
 export function showHelp(usage: string): void {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;
-  console.log(usage);
+  print(usage);
   process.exit(0);
 }
 
@@ -58,7 +59,7 @@ export function takeNoArguments(usage: string): void {
   try {
     parseArgs({ options: {} });
   } catch (error) {
-    console.error(`${sentenceOf(error as Error)}\n\n${usage}`);
+    printError(`${sentenceOf(error as Error)}\n\n${usage}`);
     process.exit(2);
   }
 }

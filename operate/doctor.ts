@@ -13,6 +13,7 @@ import type { CheckContext, Finding } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({
@@ -23,8 +24,8 @@ async function main(words: string[]): Promise<void> {
   // The findings report errors.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   const counts = { ok: 0, WRONG: 0, unseen: 0 };
-  for await (const finding of examine(contextFor(given.url))) counts[print(finding)] += 1;
-  console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
+  for await (const finding of examine(contextFor(given.url))) counts[printFinding(finding)] += 1;
+  print(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
   process.exitCode = counts.WRONG > 0 ? 1 : 0;
 }
 
@@ -43,17 +44,17 @@ function contextFor(url: string | undefined): CheckContext {
   };
 }
 
-function print(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
+function printFinding(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
   if ('ok' in finding) {
-    console.log(`ok     ${finding.check}: ${finding.ok}`);
+    print(`ok     ${finding.check}: ${finding.ok}`);
     return 'ok';
   }
   if ('unseen' in finding) {
-    console.log(`  --   ${finding.check}: ${finding.unseen}`);
+    print(`  --   ${finding.check}: ${finding.unseen}`);
     return 'unseen';
   }
-  console.log(`WRONG  ${finding.check}: ${finding.wrong}`);
-  console.log(`       → ${finding.remedy}`);
+  print(`WRONG  ${finding.check}: ${finding.wrong}`);
+  print(`       → ${finding.remedy}`);
   return 'WRONG';
 }
 

@@ -23,6 +23,7 @@ import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-fol
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 const options = {
   stage: { type: 'string' },
@@ -159,26 +160,26 @@ async function writeFolder(
     ...(text !== undefined && { settings: write }),
     isRotation,
   });
-  console.log(`${thing} may connect with certificate ${certificate.id}.`);
-  console.log(`Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`);
+  print(`${thing} may connect with certificate ${certificate.id}.`);
+  print(`Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`);
 }
 
 async function list(registry: Registry, stage: string): Promise<void> {
   for (const thing of await registry.things()) {
     const hostname = hostnameOf(thing);
-    print(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
+    printHost(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
   }
 }
 
 async function remove(registry: Registry, stage: string, things: readonly string[]): Promise<void> {
-  if (things.length === 0) console.log('No hosts are enrolled.');
+  if (things.length === 0) print('No hosts are enrolled.');
   const isConnected = async (hostname: string) => {
     const presence = await presenceOf(stage, hostname).catch(unlessTableIsGone);
     return presence?.isConnected ?? false;
   };
   await removeHosts(registry, things, isConnected, (hostname, certificates) => {
     tell('removed', certificates);
-    console.log(`removed ${hostname}`);
+    print(`removed ${hostname}`);
   });
 }
 
@@ -198,20 +199,20 @@ interface Named {
   readonly createdAt: Date;
 }
 
-function print(hostname: string, certificates: readonly Named[], presence?: Presence): void {
+function printHost(hostname: string, certificates: readonly Named[], presence?: Presence): void {
   const seen = presence
     ? `${presence.isConnected ? 'connected' : 'disconnected'} since ${presence.at}`
     : 'never connected';
-  console.log(`${hostname}: ${seen}`);
+  print(`${hostname}: ${seen}`);
   for (const { id, status, createdAt } of certificates) {
     const use = id === presence?.certificate ? '  last used' : '';
-    console.log(`  ${id}  ${status}  ${createdAt.toISOString()}${use}`);
+    print(`  ${id}  ${status}  ${createdAt.toISOString()}${use}`);
   }
 }
 
 function tell(what: string, certificates: readonly Named[]): void {
-  if (certificates.length === 0) console.log(`No certificate was ${what}.`);
-  for (const { id } of certificates) console.log(`${what} ${id}`);
+  if (certificates.length === 0) print(`No certificate was ${what}.`);
+  for (const { id } of certificates) print(`${what} ${id}`);
 }
 
 export const enrol: StackCommand = {

@@ -12,6 +12,7 @@ import { loadEnvironment } from './environment.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { printDocument, printError } from './print.ts';
 
 const pageSize = 1000;
 
@@ -31,16 +32,14 @@ async function main(words: string[]): Promise<void> {
   const state = { profiles: await profilesOf(deps), arqs: await boundArqs(deps, tables) };
   const { statements, refused, counts } = planReturn(tables, state);
   const { ended, added, kept, profiles } = counts;
-  console.error(
-    `ARQs: ${kept} kept, ${ended} ended, ${added} added; profiles: ${profiles} changed`,
-  );
-  for (const sentence of refused) console.error(sentence);
+  printError(`ARQs: ${kept} kept, ${ended} ended, ${added} added; profiles: ${profiles} changed`);
+  for (const sentence of refused) printError(sentence);
   if (refused.length > 0) {
-    console.error(`Nothing was printed: delete these ${refused.length} servers first.`);
+    printError(`Nothing was printed: delete these ${refused.length} servers first.`);
     process.exitCode = 1;
     return;
   }
-  console.log(statements.join('\n'));
+  printDocument(statements.join('\n'));
 }
 
 async function profilesOf({ listings }: Deps): Promise<DeviceProfile[]> {

@@ -15,6 +15,7 @@ import { type HostSettings, type NovaGiven, type NovaPlan, planNova } from './im
 import type { NewProfile } from './import/plan-nova-flavors.ts';
 import { commandsOf, novaLines } from './import/print-nova-plan.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { jsonText, print, printError } from './print.ts';
 
 /** Of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';
@@ -62,17 +63,17 @@ async function main(words: string[]): Promise<void> {
   if (given.json) {
     const { rows, settings, profiles } = plan;
     const commands = commandsOf(plan, given.suffix);
-    console.log(JSON.stringify({ rows, settings, profiles, commands }, null, 2));
-  } else for (const line of novaLines(plan, given.suffix)) console.log(line);
+    print(jsonText({ rows, settings, profiles, commands }));
+  } else for (const line of novaLines(plan, given.suffix)) print(line);
   if (isRefused(plan)) return;
   if (given.apply && deps) {
     if (out !== undefined) checkFree(out, plan.settings);
     await createProfiles(deps, plan.profiles);
     if (out !== undefined) writeFileSync(out, settingsText(plan.settings));
-    console.error(`Device profiles created: ${plan.profiles.length}.`);
+    printError(`Device profiles created: ${plan.profiles.length}.`);
   } else if (!given.json) {
     const compared = isCompared ? '' : ' Stored profiles were not asked for: see --environment.';
-    console.log(`Nothing was written. Repeat with --apply to create the profiles.${compared}`);
+    print(`Nothing was written. Repeat with --apply to create the profiles.${compared}`);
   }
 }
 
@@ -80,9 +81,7 @@ function isRefused({ rows }: NovaPlan): boolean {
   const count = rows.filter(({ verdict }) => verdict === 'refuse').length;
   if (count === 0) return false;
   process.exitCode = 1;
-  console.error(
-    `Nothing was written: ${count} refused. Mend each, or leave it out by --skip <name>.`,
-  );
+  printError(`Nothing was written: ${count} refused. Mend each, or leave it out by --skip <name>.`);
   return true;
 }
 

@@ -19,6 +19,7 @@ import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import
 import { countLine, linesOf } from './import/print-plan.ts';
 import { importNovaPci } from './import-nova-pci.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { jsonText, print, printError } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   if (words[0] === 'nova-pci') {
@@ -43,7 +44,7 @@ async function main(words: string[]): Promise<void> {
     );
   }
   if (what === 'queries') {
-    console.log(queries());
+    print(queries());
     return;
   }
   if (given.tables === undefined) throw new WrongArguments('--tables is missing.');
@@ -55,19 +56,19 @@ async function main(words: string[]): Promise<void> {
   const plan = planImport(tables, facts, skipped, new Date(deps.clock()).toISOString());
   const [unknown] = unknownSkips(plan, skipped);
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
-  if (given.json) console.log(JSON.stringify(plan.rows, null, 2));
-  else for (const line of linesOf(plan)) console.log(line);
+  if (given.json) print(jsonText(plan.rows));
+  else for (const line of linesOf(plan)) print(line);
   const refused = refusedRows(plan);
-  if (!given.json) console.log(countLine(plan));
+  if (!given.json) print(countLine(plan));
   if (refused.length > 0) {
     process.exitCode = 1;
-    console.error(
+    printError(
       `Nothing was written: ${refused.length} refused. Mend each, or leave it out by --skip <name>.`,
     );
     return;
   }
   if (given.apply) await apply(deps, plan);
-  else if (!given.json) console.log('Nothing was written. Repeat with --apply to write.');
+  else if (!given.json) print('Nothing was written. Repeat with --apply to write.');
 }
 
 function tablesIn(file: string) {
@@ -85,8 +86,8 @@ async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
     tableName(deps.settings.stage, name),
   ) as [string, string];
   const imports = importStore(strong, { arqs, inventory });
-  const { imported, present } = await importAll({ ...deps, imports, tell: console.error }, plan);
-  console.log(`Imported ${imported}; ${present} were present already.`);
+  const { imported, present } = await importAll({ ...deps, imports, tell: printError }, plan);
+  print(`Imported ${imported}; ${present} were present already.`);
 }
 
 export const importCyborg: StackCommand = {

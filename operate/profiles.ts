@@ -11,6 +11,7 @@ import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import { type Column, tableLines } from './ops/columns.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals } = parseArgs({
@@ -37,21 +38,19 @@ async function main(words: string[]): Promise<void> {
     use.set(profile.name, await deps.listings.arqsOfProfile(profile.name));
   }
   for (const line of tableLines(columns, rowsOf(plan, use), widthOf(process.stdout))) {
-    console.log(line);
+    print(line);
   }
   if (!given.apply) {
-    console.log(
-      `\nProfiles that would change: ${plan.length}. Nothing was written; --apply writes.`,
-    );
+    print(`\nProfiles that would change: ${plan.length}. Nothing was written; --apply writes.`);
     return;
   }
   let left = 0;
   for (const migration of plan) {
     if (await renameInProfile(deps, migration)) continue;
     left += 1;
-    console.log(`${migration.profile.name}: changed or deleted meanwhile; run the command again.`);
+    print(`${migration.profile.name}: changed or deleted meanwhile; run the command again.`);
   }
-  console.log(`\nProfiles changed: ${plan.length - left}. Servers that run keep what they have.`);
+  print(`\nProfiles changed: ${plan.length - left}. Servers that run keep what they have.`);
   process.exitCode = left > 0 ? 1 : 0;
 }
 

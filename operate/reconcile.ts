@@ -11,6 +11,7 @@ import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals: hostnames } = parseArgs({
@@ -30,8 +31,8 @@ async function main(words: string[]): Promise<void> {
         throw new Error(`No host ${hostname} has ever reported.`);
     }
     const differing = rows.filter((row) => !row.agrees).length;
-    console.log(`${hostname}: ${rows.length} providers, ${differing} differ`);
-    for (const row of rows) print(row);
+    print(`${hostname}: ${rows.length} providers, ${differing} differ`);
+    for (const row of rows) printComparison(row);
     differences += differing;
     if (!given.repair) continue;
     const { devices } = await deps.store.inventory.host(hostname);
@@ -39,7 +40,7 @@ async function main(words: string[]): Promise<void> {
       if (providers[0]) await syncProviders(deps, providers[0], 1).catch(tell);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
-    console.log(`${hostname}: repaired; ${left} still differ`);
+    print(`${hostname}: repaired; ${left} still differ`);
     differences += left - differing;
   }
   process.exitCode = differences > 0 ? 1 : 0;
@@ -48,14 +49,14 @@ async function main(words: string[]): Promise<void> {
 /** A device that waits for another process does not block other devices. */
 function tell(error: Error): void {
   if (!(error instanceof RetryLater)) throw error;
-  console.log(`      pending     ${error.message}`);
+  print(`      pending     ${error.message}`);
 }
 
-function print({ provider, stored, placement, host, agrees }: Comparison): void {
-  console.log(`${agrees ? '  ' : '≠ '}${provider}`);
-  console.log(`      DynamoDB   ${stored}`);
-  console.log(`      Placement  ${placement}`);
-  console.log(`      host       ${host}`);
+function printComparison({ provider, stored, placement, host, agrees }: Comparison): void {
+  print(`${agrees ? '  ' : '≠ '}${provider}`);
+  print(`      DynamoDB   ${stored}`);
+  print(`      Placement  ${placement}`);
+  print(`      host       ${host}`);
 }
 
 export const reconcile: StackCommand = { main };

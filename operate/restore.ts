@@ -10,6 +10,7 @@ import { type BackupStore, backupStore } from '#core/store/backups.ts';
 import { createDocuments } from '#core/store/documents.ts';
 import { WrongArguments } from './arguments.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({
@@ -43,11 +44,9 @@ async function main(words: string[]): Promise<void> {
   });
   for (const { table, backup, put, deleted } of done) {
     const would = apply ? '' : 'would be ';
-    console.log(
-      `${table}: ${backup} rows in the backup; ${put} ${would}put, ${deleted} ${would}deleted`,
-    );
+    print(`${table}: ${backup} rows in the backup; ${put} ${would}put, ${deleted} ${would}deleted`);
   }
-  console.log(
+  print(
     apply
       ? 'Restored. No handle can be claimed until its host has reported and Placement agrees.'
       : 'Nothing was written. Repeat with --apply to write.',
@@ -58,10 +57,10 @@ async function main(words: string[]): Promise<void> {
 async function withhold(backups: BackupStore, stage: string, apply: boolean): Promise<void> {
   const moment = new Date().toISOString();
   const stored = await withholdAll({ backups, stage, moment, isDryRun: !apply });
-  console.log(
+  print(
     `inventory: ${stored} handles ${apply ? 'are' : 'would be'} withheld, and all that hosts report from now on`,
   );
-  console.log(
+  print(
     apply
       ? 'No handle can be claimed until its host has reported and Placement agrees.'
       : 'Nothing was written. Repeat with --apply to write.',

@@ -10,6 +10,7 @@ import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
+import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals } = parseArgs({
@@ -25,19 +26,17 @@ async function main(words: string[]): Promise<void> {
   const deps = createDeps('settle');
   if (given.boot !== undefined) {
     await endConflict(deps, hostname, given.boot);
-    console.log(
-      `${hostname}: boot ${given.boot} is the host's; its next report ends the conflict.`,
-    );
+    print(`${hostname}: boot ${given.boot} is the host's; its next report ends the conflict.`);
     return;
   }
   const { conflict } = await deps.store.inventory.hostAlone(hostname);
-  console.log(
+  print(
     conflict
       ? `${hostname}: in conflict since ${conflict.since}`
       : `${hostname}: no identity conflict`,
   );
   for (const { bootId, lastAt } of conflict?.boots ?? []) {
-    console.log(`  boot ${bootId}, last report ${lastAt}`);
+    print(`  boot ${bootId}, last report ${lastAt}`);
   }
 }
 

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
 import { runCommand, sentenceOf, WrongArguments } from '#operate/arguments.ts';
+import { print } from '#operate/print.ts';
 import { DeploymentInvalid, readSettings } from '../settings.ts';
 import { openAws } from './aws-call.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
@@ -26,7 +27,7 @@ async function main(): Promise<void> {
   const context: CheckContext = { settings, aws: await openAws(), options, found: {} };
   const counts = { ok: 0, WRONG: 0, unseen: 0 };
   for (const check of checks) counts[await perform(check, context)] += 1;
-  console.log(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
+  print(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
   process.exitCode = counts.WRONG > 0 ? 1 : 0;
 }
 
@@ -44,16 +45,16 @@ function contextOf(given: readonly string[]): Record<string, unknown> {
 
 async function perform(check: Check, context: CheckContext): Promise<'ok' | 'WRONG' | 'unseen'> {
   try {
-    console.log(`ok     ${check.name}: ${await check.look(context)}`);
+    print(`ok     ${check.name}: ${await check.look(context)}`);
     return 'ok';
   } catch (error) {
     if (error instanceof Undetermined) {
-      console.log(`  --   ${check.name}: ${error.message}`);
+      print(`  --   ${check.name}: ${error.message}`);
       return 'unseen';
     }
     const remedy = error instanceof CheckFailed ? error.remedy : check.remedy;
-    console.log(`WRONG  ${check.name}: ${faultOf(error as Error)}`);
-    console.log(`       → ${remedy}`);
+    print(`WRONG  ${check.name}: ${faultOf(error as Error)}`);
+    print(`       → ${remedy}`);
     return 'WRONG';
   }
 }

@@ -1,6 +1,8 @@
 // Lines for people: aligned columns that fit the terminal, and properties below one another where
 // they cannot.
 
+import { printable } from '../print.ts';
+
 /**
  * @property isWhole never cut, so that a uuid can be copied and a next step be read
  * @property isOptional left out where no row has a value
@@ -112,13 +114,10 @@ export function cellOf(value: unknown): string {
       .map((name) => `${name}=${cellOf((value as Readonly<Record<string, unknown>>)[name])}`);
     return pairs.length === 0 ? none : pairs.join(' ');
   }
-  return printable(String(value)).replace(utc, '$1Z');
+  return printable(String(value))
+    .replaceAll(/[\n ]+/g, ' ')
+    .replace(utc, '$1Z');
 }
 
 /** UTC as the API writes it; without its offset and milliseconds it is five letters shorter. */
 const utc = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)$/;
-
-/** A host or a tenant may have written it: an escape sequence must not reach the terminal. */
-export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
-}

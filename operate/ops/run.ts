@@ -4,8 +4,8 @@ import { agentVersion } from '#agent/version.ts';
 import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.ts';
 import { createFetch, type Trust } from '../any-port-fetch.ts';
 import { runCommand } from '../arguments.ts';
+import { jsonText, print, printable, printError } from '../print.ts';
 import { createApi } from './api.ts';
-import { printable } from './columns.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
 import { helpOf } from './help.ts';
@@ -40,8 +40,8 @@ export function surroundingsOf(process: NodeJS.Process): Surroundings {
     createFetch,
     clock: Date.now,
     width: process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
-    out: (text) => void process.stdout.write(`${text}\n`),
-    err: (text) => void process.stderr.write(`${text}\n`),
+    out: print,
+    err: printError,
   };
 }
 
@@ -97,7 +97,7 @@ async function show(
           environment: around.environment,
           readFile: around.readFile,
         });
-  if (given.has('json')) around.out(JSON.stringify(shown.json, null, 2));
+  if (given.has('json')) around.out(jsonText(shown.json));
   else for (const line of shown.lines(around.width)) around.out(line);
   return shown.exitCode ?? exitCodes.done;
 }

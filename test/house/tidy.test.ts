@@ -72,6 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'core',
     'edge-agent/version.ts',
     'operate/arguments.ts',
+    'operate/print.ts',
     'package.json',
   ],
   operate: [
@@ -125,6 +126,15 @@ describe('imports go one way', () => {
     const wrong = importsOf(file).filter((path) => !allowed.some((place) => isWithin(path, place)));
     expect(wrong).toEqual([]);
   });
+});
+
+it('one file of the commands prints, and one of the agent: nothing else reaches a terminal', () => {
+  const places = ['operate', 'infra/preflight', 'edge-agent'];
+  const printing = /console\.(?:log|error|warn|info|table)\b|std(?:out|err)\.write\(/;
+  const found = files.filter(
+    (file) => places.some((place) => isWithin(file, place)) && printing.test(textOf(file)),
+  );
+  expect(found.sort()).toEqual(['edge-agent/main.ts', 'operate/print.ts']);
 });
 
 describe('every file', () => {
