@@ -19,6 +19,7 @@ export const policies = {
   'cyborg:arq:create': memberOrService,
   'cyborg:arq:update': memberOrService,
   'cyborg:arq:delete': memberOrService,
+  // Hardware alone, without servers and projects: Cyborg's own default.
   'cyborg:device:get_all': manager,
   'cyborg:device:get_one': manager,
   'cyborg:device:enable': admin,
@@ -32,11 +33,12 @@ export const policies = {
   'cyborg:attribute:get_one': manager,
   'cyborg:attribute:create': admin,
   'cyborg:attribute:delete': admin,
-  // A tenant sees what is its project's.
+  // A manager is a project's role: the lists of the whole cloud are for its administrators, or for
+  // roles that the deployment names. A tenant sees what is its project's.
   'cyborg:operator:history:get_all': reader,
   'cyborg:operator:usage:get_all': reader,
-  'cyborg:operator:host:get_all': manager,
-  'cyborg:operator:host:get_one': manager,
+  'cyborg:operator:host:get_all': admin,
+  'cyborg:operator:host:get_one': admin,
   'cyborg:operator:host:forget': admin,
   'cyborg:operator:host:rediscover': admin,
   'cyborg:operator:host:drain': admin,
@@ -45,10 +47,10 @@ export const policies = {
   // Who may not list hosts sees the own project only, and of the capacity whether there is any.
   'cyborg:operator:assignment:get_all': reader,
   'cyborg:operator:capacity:get': reader,
-  'cyborg:operator:incident:get_all': manager,
+  'cyborg:operator:incident:get_all': admin,
   'cyborg:operator:reconcile:run': admin,
   // A tenant sees its own only; who may list all sees each.
-  'cyborg:operator:quota:get_all': manager,
+  'cyborg:operator:quota:get_all': admin,
   'cyborg:operator:quota:get_one': reader,
   'cyborg:operator:quota:set': admin,
   'cyborg:operator:quota:delete': admin,

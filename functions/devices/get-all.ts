@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { action } from '../http/action.ts';
+import { isOperator } from '../http/policy.ts';
 import { pageOf, pageQuery, pageReply } from '../http/query.ts';
 import { viewDevice } from './view.ts';
 
@@ -13,14 +14,15 @@ const listQuery = z.strictObject({
 
 export const getAll = action(
   { query: listQuery, answers: { 200: devicesAnswer } },
-  async ({ deps, query, base }) => {
+  async ({ deps, caller, query, base }) => {
     const { hostname, type, vendor } = query;
     const devices = await deps.listings.devices(pageOf(query), {
       ...(hostname !== undefined && { hostname }),
       ...(type !== undefined && { type }),
       ...(vendor !== undefined && { vendor }),
     });
-    const rows = devices.map((device) => viewDevice(device, base));
+    const seesUsers = isOperator(deps, caller);
+    const rows = devices.map((device) => viewDevice(device, base, seesUsers));
     return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
   },
 );

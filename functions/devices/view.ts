@@ -1,7 +1,8 @@
 import type { Device } from '#core/domain/device.ts';
 import { selfLink, timestamp } from '../http/links.ts';
 
-export function viewDevice(device: Device, base: string) {
+/** @param seesUsers who reads devices without the operators' role sees no ids of users */
+export function viewDevice(device: Device, base: string, seesUsers: boolean) {
   const change = device.statusChange;
   return {
     uuid: device.uuid as string,
@@ -13,7 +14,7 @@ export function viewDevice(device: Device, base: string) {
     hostname: device.hostname,
     status: device.status,
     reason: change?.reason ?? null,
-    status_changed_by: change?.by ?? null,
+    status_changed_by: (seesUsers && change?.by) || null,
     status_changed_at: timestamp(change?.at),
     created_at: timestamp(device.createdAt),
     updated_at: timestamp(updatedAt(device)),

@@ -12,3 +12,12 @@ export function enforce(rule: PolicyRule, caller: Caller, overrides: PolicyOverr
     allowed.length > 0 ? `one of the roles ${allowed.join(', ')}` : 'a role, but the rule has none';
   throw new Forbidden(`Policy does not allow ${rule} to be performed: it needs ${needed}.`);
 }
+
+/** Whether the caller may list the hosts, and so sees all projects where tenants see their own. */
+export function isOperator(
+  { settings }: { readonly settings: { readonly policy: PolicyOverrides } },
+  { roles }: Caller,
+): boolean {
+  const allowed = rolesFor('cyborg:operator:host:get_all', settings.policy);
+  return roles.some((role) => allowed.includes(role));
+}

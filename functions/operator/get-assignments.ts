@@ -5,8 +5,8 @@ import type { Arq } from '#core/domain/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { action } from '../http/action.ts';
+import { isOperator } from '../http/policy.ts';
 import { fillPage, hostname, limit, pageReply, type Read } from './page.ts';
-import { isOperator } from './scope.ts';
 import { viewAssignment } from './view.ts';
 
 const uuid = z.guid().toLowerCase();

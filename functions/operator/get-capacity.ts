@@ -14,8 +14,8 @@ import { MarkerNotFound } from '#core/store/marker-not-found.ts';
 import { action, type Reply } from '../http/action.ts';
 import { validate } from '../http/body.ts';
 import { HttpFault } from '../http/faults.ts';
+import { isOperator } from '../http/policy.ts';
 import { hostname, limit, pageReply } from './page.ts';
-import { isOperator } from './scope.ts';
 import { viewCapacity } from './view.ts';
 
 /** The address of a request is at most 8 KB long. */

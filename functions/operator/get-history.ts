@@ -7,9 +7,9 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
 import { readDays, readTogether } from '#core/store/history-pages.ts';
 import { action } from '../http/action.ts';
+import { isOperator } from '../http/policy.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { moment, rangeOf } from './range.ts';
-import { isOperator } from './scope.ts';
 import { viewRecord } from './view-record.ts';
 
 const uuid = z.guid().toLowerCase();

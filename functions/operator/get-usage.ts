@@ -4,9 +4,9 @@ import { usageAnswer } from '#core/contracts/api/history.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
 import { action } from '../http/action.ts';
+import { isOperator } from '../http/policy.ts';
 import { readAssignments } from './assignments.ts';
 import { moment, type Range, rangeOf } from './range.ts';
-import { isOperator } from './scope.ts';
 
 const query = z.strictObject({
   project: z.string().min(1).max(64).optional(),

@@ -5,6 +5,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import type { PolicyRule } from '#core/domain/policy.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
@@ -18,6 +19,13 @@ import { consoleUrl } from '#local/process/parts.ts';
 import { type AgentOptions, type System, startSystem } from '#local/process/system.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, aHandle, applySettled, aReport } from '#test/support/reports.ts';
+
+const operatorLists = [
+  'cyborg:operator:host:get_all',
+  'cyborg:operator:host:get_one',
+  'cyborg:operator:incident:get_all',
+  'cyborg:operator:quota:get_all',
+] satisfies PolicyRule[];
 
 const hourMs = 3_600_000;
 
@@ -54,6 +62,10 @@ export async function openCloud(
 ): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
+  // A role that the deployment names sees the cloud, and may not change it.
+  process.env.CYBORG_POLICY = JSON.stringify(
+    Object.fromEntries(operatorLists.map((rule) => [rule, ['manager', 'admin']])),
+  );
   const layout = await chooseLayout({ stage: 'browser', directory, anyPorts: true });
   prepare(layout);
   const system = await startSystem({ layout, agents: agents(), restart: false });

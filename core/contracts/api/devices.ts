@@ -15,7 +15,10 @@ export const deviceAnswer = z.strictObject({
     .string()
     .nullable()
     .meta({ description: 'why an operator set the status, if he said so' }),
-  status_changed_by: z.string().nullable().meta({ description: 'id of the user' }),
+  status_changed_by: z
+    .string()
+    .nullable()
+    .meta({ description: 'id of the user; null for a caller who may not list hosts' }),
   status_changed_at: time.nullable(),
   ...common,
 });
