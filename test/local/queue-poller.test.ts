@@ -1,6 +1,7 @@
 import { CreateQueueCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSEvent, SQSRecord } from 'aws-lambda';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { silentLog } from '#core/log.ts';
 import { type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import {
   failedMessages,
@@ -152,6 +153,33 @@ it('waits for a running consumer before it stops', async () => {
   finish.resolve();
   await stopped;
   expect(hasFinished).toBe(true);
+});
+
+it('receives once the queues are up, if they are down when it starts', async () => {
+  const absent = await startQueues();
+  const port = Number(new URL(absent.url).port);
+  await absent.stop();
+  const refused = Promise.withResolvers<void>();
+  const log = { ...silentLog, warn: () => refused.resolve() };
+  const client = sqsAt(absent.url);
+  const bodies: string[] = [];
+  const poller = startQueuePoller({
+    ...{ sqs: client, queueUrl: `${absent.url}/000000000000/late`, log },
+    ...{ batchSize: 10, concurrencyMax: 1 },
+    consumer: {
+      ...{ name: 'consumer', timeoutSeconds: 5 },
+      handler: async (event) => void bodies.push(...bodiesOf(event)),
+    },
+  });
+  await refused.promise;
+  const started = await startQueues({ port });
+  const { QueueUrl = '' } = await client.send(new CreateQueueCommand({ QueueName: 'late' }));
+  const Entries = [{ Id: 'one', MessageBody: 'late' }];
+  await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+  await eventually(() => bodies).toEqual(['late']);
+  await poller.stop();
+  client.destroy();
+  await started.stop();
 });
 
 const batch = ['1', '2'].map((messageId) => ({ messageId }) as SQSRecord);

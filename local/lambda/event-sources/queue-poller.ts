@@ -36,13 +36,15 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
   const running = new Set<Promise<void>>();
 
   async function poll(): Promise<void> {
-    const arn = await queueArnOf(sqs, queueUrl, stopping.signal);
+    let arn: string | undefined;
     for (let failures = 0; !stopping.signal.aborted; ) {
       if (running.size >= options.concurrencyMax) {
         await Promise.race(running);
         continue;
       }
       try {
+        // The queues may be down when the poller starts.
+        arn ??= await queueArnOf(sqs, queueUrl, stopping.signal);
         const messages = await receive();
         failures = 0;
         if (messages.length === 0) continue;
@@ -95,9 +97,8 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
       .catch((error: unknown) => log.warn('Deleting failed.', { queue: consumer.name, error }));
   }
 
-  const polling = poll().catch((error: unknown) => {
-    if (!stopping.signal.aborted) log.error('Poller ended', { queue: consumer.name, error });
-  });
+  // If it rejects, the process ends, and is started again.
+  const polling = poll();
   return {
     /** Waits for running consumers, so that no message is redelivered in vain. */
     stop: async () => {
