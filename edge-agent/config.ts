@@ -7,6 +7,7 @@ import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
 import { ownDrivers } from './drivers/index.ts';
 import type { DomainsFolder } from './guards/domains.ts';
+import { kernelDriverName } from './guards/kernel-drivers.ts';
 import { faultOfSource } from './image-source.ts';
 import { logLevels } from './log.ts';
 
@@ -87,6 +88,7 @@ const settings = z.strictObject({
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   DRIVERS_DIR: absolutePath.optional(),
   DOMAINS_DIR: absolutePath.optional(),
+  UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -109,6 +111,7 @@ export interface Config {
   readonly bootIdFile: string;
   /** Definitions of libvirt. */
   readonly domains?: DomainsFolder;
+  readonly unguardedDrivers: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
 }
 
@@ -186,6 +189,7 @@ export function loadConfig(sources: ConfigSources): Config {
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
     ...domainsOf(parsed.data),
+    unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     logLevel: parsed.data.LOG_LEVEL,
   };
 }
@@ -217,12 +221,8 @@ function fromFile({ file }: Pick<ConfigSources, 'file'>): Record<string, unknown
 }
 
 function unreadable(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
-  const files = [
-    ['CERTIFICATE', given.CERTIFICATE],
-    ['KEY', given.KEY],
-    ['CA', given.CA],
-  ] as const;
-  return files
+  return (['CERTIFICATE', 'KEY', 'CA'] as const)
+    .map((name) => [name, given[name]] as const)
     .filter(([, path]) => path !== undefined && !isReadable(path))
     .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
 }

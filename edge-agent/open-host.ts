@@ -40,6 +40,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const guards = openGuards({
     ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
+    unguardedDrivers: config.unguardedDrivers,
     offeredBefore: await openOfferedBefore(files, log),
     readDomains: config.domains ? openDomains(config.domains) : noDomains,
   });

@@ -3,7 +3,7 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { HostFacts } from './host-facts.ts';
-import { sentenceOf } from './uses.ts';
+import { sentenceOf, shown } from './uses.ts';
 
 export interface Question {
   readonly fn: PciFunction;
@@ -39,7 +39,16 @@ export function holdRefusal(
   const open = facts.openByVfio.get(fn.iommuGroup ?? '') ?? facts.openByVfio.get(fn.address);
   if (open && !mayBeHeld) return sentenceOf(open);
   const unknown = facts.unknown.get(fn.address) ?? (mayBeHeld ? undefined : facts.unknownOpens);
-  return unknown && `may be in use: ${unknown}`;
+  if (unknown) return `may be in use: ${unknown}`;
+  const unseen = countsHostUse ? facts.unseen.get(fn.address) : undefined;
+  return unseen && unseenBy(unseen);
+}
+
+function unseenBy(driver: string): string {
+  return (
+    'may be in use: the guards do not know the device nodes of its kernel driver ' +
+    `${shown(driver)}; unbind it, or name it in unguarded_kernel_drivers`
+  );
 }
 
 /**

@@ -7,6 +7,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
 import { noteDivisions } from './division-uses.ts';
+import { areUsersSeen, mayBeNodeOf } from './kernel-drivers.ts';
 import { noteNetworkUses } from './network-uses.ts';
 import { ownersOfNode, readOpenNodes } from './open-nodes.ts';
 import type { Proc } from './proc.ts';
@@ -20,6 +21,8 @@ export interface HostFacts {
   readonly unknown: ReadonlyMap<string, string>;
   /** Why the open nodes are not all known. */
   readonly unknownOpens?: string;
+  /** Addresses of devices whose kernel driver has users that no guard sees → the driver. */
+  readonly unseen: ReadonlyMap<string, string>;
   /** The kernel's ways to reset each device, separated by blanks; empty if there is none. */
   readonly resets: ReadonlyMap<string, string>;
 }
@@ -29,6 +32,8 @@ export interface FactsDeps {
   readonly proc: Proc;
   readonly hardware: Hardware;
   readonly ownPid: string;
+  /** Drivers of the kernel whose users no guard sees, and whose functions the operator frees. */
+  readonly unguardedDrivers?: readonly string[];
 }
 
 export async function readHostFacts(
@@ -44,13 +49,14 @@ export async function readHostFacts(
   };
   const openByVfio = new Map<string, Use>();
   const unknown = new Map<string, string>();
+  const unseen = new Map<string, string>();
   const resets = new Map<string, string>();
   const wanted = new Map<string, PciFunction>();
   for (const each of functions) {
     resets.set(each.address, resetsOf(sysfs, each));
     wanted.set(each.address, each);
   }
-  if (functions.length === 0) return { uses, openByVfio, unknown, resets };
+  if (functions.length === 0) return { uses, openByVfio, unknown, unseen, resets };
   /** What cannot be read refuses the devices that it concerns; it never ends the discovery. */
   const reading = async (concerned: Iterable<string>, read: () => Problem | Promise<Problem>) => {
     const problem = await Promise.resolve().then(read).catch(problemOf);
@@ -66,12 +72,14 @@ export async function readHostFacts(
   await reading(wanted.keys(), () => {
     for (const [node, by] of byNode) {
       const use: Use = { kind: 'open', node, by };
-      const { owners, group } = ownersOfNode(deps, blocks, node);
+      const { owners, group, sharedName } = ownersOfNode(deps, blocks, node);
       if (group !== undefined) openByVfio.set(group, use);
       for (const address of owners) {
         if (node.startsWith('/dev/vfio/')) openByVfio.set(address, use);
         else if (wanted.has(address)) note(address, use);
       }
+      if (sharedName === undefined) continue;
+      for (const fn of functions) if (mayBeNodeOf(fn, sharedName)) note(fn.address, use);
     }
     return undefined;
   });
@@ -85,8 +93,16 @@ export async function readHostFacts(
     () => noteNetworkUses(deps, wanted, note),
   );
   await reading(wanted.keys(), () => noteDivisions(deps, wanted, note));
+  for (const fn of functions) {
+    const { address, boundDriver: driver } = fn;
+    if (driver === undefined || deps.unguardedDrivers?.includes(driver)) continue;
+    await reading([address], () => {
+      if (!areUsersSeen(sysfs, fn)) unseen.set(address, driver);
+      return undefined;
+    });
+  }
   const unknownOpens = isPartial ? 'the open files of the host cannot all be read' : undefined;
-  return { uses, openByVfio, unknown, resets, ...(unknownOpens && { unknownOpens }) };
+  return { uses, openByVfio, unknown, unseen, resets, ...(unknownOpens && { unknownOpens }) };
 }
 
 type Problem = string | undefined;

@@ -1,6 +1,7 @@
 // Which device nodes are open in other processes: one pass over /proc for all devices.
 
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { isNodeOfDriver } from './kernel-drivers.ts';
 import { ownerOf } from './owner.ts';
 import type { Proc } from './proc.ts';
 
@@ -19,7 +20,7 @@ const linksMax = 200_000;
 const processesAtOnce = 16;
 
 const nodePattern =
-  /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|uio\d|sd|vd|(?:dfl|intel-fpga)-port\.\d)/;
+  /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|snd\/|uio\d|sd|vd|(?:dfl|intel-fpga)-port\.\d)/;
 
 export interface PassGiven {
   readonly proc: Proc;
@@ -54,7 +55,7 @@ export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
     if (left < 0) break;
     for (const descriptor of descriptors) {
       const node = proc.linkTarget(`${pid}/fd/${descriptor}`);
-      if (node === undefined || !nodePattern.test(node) || byNode.has(node)) continue;
+      if (node === undefined || byNode.has(node) || !isDeviceNode(node)) continue;
       const name = proc.read(`${pid}/comm`)?.trim();
       byNode.set(node, name ? `process ${pid} (${name})` : `process ${pid}`);
     }
@@ -66,11 +67,22 @@ export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
   };
 }
 
+function isDeviceNode(path: string): boolean {
+  return nodePattern.test(path) || (path.startsWith('/dev/') && isNodeOfDriver(nameOf(path)));
+}
+
+/** Below /dev. */
+function nameOf(path: string): string {
+  return path.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
+}
+
 /** Folder of /dev, names in it, class in sysfs. */
 const classes: readonly (readonly [node: RegExp, folder: string])[] = [
   [/^vfio\/devices\/(vfio\d+)$/, 'class/vfio-dev'],
   [/^dri\/((?:card|renderD)\d+)$/, 'class/drm'],
-  [/^accel\/(accel\d+)$/, 'class/accel'],
+  [/^accel\/(accel(?:_controlD)?\d+)$/, 'class/accel'],
+  [/^((?:hl|hl_controlD)\d+)$/, 'class/habanalabs'],
+  [/^snd\/((?:control|hw|midi|pcm)C\w+)$/, 'class/sound'],
   [/^infiniband\/(uverbs\d+)$/, 'class/infiniband_verbs'],
   [/^infiniband\/((?:umad|issm)\d+)$/, 'class/infiniband_mad'],
   [/^(nvme\d+)$/, 'class/nvme'],
@@ -83,6 +95,8 @@ const classes: readonly (readonly [node: RegExp, folder: string])[] = [
 /** The functions that a node belongs to. */
 export interface NodeOwner {
   readonly owners: readonly string[];
+  /** sysfs does not tell the device: each function of the node's driver may be in use. */
+  readonly sharedName?: string;
   /** VFIO's older node is one for all functions of a group. */
   readonly group?: string;
 }
@@ -92,7 +106,7 @@ export function ownersOfNode(
   blocks: ReadonlyMap<string, readonly string[]>,
   node: string,
 ): NodeOwner {
-  const name = node.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
+  const name = nameOf(node);
   const [, group] = /^vfio\/(?:noiommu-)?(\d+)$/.exec(name) ?? [];
   if (group) return { owners: [], group };
   const [, minor] = /^nvidia(\d+)$/.exec(name) ?? [];
@@ -102,7 +116,8 @@ export function ownersOfNode(
     const owner = entry && ownerOf(sysfs, `${folder}/${entry}`);
     if (owner) return { owners: [owner] };
   }
-  return { owners: blocks.get(name) ?? [] };
+  const owners = blocks.get(name) ?? [];
+  return { owners, ...(owners.length === 0 && { sharedName: name }) };
 }
 
 /** NVIDIA's nodes are in no class of sysfs; its driver lists them in procfs. */

@@ -25,6 +25,8 @@ export interface GuardedHost {
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
   readonly log: ReturnType<typeof aLog>;
+  /** The setting `unguarded_kernel_drivers`. */
+  readonly unguardedDrivers: string[];
   /** The guards as after a start of the agent; its state stays. */
   guards(): Promise<Guards>;
   /** An entry of a class, as a link to a folder below the function. */
@@ -40,12 +42,13 @@ export function aGuardedHost(): GuardedHost {
   const log = aLog();
   const domains = new DomainFolder();
   const readDomains = openDomains({ path: domains.path, isNamed: false });
+  const unguardedDrivers: string[] = [];
   const state = join(proc.root, 'state');
   return {
-    ...{ tree, proc, domains, readDomains, sysfs, hardware, log },
+    ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers },
     guards: async () =>
       openGuards({
-        ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
+        ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
         offeredBefore: await openOfferedBefore(openStateFiles(state), log),
         readDomains: openDomains({ path: domains.path, isNamed: false }),
       }),

@@ -45,6 +45,7 @@ describe('settings of the agent', () => {
       stateDirectory: '/var/lib/cyborg-agent',
       bootIdFile: '/proc/sys/kernel/random/boot_id',
       domains: { path: '/etc/libvirt/qemu', isNamed: false },
+      unguardedDrivers: [],
       logLevel: 'info',
     });
   });
@@ -133,6 +134,10 @@ describe('wrong settings', () => {
     [
       { CYBORG_AGENT_ATTACH_TYPES: 'PCI,USB' },
       'CYBORG_AGENT_ATTACH_TYPES: unknown type "USB"; valid are PCI, MDEV, TEST_PCI.',
+    ],
+    [
+      { CYBORG_AGENT_UNGUARDED_KERNEL_DRIVERS: 'xdma,a b' },
+      'CYBORG_AGENT_UNGUARDED_KERNEL_DRIVERS (at 1): must be the name of a kernel driver, such as xdma.',
     ],
     [
       { CYBORG_AGENT_ATTACH_TYPES: ',' },

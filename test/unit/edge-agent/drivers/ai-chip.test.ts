@@ -134,6 +134,29 @@ describe('driver ai_chip', () => {
     expect(devices[address]?.offers?.attach_handles[0]).not.toHaveProperty('clean_seconds');
   });
 
+  it('neither offers nor unbinds a processor that a program uses', async () => {
+    tree.addFunction({ ...ascend310, driver: 'devdrv_device_driver' });
+    host.proc.addProcess(31, { comm: 'python3', open: ['/dev/davinci0'] });
+    const driver = await driverOf([{ model: 'Ascend 310', bind_to: 'vfio-pci' }]);
+    const reason = 'is open: process 31 (python3) uses /dev/davinci0';
+    expect(await driver.plan?.()).toMatchObject([{ address, refusal: `${address} ${reason}` }]);
+    expect(await driver.discover()).toMatchObject({
+      devices: {},
+      notOffered: [{ address, reason }],
+    });
+  });
+
+  it('neither offers nor unbinds a processor whose kernel driver the guards do not know', async () => {
+    tree.addFunction({ ...ascend310, vendor: '1ae0', product: '0001', driver: 'my_npu' });
+    const driver = await driverOf([{ model: 'My NPU', bind_to: 'vfio-pci' }], [myRow]);
+    const reason = expect.stringMatching(/may be in use: .* its kernel driver my_npu; /);
+    expect(await driver.plan?.()).toMatchObject([{ address, refusal: reason }]);
+    expect(await driver.discover()).toMatchObject({
+      devices: {},
+      notOffered: [{ address, reason }],
+    });
+  });
+
   it('cleans by a reset that is verified', async () => {
     tree.addFunction(ascend310);
     const driver = await driverOf([{ model: 'Ascend 310' }]);

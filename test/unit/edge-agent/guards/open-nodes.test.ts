@@ -8,7 +8,7 @@ const address = '0000:c1:00.0';
 let host: GuardedHost;
 beforeEach(() => {
   host = aGuardedHost();
-  host.tree.addFunction({ address, iommuGroup: 12, driver: 'some' });
+  host.tree.addFunction({ address, iommuGroup: 12, driver: 'nvidia' });
 });
 afterEach(() => host.remove());
 

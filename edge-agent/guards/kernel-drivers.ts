@@ -1,0 +1,99 @@
+// Which device nodes the kernel's drivers of accelerators have. The guards see the programs that
+// use a device by these nodes alone, so a driver that is not here may have users that no guard
+// sees.
+
+import * as z from 'zod';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+
+export const kernelDriverName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a kernel driver, such as xdma');
+
+interface KernelDriver {
+  readonly vendorId: string;
+  /** Names in sysfs; absent where the vendor publishes none: each driver on its functions. */
+  readonly names?: RegExp;
+  /** Below /dev. */
+  readonly nodes: RegExp;
+}
+
+const drivers: readonly KernelDriver[] = [
+  // Linux, drivers/accel/habanalabs: nodes of its own until 6.5, then those of class accel.
+  {
+    ...{ vendorId: '1da3', names: /^habanalabs$/ },
+    nodes: /^(hl\d+|hl_controlD\d+|accel\/accel(_controlD)?\d+)$/,
+  },
+  // Huawei, CANN driver: all processors share the other nodes.
+  {
+    ...{ vendorId: '19e5', names: /^devdrv_device_driver$/ },
+    nodes: /^(davinci\d+|davinci_manager(_docker)?|devmm_svm|hisi_hdc|svm0)$/,
+  },
+  // AWS, aws-neuron-driver, neuron_cdev.c: its class names no parent.
+  { vendorId: '1d0f', names: /^neuron$/, nodes: /^neuron\d+$/ },
+  // Linux, drivers/gpu/drm/amd/amdkfd: one node for all cards, beside those of class drm.
+  { vendorId: '1002', names: /^amdgpu$/, nodes: /^kfd$/ },
+  // Cambricon, cambricon-k8s-device-plugin.
+  { vendorId: 'cabc', nodes: /^cambricon_(dev|ipcm)\d+$|^cambricon_ctl$/ },
+  // Baidu, PaddlePaddle for Kunlun.
+  { vendorId: '1d22', nodes: /^xpu(\d+|ctrl)$/ },
+  // NVIDIA's driver lists its nodes in procfs.
+  { vendorId: '10de', names: /^nvidia$/, nodes: /^nvidia\d+$/ },
+  // Intel, QAT driver: programs have its nodes, or VFIO's.
+  {
+    ...{ vendorId: '8086', names: /^(4xxx|420xx|6xxx|c6xx|c3xxx|c4xxx|d15xx|dh895xcc)(vf)?$/ },
+    nodes: /^(qat_adf_ctl|qat_dev_processes|uio\d+)$/,
+  },
+  // Linux, drivers/fpga/dfl-pci.c; Intel, OPAE's driver before it.
+  {
+    ...{ vendorId: '8086', names: /^(dfl-pci|intel-fpga-pci)$/ },
+    nodes: /^(dfl|intel-fpga)-(port|fme)\.\d+$/,
+  },
+  // AMD, XRT: the user function is in class drm, too.
+  { vendorId: '10ee', names: /^(xocl|xclmgmt)$/, nodes: /^(xclmgmt\d+|xfpga\/.+)$/ },
+];
+
+/** Whether programs may use the function by the node, where sysfs does not tell the device. */
+export function mayBeNodeOf({ vendorId, boundDriver }: PciFunction, node: string): boolean {
+  return drivers.some(
+    ({ vendorId: vendor, names, nodes }) =>
+      vendor === vendorId && nodes.test(node) && isNamed(names, boundDriver),
+  );
+}
+
+export function isNodeOfDriver(node: string): boolean {
+  return drivers.some(({ nodes }) => nodes.test(node));
+}
+
+/**
+ * Storage, networks, sound and serial buses: their users have file systems, interfaces or nodes
+ * that are the same for all drivers.
+ */
+const classesSeen = /^(01|02|04|0c)/;
+
+/**
+ * Whether the guards see which programs use the function through the kernel's driver that is bound
+ * to it now.
+ */
+export function areUsersSeen(sysfs: Sysfs, fn: PciFunction): boolean {
+  const { vendorId, boundDriver, classCode, path } = fn;
+  if (boundDriver === undefined || isForGuests(boundDriver)) return true;
+  if (classesSeen.test(classCode)) return true;
+  const isKnown = drivers.some(
+    ({ vendorId: vendor, names }) => vendor === vendorId && isNamed(names, boundDriver),
+  );
+  // Nodes of these classes of the kernel lead to their device.
+  return (
+    isKnown || ['drm', 'accel'].some((name) => (sysfs.list(`${path}/${name}`) ?? []).length > 0)
+  );
+}
+
+/** pci-stub only keeps other drivers away. */
+export function isForGuests(driver: string): boolean {
+  return driver.includes('vfio') || driver === 'pci-stub';
+}
+
+function isNamed(names: RegExp | undefined, driver: string | undefined): boolean {
+  if (driver === undefined || isForGuests(driver)) return false;
+  return names === undefined || names.test(driver);
+}
